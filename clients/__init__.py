@@ -1,0 +1,1 @@
+"""The member's side of the protocol, pure: no clock, no randomness, no Spark, only the standard library and schemas."""
