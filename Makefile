@@ -1,0 +1,82 @@
+# Rollcall's commands; `make` alone lists them. Set-up happens once, by itself, where a target needs it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# The Python that makes .venv: the first of these on the PATH that is new enough. PYTHON=... names another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null && $$p jobs/preflight.py python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
+BIN := .venv/bin
+SOURCES := $(wildcard schemas coordinator_udfs clients gateway jobs benchmarks tests)
+PEERS := $(wildcard tests/peers_*)
+
+##@ Start here
+
+.PHONY: help
+help: ## List what can be done (this list).
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]" } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: .venv/.set-up ## Make .venv with every package at its pinned version (Python 3.11 or newer, and a network).
+
+.venv/.set-up: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
+	@$(PYTHON) jobs/preflight.py python
+	@$(BIN)/python jobs/preflight.py python >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@$(PYTHON) jobs/preflight.py run "Setting up .venv (a minute or two, 1.5 GB)" -- \
+	  $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.PHONY: jars
+jars: setup ## Resolve the Delta JARs once into .jars (Java 17 or newer, and a network).
+	@$(BIN)/python -m jobs.jars
+
+##@ Look after the code
+
+.PHONY: test
+test: setup jars ## Run every test that needs nothing but Python and Java.
+	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(ARGS)
+
+.PHONY: test-peers
+test-peers: setup jars ## Run the tests against real Kafka clients and brokers (tests/peers_*).
+ifeq ($(PEERS),)
+	@echo "test-peers: there is no tests/peers_* folder, so nothing was tested."
+else
+	@$(BIN)/python -m pytest $(PEERS) $(ARGS)
+endif
+
+.PHONY: lint
+lint: setup ## Find what ruff holds against the code and its format.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: setup ## Check the types with mypy.
+	@$(BIN)/mypy $(SOURCES)
+
+.PHONY: check
+check: lint types ## Everything that needs no test run: lint and types.
+
+.PHONY: bench
+bench: setup jars ## Measure; FORMAT=json gives one object a line (name, value, unit, goal, holds).
+	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT))
+
+##@ Upkeep
+
+.PHONY: lock
+lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@$(PYTHON) jobs/preflight.py run "Resolving every package" -- \
+	  build/lock/bin/python -m pip install --disable-pip-version-check --no-input -e '.[dev]'
+	@{ echo "# Every package that set-up installs, at one version: 'make lock' wrote it from the pins of pyproject.toml."; \
+	  build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
+	@mv build/constraints.txt constraints.txt && rm -rf build/lock
+
+.PHONY: clean
+clean: ## Remove what was built and cached; .venv, .jars and tables stay.
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
