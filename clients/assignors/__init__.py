@@ -1,0 +1,49 @@
+"""The assignors a member runs when it leads its group: pure, deterministic, by Kafka's protocol names.
+
+What it knows: the one interface of an assignor, and the four that Kafka's own clients have.
+What it must not know: sockets, clocks, the group's state; a leader hands over what it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from clients.assignors.common import MemberSubscription, RebalanceProtocol, ReplicaRacks
+from clients.assignors.cooperative_sticky import CooperativeStickyAssignor
+from clients.assignors.racks import NO_RACKS
+from clients.assignors.range import RangeAssignor
+from clients.assignors.roundrobin import RoundRobinAssignor
+from clients.assignors.sticky import StickyAssignor
+from schemas.consumer_protocol import TopicPartition
+
+__all__ = ["ASSIGNORS", "Assignor", "MemberSubscription", "RebalanceProtocol", "ReplicaRacks"]
+
+
+class Assignor(Protocol):
+    """How a group shares out its partitions."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's protocol name, as in JoinGroup."""
+
+    @property
+    def rebalance_protocols(self) -> frozenset[RebalanceProtocol]:
+        """The rebalance protocols it can be used with; a consumer uses the highest all its assignors share."""
+
+    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """The userData of the subscription of a member that was last assigned `owned` (None: never) in `generation`."""
+
+    def assign(
+        self,
+        partitions_by_topic: Mapping[str, int],
+        members: Mapping[str, MemberSubscription],
+        replica_racks: ReplicaRacks = NO_RACKS,
+    ) -> dict[str, list[TopicPartition]]:
+        """The partitions of every member, by member id; topics without partitions or subscribers are skipped."""
+
+
+ASSIGNORS: dict[str, Assignor] = {
+    assignor.name: assignor
+    for assignor in (RangeAssignor(), RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor())
+}

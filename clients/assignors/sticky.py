@@ -1,0 +1,56 @@
+"""Kafka's "sticky" assignor: balanced, moving as little as it can, by the eager protocol.
+
+What it knows: its userData, in which a member carries its last assignment over the revocation of everything.
+What it must not know: the algorithm (abstract_sticky), brokers, sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clients.assignors.abstract_sticky import Claim, plan_sticky
+from clients.assignors.common import MemberSubscription, RebalanceProtocol, ReplicaRacks
+from clients.assignors.racks import NO_RACKS
+from schemas.consumer_protocol import (
+    NO_GENERATION,
+    ConsumerProtocolError,
+    StickyUserData,
+    Subscription,
+    TopicPartition,
+    decode_sticky_user_data,
+    encode_sticky_user_data,
+)
+
+
+class StickyAssignor:
+    """A member's claim is its userData, not its owned partitions: those it has given up. Source: StickyAssignor."""
+
+    name = "sticky"
+    rebalance_protocols = frozenset({RebalanceProtocol.EAGER})
+
+    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """The last assignment and its generation; None before the first assignment (`owned` is None)."""
+        if owned is None:
+            return None
+        return encode_sticky_user_data(StickyUserData(tuple(owned), generation))
+
+    def assign(
+        self,
+        partitions_by_topic: Mapping[str, int],
+        members: Mapping[str, MemberSubscription],
+        replica_racks: ReplicaRacks = NO_RACKS,
+    ) -> dict[str, list[TopicPartition]]:
+        """Every member's partitions, those it keeps first; members without any get an empty list."""
+        claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
+        return plan_sticky(partitions_by_topic, members, claims, replica_racks).assignment
+
+
+def _claim(subscription: Subscription) -> Claim:
+    """What a member's userData claims; one that cannot be read claims nothing, as in Kafka."""
+    if not subscription.user_data:
+        return Claim()
+    try:
+        user_data = decode_sticky_user_data(subscription.user_data)
+    except ConsumerProtocolError:
+        return Claim()
+    return Claim(user_data.partitions, NO_GENERATION if user_data.generation is None else user_data.generation)

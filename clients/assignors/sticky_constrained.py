@@ -1,0 +1,121 @@
+"""The sticky algorithm for a group whose members all subscribe to the same topics.
+
+What it knows: the two quotas, who is still short of them, and the dealing of what is left.
+What it must not know: generations and conflicting claims (settled before), differing subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from clients.assignors.common import partitions_of
+from clients.assignors.racks import RackView
+from schemas.consumer_protocol import TopicPartition, java_string_order
+
+
+def assign_constrained(
+    counts: Mapping[str, int], owned: Mapping[str, Sequence[TopicPartition]], racks: RackView
+) -> dict[str, list[TopicPartition]]:
+    """Every member's partitions: what it keeps by (partition, topic), then what it is newly given.
+
+    `counts` has the topics in Java's order, `owned` every member once, each partition under one member at most.
+    Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder.
+    """
+    if not owned:
+        return {}
+    quotas = _Quotas(sum(counts.values()), owned)
+    topic_order = {topic: index for index, topic in enumerate(counts)}
+    for member_id, partitions in owned.items():
+        kept = [partition for partition in partitions if not racks.is_mismatch(member_id, partition)]
+        quotas.keep(member_id, sorted(kept, key=lambda each: (each.partition, topic_order[each.topic])))
+    taken = {partition for partitions in quotas.assignment.values() for partition in partitions}
+    unassigned = [partition for partition in partitions_of(counts) if partition not in taken]
+    quotas.sort_unfilled()
+    if racks.is_useful:
+        unassigned = quotas.deal_near(sorted(unassigned, key=racks.candidates), racks)
+    quotas.deal(unassigned)
+    return quotas.assignment
+
+
+class _Quotas:
+    """The assignment being built. Every member ends with the least or the most; `_extras` of them with the most.
+
+    `_under` are the members below the least, `_exact` those at the least that may still get the one extra.
+    """
+
+    def __init__(self, total: int, members: Iterable[str]) -> None:
+        self.assignment: dict[str, list[TopicPartition]] = {member_id: [] for member_id in members}
+        self._least, self._extras = divmod(total, len(self.assignment))
+        self._most = self._least + (1 if self._extras else 0)
+        self._over = 0
+        self._under: deque[str] = deque()
+        self._exact: deque[str] = deque()
+
+    def keep(self, member_id: str, partitions: Sequence[TopicPartition]) -> None:
+        """Lets a member keep of its own, best first, what its quota allows; the first ones to ask may keep the most."""
+        if len(partitions) < self._least:
+            self.assignment[member_id] += partitions
+            self._under.append(member_id)
+        elif len(partitions) >= self._most and self._over < self._extras:
+            self.assignment[member_id] += partitions[: self._most]
+            self._count_extra()
+        else:
+            self.assignment[member_id] += partitions[: self._least]
+            self._offer_extra(member_id)
+
+    def sort_unfilled(self) -> None:
+        self._under = deque(sorted(self._under, key=java_string_order))
+        self._exact = deque(sorted(self._exact, key=java_string_order))
+
+    def deal_near(self, partitions: Iterable[TopicPartition], racks: RackView) -> list[TopicPartition]:
+        """Deals out what a member in the right rack has room for, members under the least first; the rest is left."""
+        left = []
+        position = 0
+        for partition in partitions:
+            near = next((at for at in self._ring(position) if racks.is_match(self._under[at], partition)), None)
+            if near is not None:
+                is_filled = self._fill_under(near, partition)
+                position = (near if is_filled else near + 1) % max(1, len(self._under))
+                continue
+            member_id = next((each for each in self._exact if racks.is_match(each, partition)), None)
+            if member_id is None:
+                left.append(partition)
+            else:
+                self._give_extra(member_id, partition)
+        return left
+
+    def deal(self, partitions: Iterable[TopicPartition]) -> None:
+        """Deals round robin to the members under the least, then one each to those at it."""
+        for partition in partitions:
+            if not self._under:
+                self._give_extra(self._exact[0], partition)
+            elif not self._fill_under(0, partition):
+                self._under.rotate(-1)
+
+    def _ring(self, start: int) -> Iterable[int]:
+        return (index % len(self._under) for index in range(start, start + len(self._under)))
+
+    def _fill_under(self, index: int, partition: TopicPartition) -> bool:
+        """Gives a partition to a member under the least; whether that brought it there."""
+        member_id = self._under[index]
+        self.assignment[member_id].append(partition)
+        if len(self.assignment[member_id]) < self._least:
+            return False
+        del self._under[index]
+        self._offer_extra(member_id)
+        return True
+
+    def _give_extra(self, member_id: str, partition: TopicPartition) -> None:
+        self.assignment[member_id].append(partition)
+        self._exact.remove(member_id)
+        self._count_extra()
+
+    def _offer_extra(self, member_id: str) -> None:
+        if self._over < self._extras:
+            self._exact.append(member_id)
+
+    def _count_extra(self) -> None:
+        self._over += 1
+        if self._over == self._extras:
+            self._exact.clear()

@@ -1,0 +1,117 @@
+"""The sticky algorithm for a group whose members subscribe to different topics.
+
+What it knows: who could own which topic, everybody's load, and moves that even the loads out.
+What it must not know: generations and conflicting claims (settled before), how a claim is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from clients.assignors.common import partitions_of
+from clients.assignors.partition_movements import PartitionMovements
+from clients.assignors.racks import RackView
+from schemas.consumer_protocol import TopicPartition, java_string_order
+
+
+def assign_general(
+    counts: Mapping[str, int],
+    subscribers: Mapping[str, Sequence[str]],
+    owned: Mapping[str, Sequence[TopicPartition]],
+    earlier_owners: Mapping[TopicPartition, str],
+    racks: RackView,
+) -> dict[str, list[TopicPartition]]:
+    """Every member's partitions: kept ones first, then new ones, until no move could even out two loads further.
+
+    `counts` has the topics in Java's order, `subscribers` the members of each of them (at least one), `owned` every
+    member once, each partition under one member at most. Source: AbstractStickyAssignor.GeneralAssignmentBuilder.
+    """
+    by_demand = sorted(counts, key=lambda topic: len(subscribers[topic]))
+    partitions = partitions_of({topic: counts[topic] for topic in by_demand})
+    loads = _Loads(subscribers, owned)
+    is_revoking = any([not loads.keep(member_id, owned[member_id], racks) for member_id in owned])
+    unassigned = [partition for partition in partitions if not loads.is_owned(partition)]
+    loads.place(unassigned, racks)
+    if not is_revoking:
+        loads.even_out(unassigned, earlier_owners)
+    loads.even_out(partitions, earlier_owners)
+    return loads.assignment
+
+
+class _Loads:
+    """The assignment being built. Of two members the lighter comes first, at equal load the one with the lower id."""
+
+    def __init__(self, subscribers: Mapping[str, Sequence[str]], members: Iterable[str]) -> None:
+        self.assignment: dict[str, list[TopicPartition]] = {member_id: [] for member_id in members}
+        self._subscribers = subscribers
+        self._owner: dict[TopicPartition, str] = {}
+        self._rank = {member_id: rank for rank, member_id in enumerate(sorted(self.assignment, key=java_string_order))}
+        self._movements = PartitionMovements()
+
+    def is_owned(self, partition: TopicPartition) -> bool:
+        return partition in self._owner
+
+    def keep(self, member_id: str, partitions: Sequence[TopicPartition], racks: RackView) -> bool:
+        """Lets a member keep what it still subscribes to and is not out of its rack; whether that is everything."""
+        valid = [
+            partition
+            for partition in partitions
+            if member_id in self._subscribers[partition.topic] and not racks.is_mismatch(member_id, partition)
+        ]
+        for partition in valid:
+            self._give(partition, member_id)
+        return len(valid) == len(partitions)
+
+    def place(self, partitions: Iterable[TopicPartition], racks: RackView) -> None:
+        """Gives each partition to its lightest subscriber: first where racks do not speak against it, then the rest."""
+        left = []
+        for partition in partitions:
+            subscribers = self._subscribers[partition.topic]
+            near = [member_id for member_id in subscribers if not racks.is_mismatch(member_id, partition)]
+            if near:
+                self._give(partition, min(near, key=self._weight))
+            else:
+                left.append(partition)
+        for partition in left:
+            self._give(partition, min(self._subscribers[partition.topic], key=self._weight))
+
+    def even_out(self, partitions: Sequence[TopicPartition], earlier_owners: Mapping[TopicPartition, str]) -> None:
+        """Moves partitions until a whole pass finds nothing to move.
+
+        A move takes one partition, in the end, from a member to one that has at least two fewer, so it always improves
+        the balance and the passes come to an end; Kafka moves the substitute alone, may make things worse by it and
+        then reverts all moves.
+        """
+        while any([self._improve(partition, earlier_owners.get(partition)) for partition in partitions]):
+            pass
+
+    def _improve(self, partition: TopicPartition, earlier_owner: str | None) -> bool:
+        subscribers = self._subscribers[partition.topic]
+        lightest = min(subscribers, key=self._weight)
+        two_fewer = len(self.assignment[self._owner[partition]]) - 2
+        if len(self.assignment[lightest]) > two_fewer:
+            return False
+        preferred = (each for each in subscribers if each == earlier_owner and len(self.assignment[each]) <= two_fewer)
+        self._move(partition, next(preferred, lightest))
+        return True
+
+    def _move(self, partition: TopicPartition, destination: str) -> None:
+        """Takes one partition from this one's owner to the destination, as a substitute where that undoes a swap."""
+        source = self._owner[partition]
+        substitute = self._movements.substitute(partition, source, destination)
+        if self._owner[substitute] != source:
+            self._shift(partition, self._owner[substitute])
+        self._shift(substitute, destination)
+
+    def _shift(self, partition: TopicPartition, destination: str) -> None:
+        source = self._owner[partition]
+        self._movements.record(partition, source, destination)
+        self.assignment[source].remove(partition)
+        self._give(partition, destination)
+
+    def _give(self, partition: TopicPartition, member_id: str) -> None:
+        self.assignment[member_id].append(partition)
+        self._owner[partition] = member_id
+
+    def _weight(self, member_id: str) -> tuple[int, int]:
+        return len(self.assignment[member_id]), self._rank[member_id]
