@@ -1,0 +1,177 @@
+"""Imports go one way, and the pure layers stay pure: no Spark, no third party, no clock, no randomness.
+
+Knows which layer may import which. A layer that is not there yet is simply without modules.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+
+import pytest
+
+from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
+
+MODULES = modules()
+PURE = ("coordinator_udfs.protocol", "clients")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What the modules of one package may import beside the standard library."""
+
+    own: tuple[str, ...]
+    third_party: bool = False
+    pyspark: bool = False
+
+
+# A module belongs to the longest name that it lies within.
+LAYERS = {
+    "schemas": Layer(own=("schemas",), third_party=True),
+    "clients": Layer(own=("clients", "schemas")),
+    "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
+    "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas"), third_party=True),
+    "coordinator_udfs.group_udf": Layer(own=("coordinator_udfs", "schemas"), third_party=True, pyspark=True),
+    "gateway": Layer(own=("gateway", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True),
+    "jobs": Layer(
+        own=("jobs", "coordinator_udfs", "clients", "gateway", "schemas"),
+        third_party=True,
+        pyspark=True,
+    ),
+    "benchmarks": Layer(
+        own=("benchmarks", "jobs", "coordinator_udfs", "clients", "gateway", "schemas"),
+        third_party=True,
+        pyspark=True,
+    ),
+}
+OUR_PACKAGES = {name.partition(".")[0] for name in LAYERS} | {"tests"}
+
+CLOCKS = ("time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today")
+# A string's hash differs from one process to the next.
+RANDOMNESS = ("random", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom", "os.getrandom", "builtins.hash")
+HEAVY = {"pyspark", "pandas", "pyarrow", "numpy", "random", "secrets"}
+# What schemas may bring along into the pure layers; msgspec takes typing_extensions where it is installed.
+LIGHT = {"msgspec", "typing_extensions"}
+
+
+def layer_of(module: str) -> Layer:
+    """The layer of the longest name that the module lies within."""
+    return LAYERS[max((name for name in LAYERS if is_within(module, name)), key=len)]
+
+
+def refusal(module: str, imported: str) -> str:
+    """Why a module may not import a name; empty if it may."""
+    layer = layer_of(module)
+    top = imported.partition(".")[0]
+    if imported.startswith("."):
+        return "is relative"
+    if top in OUR_PACKAGES:
+        return "" if any(is_within(imported, package) for package in layer.own) else "goes the wrong way"
+    if top in sys.stdlib_module_names:
+        return ""
+    if top == "pyspark" and not layer.pyspark:
+        return "is Spark, which only jobs and coordinator_udfs.group_udf may see"
+    return "" if layer.third_party else "is a third party"
+
+
+def refused_imports(module: str, source: str) -> list[str]:
+    """Every import of a module's source that its layer may not make, with the reason."""
+    reasons = {imported: refusal(module, imported) for imported in imported_names(source)}
+    return sorted(f"{imported} {reason}" for imported, reason in reasons.items() if reason)
+
+
+def impurities(source: str) -> list[str]:
+    """Every clock and every source of randomness that a source names."""
+    return sorted(name for name in used_names(source) if any(is_within(name, bad) for bad in (*CLOCKS, *RANDOMNESS)))
+
+
+def test_a_module_imports_only_what_its_layer_may() -> None:
+    refused = {module: refused_imports(module, path.read_text()) for module, path in MODULES.items()}
+    assert {module: imports for module, imports in refused.items() if imports} == {}
+    assert all(any(is_within(module, package) for module in MODULES) for package in PURE)
+
+
+def test_a_pure_module_names_no_clock_and_no_randomness() -> None:
+    pure = {module for module in MODULES if any(is_within(module, package) for package in PURE)}
+    impure = {module: impurities(MODULES[module].read_text()) for module in pure}
+    assert {module: names for module, names in impure.items() if names} == {}
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_importing_a_pure_package_loads_nothing_heavy_and_no_randomness(package: str) -> None:
+    names = [module for module in MODULES if is_within(module, package)]
+    loaded = loaded_by(names)
+    assert loaded.issuperset(names)
+    assert loaded.isdisjoint(HEAVY)
+    third_parties = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - OUR_PACKAGES
+    assert third_parties <= LIGHT
+
+
+def test_a_heavy_module_is_seen_to_be_loaded() -> None:
+    assert not loaded_by(["pandas"]).isdisjoint(HEAVY)
+
+
+def loaded_by(names: list[str]) -> set[str]:
+    """Every module that a fresh interpreter has loaded once it imported the names and nothing else."""
+    # Without `site`, which may load modules of its own at each start.
+    program = (
+        "import importlib, sys; sys.path += sys.argv[1:3]\n"
+        "for name in sys.argv[3:]: importlib.import_module(name)\n"
+        "print(*sys.modules.keys() - {'__main__'})"
+    )
+    command = [sys.executable, "-I", "-S", "-c", program, str(ROOT), sysconfig.get_path("platlib"), *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "found"),
+    [
+        ("coordinator_udfs.protocol.group", "import msgspec", ["msgspec is a third party"]),
+        ("coordinator_udfs.protocol.group", "def f():\n    import numpy.linalg", ["numpy.linalg is a third party"]),
+        (
+            "coordinator_udfs.protocol.group",
+            "from coordinator_udfs import state_codec",
+            ["coordinator_udfs.state_codec goes the wrong way"],
+        ),
+        ("coordinator_udfs.protocol.group", "from .states import State", [".states.State is relative"]),
+        ("coordinator_udfs.protocol.group", "from coordinator_udfs.protocol import states\nimport heapq", []),
+        ("clients.member", "from coordinator_udfs.protocol.group import Group", None),
+        ("clients.member", "from schemas.messages import JoinGroup", []),
+        ("schemas.tables", "from pyspark.sql.types import StructType", None),
+        ("schemas.tables", "import clients", ["clients goes the wrong way"]),
+        ("coordinator_udfs.state_codec", "import msgspec\nfrom coordinator_udfs.protocol import group", []),
+        ("coordinator_udfs.state_codec", "import pyspark", None),
+        ("coordinator_udfs.state_codec", "import jobs.jars", ["jobs.jars goes the wrong way"]),
+        ("coordinator_udfs.group_udf", "import pandas\nfrom pyspark.sql import DataFrame", []),
+        ("gateway.server", "import kio\nfrom coordinator_udfs.protocol import errors", []),
+        ("gateway.server", "from coordinator_udfs import group_udf", None),
+        ("gateway.server", "from pyspark.sql import SparkSession", None),
+        ("jobs.coordinator", "from pyspark.sql import SparkSession\nfrom coordinator_udfs import group_udf", []),
+        ("jobs.coordinator", "from tests import source_tree", None),
+    ],
+)
+def test_the_rule_finds_an_import_that_goes_the_wrong_way(module: str, source: str, found: list[str] | None) -> None:
+    refused = refused_imports(module, source)
+    assert refused == found if found is not None else len(refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import time", ["time"]),
+        ("from time import monotonic as m\nm()", ["time.monotonic"]),
+        ("import datetime as dt\ndt.datetime.now()", ["datetime.datetime.now"]),
+        ("from datetime import datetime\ndatetime.utcnow()", ["datetime.datetime.utcnow"]),
+        ("from uuid import uuid4", ["uuid.uuid4"]),
+        ("import os.path\nos.urandom(4)", ["os.urandom"]),
+        ("import random\n", ["random"]),
+        ("hash('a')", ["builtins.hash"]),
+        ("import uuid\nfrom datetime import timedelta\nuuid.uuid5\ntime = 1\nnow = time", []),
+    ],
+)
+def test_the_rule_finds_a_clock_and_a_source_of_randomness(source: str, found: list[str]) -> None:
+    assert impurities(source) == found
