@@ -180,7 +180,7 @@ def test_the_checks_end_with_0_when_nothing_is_missing() -> None:
         (
             ["run", "Fetching", "it", "--", *program("Connection refused", status=1)],
             {},
-            "rollcall: Fetching a ",
+            "rollcall: Fetching it: ",
         ),
     ],
 )
