@@ -1,1 +1,1 @@
-"""The coordinator as Spark runs it: the pure protocol, its state document, and the function that joins both to a stream."""
+"""The coordinator as Spark runs it: the pure protocol, its state document, and the function joining both."""

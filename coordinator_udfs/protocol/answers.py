@@ -1,0 +1,154 @@
+"""Replies: an answer in the shape its version wants, sent at once or to a request that was parked.
+
+Knows what a version changes in an answer; knows no state of a group.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.effects import Reply, RequestDropped, RequestParked
+from coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    Request,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+
+def answer(
+    request: Request,
+    api: str,
+    error: Error,
+    response: Response,
+    turn: Turn,
+    *,
+    member_id: str = "",
+    generation_id: int = -1,
+) -> None:
+    """Answers a request at once."""
+    turn.effects.append(
+        Reply(
+            at_ms=turn.now_ms,
+            request_id=request.request_id,
+            api=api,
+            api_version=request.api_version,
+            error_code=error,
+            member_id=member_id,
+            client_id=request.client_id,
+            generation_id=generation_id,
+            received_at_ms=turn.now_ms,
+            response=response,
+        )
+    )
+
+
+def refuse_join(request: JoinGroupRequest, error: Error, turn: Turn, *, member_id: str) -> None:
+    """A JoinGroup's error: no generation, no protocol, no leader."""
+    send_join(request, request.client_id, JoinGroupResponse(error_code=error, member_id=member_id), turn)
+
+
+def send_join(to: JoinGroupRequest | ParkedJoin, client_id: str, response: JoinGroupResponse, turn: Turn) -> None:
+    """Answers a JoinGroup. Up to v6 a missing protocol name is an empty text, from v7 an empty one is null."""
+    response.protocol_name = (response.protocol_name or None) if to.api_version >= 7 else (response.protocol_name or "")
+    turn.emit(
+        Reply(
+            at_ms=turn.now_ms,
+            request_id=to.request_id,
+            api="JoinGroup",
+            api_version=to.api_version,
+            error_code=response.error_code,
+            member_id=response.member_id or (to.member_id if isinstance(to, JoinGroupRequest) else ""),
+            client_id=client_id,
+            generation_id=response.generation_id,
+            received_at_ms=to.received_at_ms if isinstance(to, ParkedJoin) else turn.now_ms,
+            response=response,
+        )
+    )
+
+
+def send_sync(
+    to: SyncGroupRequest | ParkedSync,
+    member_id: str,
+    client_id: str,
+    generation_id: int,
+    response: SyncGroupResponse,
+    turn: Turn,
+) -> None:
+    """Answers a SyncGroup."""
+    turn.emit(
+        Reply(
+            at_ms=turn.now_ms,
+            request_id=to.request_id,
+            api="SyncGroup",
+            api_version=to.api_version,
+            error_code=response.error_code,
+            member_id=member_id,
+            client_id=client_id,
+            generation_id=generation_id,
+            received_at_ms=to.received_at_ms if isinstance(to, ParkedSync) else turn.now_ms,
+            response=response,
+        )
+    )
+
+
+def current_generation(group: Group, member: Member) -> JoinGroupResponse:
+    """The answer to a member of the current generation; the leader alone is told who the members are."""
+    is_leader = group.leader_id == member.member_id
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member.member_id,
+        members=current_members(group) if is_leader else [],
+    )
+
+
+def current_members(group: Group) -> list[JoinGroupResponseMember]:
+    """All members with their metadata for the selected protocol, absent static ones too."""
+    name = group.protocol_name or ""
+    return [
+        JoinGroupResponseMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            metadata=member.protocols.get(name, b""),
+        )
+        for member in group.members.values()
+    ]
+
+
+def park_join(group: Group, member: Member, request: JoinGroupRequest, turn: Turn) -> None:
+    """Parks a JoinGroup; one parked before by the same member is never answered."""
+    parked = ParkedJoin(request.request_id, request.api_version, turn.now_ms, request.recorded_leader_id)
+    replaced = group.park_join(member, parked)
+    if replaced is not None:
+        drop(replaced, "JoinGroup", member.member_id, "replaced by a later JoinGroup of the same member", turn)
+    _parked(request, "JoinGroup", member.member_id, group.generation_id, turn)
+
+
+def park_sync(group: Group, member: Member, request: SyncGroupRequest, turn: Turn) -> None:
+    """Parks a SyncGroup; one parked before by the same member is never answered."""
+    if member.parked_sync is not None:
+        drop(
+            member.parked_sync, "SyncGroup", member.member_id, "replaced by a later SyncGroup of the same member", turn
+        )
+    member.parked_sync = ParkedSync(request.request_id, request.api_version, turn.now_ms)
+    _parked(request, "SyncGroup", member.member_id, group.generation_id, turn)
+
+
+def drop(parked: ParkedJoin | ParkedSync, api: str, member_id: str, why: str, turn: Turn) -> None:
+    """Records that a parked request will never be answered, as in Kafka."""
+    turn.emit(RequestDropped(at_ms=turn.now_ms, request_id=parked.request_id, api=api, member_id=member_id, why=why))
+
+
+def _parked(request: Request, api: str, member_id: str, generation_id: int, turn: Turn) -> None:
+    turn.emit(
+        RequestParked(
+            at_ms=turn.now_ms, request_id=request.request_id, api=api, member_id=member_id, generation_id=generation_id
+        )
+    )

@@ -1,0 +1,86 @@
+"""Why a rebalance began, as data: decided where it happens, never guessed later from text.
+
+Knows the words of the history (`Cause.kind`) and the reasons that client libraries send; knows no group.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from schemas.messages import Shape
+
+
+class CauseKind(StrEnum):
+    """What set a rebalance off."""
+
+    MEMBER_JOINED = "member_joined"
+    MEMBER_LEFT = "member_left"
+    POLL_TIMEOUT = "poll_timeout"
+    SESSION_EXPIRED = "session_expired"
+    SYNC_TIMEOUT = "sync_timeout"
+    METADATA_CHANGED = "metadata_changed"
+    COOPERATIVE_FOLLOWUP = "cooperative_followup"
+    MEMBER_REJOINED = "member_rejoined"
+    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    GROUP_LOADED = "group_loaded"
+    ADMIN_REMOVED = "admin_removed"
+    UNKNOWN = "unknown"
+
+
+class EndCause(StrEnum):
+    """Why a member is no longer one: the causes that remove a member, and three that start no rebalance."""
+
+    MEMBER_LEFT = "member_left"
+    POLL_TIMEOUT = "poll_timeout"
+    ADMIN_REMOVED = "admin_removed"
+    SESSION_EXPIRED = "session_expired"
+    SYNC_TIMEOUT = "sync_timeout"
+    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
+    GROUP_MAX_SIZE_REACHED = "group_max_size_reached"
+    GROUP_UNLOADED = "group_unloaded"
+
+
+class Cause(Shape, kw_only=True):
+    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
+
+    kind: CauseKind
+    member_id: str = ""
+    client_id: str = ""
+    client_host: str = ""
+    group_instance_id: str | None = None
+    client_reason: str | None = None
+
+
+def cause_of_leaving(reason: str | None, inferred: str | None, *, by_instance_id_only: bool) -> CauseKind:
+    """Tells a clean leave, a poll timeout and an administrator apart by what the LeaveGroup says.
+
+    An administrator's tool names a static member by its instance id alone, or gives its own reason. Libraries that
+    send no reason leave poll timeout and clean leave alike: MEMBER_LEFT, unless a replay inferred more.
+    """
+    text = (reason or "").lower()
+    if inferred:
+        return CauseKind(inferred)
+    if by_instance_id_only or "removed by an admin" in text:
+        return CauseKind.ADMIN_REMOVED
+    if "poll timeout" in text or "max.poll.interval" in text:
+        return CauseKind.POLL_TIMEOUT
+    return CauseKind.MEMBER_LEFT
+
+
+def cause_of_rejoining(reason: str | None, inferred: str | None, *, gave_partitions_up: bool) -> CauseKind:
+    """Why a member of a running generation joined again, from its own words, else from what it gave up.
+
+    gave_partitions_up: the last assignment took partitions from it that it said it owned, so a cooperative member
+    must come back for them to be given on.
+    """
+    text = (reason or "").lower()
+    if inferred:
+        return CauseKind(inferred)
+    if "metadata has changed" in text or "subscription has changed" in text:
+        return CauseKind.METADATA_CHANGED
+    if "revoke" in text:
+        return CauseKind.COOPERATIVE_FOLLOWUP
+    if gave_partitions_up:
+        return CauseKind.COOPERATIVE_FOLLOWUP
+    return CauseKind.MEMBER_REJOINED

@@ -1,0 +1,88 @@
+"""Deadlines: arming them, and the next one due without looking at every member.
+
+`group.next_due_ms` is a lower bound of all deadlines: arming an earlier one lowers it, a heartbeat that moves its own
+deadline later leaves it alone, and only a scan that finds nothing due raises it again.
+
+Knows where deadlines stand; knows no consequence of one (that is `expiry`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.turn import Timer, Turn
+
+
+class Due(NamedTuple):
+    """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out."""
+
+    deadline_ms: int
+    timer: Timer | None
+    member_id: str
+
+
+def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:
+    """(Re)starts a member's session timer."""
+    deadline_ms = turn.armed_from_ms + length_ms
+    member.session_deadline_ms = deadline_ms
+    if group.next_due_ms is None or deadline_ms < group.next_due_ms:
+        group.next_due_ms = deadline_ms
+
+
+def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
+    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn."""
+    group.join_deadline_ms = _deadline(group, length_ms, Timer.JOIN, turn)
+
+
+def arm_sync(group: Group, length_ms: int, turn: Turn) -> None:
+    """(Re)starts the timer for members that do not send SyncGroup."""
+    group.sync_deadline_ms = _deadline(group, length_ms, Timer.SYNC, turn)
+
+
+def arm_sweep(group: Group, turn: Turn) -> None:
+    """Starts the next interval of the offset expiry sweep."""
+    length_ms = turn.config.offsets_retention_check_interval_ms
+    group.sweep_deadline_ms = _deadline(group, length_ms, Timer.SWEEP, turn)
+
+
+def _deadline(group: Group, length_ms: int, timer: Timer, turn: Turn) -> int:
+    if length_ms <= 0:
+        turn.at_once.append(timer)
+        return note_deadline(group, turn.armed_from_ms)
+    return note_deadline(group, turn.armed_from_ms + length_ms)
+
+
+def note_deadline(group: Group, deadline_ms: int) -> int:
+    """Lowers the bound to this deadline; returns it."""
+    if group.next_due_ms is None or deadline_ms < group.next_due_ms:
+        group.next_due_ms = deadline_ms
+    return deadline_ms
+
+
+def next_deadline_ms(group: Group) -> int | None:
+    """No deadline is earlier than this; None if there is none at all. Constant time."""
+    return group.next_due_ms
+
+
+def earliest(group: Group) -> Due | None:
+    """The earliest deadline of all; ties go to join, sync, sweep, then members in join order, then ids given out."""
+    candidates = [
+        Due(deadline_ms, timer, "")
+        for timer, deadline_ms in (
+            (Timer.JOIN, group.join_deadline_ms),
+            (Timer.SYNC, group.sync_deadline_ms),
+            (Timer.SWEEP, group.sweep_deadline_ms),
+        )
+        if deadline_ms is not None
+    ]
+    for member in group.members.values():
+        if member.session_deadline_ms is not None:
+            candidates.append(Due(member.session_deadline_ms, None, member.member_id))
+    for pending in group.pending.values():
+        candidates.append(Due(pending.session_deadline_ms, None, pending.member_id))
+    return min(candidates, key=_deadline_of, default=None)
+
+
+def _deadline_of(due: Due) -> int:
+    return due.deadline_ms

@@ -1,0 +1,29 @@
+"""DeleteGroups (key 42, v0-2): an Empty group goes, with its offsets and the ids it has given out.
+
+Source: GroupCoordinatorShard.deleteGroups, ClassicGroup.validateDeleteGroup.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.offset_expiry import remove_group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def delete_groups(group: Group, request: DeleteGroupsRequest, turn: Turn) -> None:
+    """One group. Errors in the order checked: GROUP_ID_NOT_FOUND (unknown or Dead), NON_EMPTY_GROUP."""
+    error = _refusal(group)
+    result = DeletableGroupResult(group_id=group.group_id, error_code=error)
+    if error is Error.NONE:
+        remove_group(group, "deleted", turn)
+    answer(request, "DeleteGroups", error, DeleteGroupsResponse(results=[result]), turn)
+
+
+def _refusal(group: Group) -> Error:
+    if not group.is_known or group.state is GroupState.DEAD:
+        return Error.GROUP_ID_NOT_FOUND
+    return Error.NONE if group.state is GroupState.EMPTY else Error.NON_EMPTY_GROUP

@@ -1,0 +1,59 @@
+"""DescribeGroups (key 15, v0-6): a group's state and members as an administrator sees them.
+
+v3 authorized operations, v4 instance ids, v6 an error for unknown groups. Source: GroupMetadataManager.describeGroups.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest, DescribeGroupsResponse
+
+NOT_FOUND_SINCE = 6
+ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as Kafka's bit field, where no authorizer restricts them."""
+
+
+def describe_groups(group: Group, request: DescribeGroupsRequest, turn: Turn) -> None:
+    """One group: protocol and metadata are shown only when Stable, assignments always.
+
+    An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6.
+    """
+    described = _describe(group) if group.is_known else _unknown(group, request.api_version)
+    if request.include_authorized_operations:
+        described.authorized_operations = ALL_GROUP_OPERATIONS
+    response = DescribeGroupsResponse(groups=[described])
+    answer(request, "DescribeGroups", described.error_code, response, turn)
+
+
+def _unknown(group: Group, version: int) -> DescribedGroup:
+    described = DescribedGroup(group_id=group.group_id, group_state=GroupState.DEAD)
+    if version >= NOT_FOUND_SINCE:
+        described.error_code = Error.GROUP_ID_NOT_FOUND
+        described.error_message = f"Group {group.group_id} not found."
+    return described
+
+
+def _describe(group: Group) -> DescribedGroup:
+    is_stable = group.state is GroupState.STABLE
+    name = group.protocol_name or ""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=name if is_stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.protocols.get(name, b"") if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )

@@ -1,0 +1,253 @@
+"""Everything that can come out of a group: one shape a fact, in the past tense.
+
+Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
+name of an effect (`effect`) is its class name in snake_case. `at_ms` is when it happened on the group's clock.
+
+Knows the shapes; knows no group and no table.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.states import GroupState
+from schemas.errors import Error
+from schemas.messages import Response, Shape
+
+
+class Effect(Shape, kw_only=True, tag_field="effect"):
+    """One fact about one group."""
+
+    at_ms: int
+
+
+class Reply(Effect, tag="reply", kw_only=True):
+    """A request was answered. received_at_ms: when it arrived; at_ms - received_at_ms is how long it was parked.
+
+    member_id: the member that asked (as the request named it, or the id it was given).
+    """
+
+    request_id: str
+    api: str
+    api_version: int
+    error_code: Error
+    member_id: str
+    client_id: str
+    generation_id: int
+    received_at_ms: int
+    response: Response
+
+
+class RequestParked(Effect, tag="request_parked", kw_only=True):
+    """A JoinGroup or SyncGroup was accepted and its answer withheld."""
+
+    request_id: str
+    api: str
+    member_id: str
+    generation_id: int
+
+
+class RequestDropped(Effect, tag="request_dropped", kw_only=True):
+    """A parked request that Kafka never answers: the same member sent another, or left or expired while syncing."""
+
+    request_id: str
+    api: str
+    member_id: str
+    why: str
+
+
+class GroupCreated(Effect, tag="group_created", kw_only=True):
+    """A group that was unknown is now Empty."""
+
+
+class GroupRemoved(Effect, tag="group_removed", kw_only=True):
+    """A group is unknown again. why: deleted, expired or unloaded."""
+
+    why: str
+    generation_id: int
+
+
+class StateChanged(Effect, tag="state_changed", kw_only=True):
+    """A group moved from one state to another. generation_id: after the move."""
+
+    from_state: GroupState
+    to_state: GroupState
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+
+
+class MemberIdGiven(Effect, tag="member_id_given", kw_only=True):
+    """A joining client was told its id (MEMBER_ID_REQUIRED) and is awaited."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+
+
+class PendingMemberRemoved(Effect, tag="pending_member_removed", kw_only=True):
+    """An id given out is awaited no longer: it left, expired or was refused."""
+
+    member_id: str
+    end_cause: EndCause
+
+
+class MemberJoined(Effect, tag="member_joined", kw_only=True):
+    """A client became a member."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    topics: list[str] | None
+    replaces_member_id: str | None = None
+
+
+class MemberRemoved(Effect, tag="member_removed", kw_only=True):
+    """A member is one no longer. generation_id: the group's at that moment."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    generation_id: int
+    end_cause: EndCause
+    client_reason: str | None = None
+    replaced_by_member_id: str | None = None
+
+
+class RebalanceStarted(Effect, tag="rebalance_started", kw_only=True):
+    """The group began to rebalance. from_generation_id: the generation it leaves."""
+
+    from_generation_id: int
+    from_state: GroupState
+    cause: Cause
+    members_before: int
+    join_timeout_ms: int
+
+
+class JoinReceived(Effect, tag="join_received", kw_only=True):
+    """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id."""
+
+    member_id: str
+    client_id: str
+    from_generation_id: int
+
+
+class JoinPhaseEnded(Effect, tag="join_phase_ended", kw_only=True):
+    """Everybody who will be in generation_id is known; the leader is awaited."""
+
+    generation_id: int
+    protocol_name: str | None
+    leader_id: str | None
+    member_ids: list[str]
+
+
+class SyncReceived(Effect, tag="sync_received", kw_only=True):
+    """A member's SyncGroup arrived for generation_id while the group was completing its rebalance."""
+
+    member_id: str
+    client_id: str
+    generation_id: int
+    is_leader: bool
+
+
+class TopicPartitions(Shape, kw_only=True):
+    topic: str
+    partitions: list[int]
+
+
+class Assigned(Effect, tag="assigned", kw_only=True):
+    """A member owns these bytes of assignment from now on. partitions: decoded where protocol type is consumer."""
+
+    member_id: str
+    client_id: str
+    group_instance_id: str | None
+    generation_id: int
+    partitions: list[TopicPartitions] | None
+    assignment: bytes
+
+
+class MemberWait(Shape, kw_only=True):
+    """A member's part in a rebalance: when it joined and synced, and how long it alone kept the others waiting."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int | None
+    synced_at_ms: int | None
+    held_others_ms: int
+
+
+class RebalanceEnded(Effect, tag="rebalance_ended", kw_only=True):
+    """A rebalance is over. outcome: completed (Stable), superseded (another began first) or empty (nobody is left).
+
+    joined, left, expired: client ids (a static member without one by its instance id). slowest_*: who kept the
+    others waiting longest, null where nobody did.
+    """
+
+    from_generation_id: int
+    to_generation_id: int
+    started_at_ms: int
+    cause: Cause
+    outcome: str
+    members_before: int
+    members_after: int
+    joined: list[str]
+    left: list[str]
+    expired: list[str]
+    slowest_member_id: str | None
+    slowest_client_id: str | None
+    slowest_wait_ms: int | None
+    waits: list[MemberWait]
+
+
+class OffsetCommitted(Shape, kw_only=True):
+    topic: str
+    partition: int
+    committed_offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+
+
+class OffsetsCommitted(Effect, tag="offsets_committed", kw_only=True):
+    """Offsets of one request were stored."""
+
+    request_id: str
+    member_id: str
+    generation_id: int
+    offsets: list[OffsetCommitted]
+
+
+class OffsetsRemoved(Effect, tag="offsets_removed", kw_only=True):
+    """Stored offsets are gone. why: deleted, expired or group_removed."""
+
+    why: str
+    offsets: list[TopicPartitions]
+
+
+AnyEffect = (
+    Reply
+    | RequestParked
+    | RequestDropped
+    | GroupCreated
+    | GroupRemoved
+    | StateChanged
+    | MemberIdGiven
+    | PendingMemberRemoved
+    | MemberJoined
+    | MemberRemoved
+    | RebalanceStarted
+    | JoinReceived
+    | JoinPhaseEnded
+    | SyncReceived
+    | Assigned
+    | RebalanceEnded
+    | OffsetsCommitted
+    | OffsetsRemoved
+)

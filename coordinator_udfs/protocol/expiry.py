@@ -1,0 +1,114 @@
+"""What happens when a deadline passes: sessions, the join phase, SyncGroups that never came, the offset sweep.
+
+Fires deadlines in order of time, each with the clock at its own moment, one at a time since a callback may add or
+cancel others. Source: GroupMetadataManager.expireClassicGroupMemberHeartbeat, expirePendingSync.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.deadlines import Due, earliest
+from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.membership import remove_member
+from coordinator_udfs.protocol.offset_expiry import sweep_offsets
+from coordinator_udfs.protocol.rebalance import complete_join, end_initial_window, end_pending_sync, prepare_rebalance
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Timer, Turn
+
+
+def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None) -> list[Effect]:
+    """Fires every deadline at or before now_ms, in order of time. armed_from_ms: see Turn; None means the deadline."""
+    effects: list[Effect] = []
+    while group.next_due_ms is not None and group.next_due_ms <= now_ms:
+        due = earliest(group)
+        group.next_due_ms = None if due is None else due.deadline_ms
+        if due is None or due.deadline_ms > now_ms:
+            break
+        turn = Turn(due.deadline_ms, config, due.deadline_ms if armed_from_ms is None else armed_from_ms, effects)
+        _fire(group, due, turn)
+        fire_at_once(group, turn)
+        group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)
+    return effects
+
+
+def fire_at_once(group: Group, turn: Turn) -> None:
+    """Fires the timers of length zero that this turn armed and nothing has cancelled since."""
+    while turn.at_once:
+        timer = turn.at_once.pop(0)
+        if _is_armed(group, timer):
+            _fire_group_timer(group, timer, turn)
+
+
+def _is_armed(group: Group, timer: Timer) -> bool:
+    match timer:
+        case Timer.JOIN:
+            return group.join_deadline_ms is not None
+        case Timer.SYNC:
+            return group.sync_deadline_ms is not None
+        case Timer.SWEEP:
+            return group.sweep_deadline_ms is not None
+
+
+def _fire(group: Group, due: Due, turn: Turn) -> None:
+    if due.timer is not None:
+        _fire_group_timer(group, due.timer, turn)
+    else:
+        _expire_session(group, due.member_id, turn)
+
+
+def _fire_group_timer(group: Group, timer: Timer, turn: Turn) -> None:
+    match timer:
+        case Timer.JOIN if group.initial_delay_left_ms is not None:
+            group.join_deadline_ms = None
+            end_initial_window(group, turn)
+        case Timer.JOIN:
+            group.join_deadline_ms = None
+            complete_join(group, turn)
+        case Timer.SYNC:
+            _expire_pending_sync(group, turn)
+        case Timer.SWEEP:
+            sweep_offsets(group, turn)
+
+
+def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
+    """A session timer fired. An id given out is dropped; a member that waits for an answer is spared, not re-armed.
+
+    Either may end the join phase, an initial one too.
+    """
+    pending = group.pending.pop(member_id, None)
+    if pending is not None:
+        history.pending_member_gone(group, pending)
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.SESSION_EXPIRED))
+        _complete_join_if_all_joined(group, turn)
+        return
+    member = group.members[member_id]
+    member.session_deadline_ms = None
+    if member.has_satisfied_heartbeat:
+        return
+    cause = history.cause_by(CauseKind.SESSION_EXPIRED, member)
+    remove_member(group, member, EndCause.SESSION_EXPIRED, turn)
+    if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+        prepare_rebalance(group, cause, turn, gone=[(member, EndCause.SESSION_EXPIRED)])
+    else:
+        _complete_join_if_all_joined(group, turn)
+
+
+def _complete_join_if_all_joined(group: Group, turn: Turn) -> None:
+    if group.state is GroupState.PREPARING_REBALANCE and group.has_all_members_joined:
+        complete_join(group, turn)
+
+
+def _expire_pending_sync(group: Group, turn: Turn) -> None:
+    """The sync timer fired: every member that sent no SyncGroup in this generation is removed, static ones too."""
+    late = [group.members[member_id] for member_id in group.pending_sync if member_id in group.members]
+    group.sync_deadline_ms = None
+    if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
+        return
+    end_pending_sync(group)
+    for member in late:
+        remove_member(group, member, EndCause.SYNC_TIMEOUT, turn)
+    cause = history.cause_by(CauseKind.SYNC_TIMEOUT, late[0]) if late else Cause(kind=CauseKind.SYNC_TIMEOUT)
+    prepare_rebalance(group, cause, turn, gone=[(member, EndCause.SYNC_TIMEOUT) for member in late])

@@ -1,0 +1,295 @@
+"""A group and its members: what is remembered between two requests, and the counts that must never drift.
+
+A deadline is a field on its owner, so whoever removes the owner removes the deadline. A parked request is data on its
+member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored.
+
+Knows no request and makes no decision of the protocol. Source: Kafka's ClassicGroup and ClassicGroupMember.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
+
+
+@dataclass(slots=True)
+class ParkedJoin:
+    """A JoinGroup whose answer waits for the end of the join phase. recorded_leader_id: see JoinGroupRequest."""
+
+    request_id: str
+    api_version: int
+    received_at_ms: int
+    recorded_leader_id: str | None = None
+
+
+@dataclass(slots=True)
+class ParkedSync:
+    """A SyncGroup whose answer waits for the leader's assignment."""
+
+    request_id: str
+    api_version: int
+    received_at_ms: int
+
+
+@dataclass(slots=True)
+class Member:
+    """A member of a group. protocols: name to metadata, in the member's order of preference.
+
+    is_new: its first JoinGroup is still parked. session_deadline_ms: None while no session timer runs.
+    last_seen_at_ms: its last accepted request of any kind.
+    """
+
+    member_id: str
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: dict[str, bytes]
+    joined_at_ms: int
+    group_instance_id: str | None = None
+    assignment: bytes = b""
+    is_new: bool = False
+    parked_join: ParkedJoin | None = None
+    parked_sync: ParkedSync | None = None
+    session_deadline_ms: int | None = None
+    last_seen_at_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """How the history names it: the client id, or the instance id where there is none."""
+        return self.client_id or self.group_instance_id or self.member_id
+
+    @property
+    def has_satisfied_heartbeat(self) -> bool:
+        """True while a parked request keeps the member alive; a first, parked JoinGroup does not."""
+        return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
+
+
+@dataclass(slots=True)
+class PendingMember:
+    """An id given out with MEMBER_ID_REQUIRED that has not come back yet; never static."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    session_deadline_ms: int
+
+
+@dataclass(slots=True)
+class CommittedOffset:
+    """A committed offset. expire_timestamp_ms: only for commits that named their own retention."""
+
+    committed_offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int | None = None
+
+
+@dataclass(slots=True)
+class MemberPart:
+    """A member's part in the rebalance that is under way."""
+
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int | None = None
+    synced_at_ms: int | None = None
+    held_others_ms: int = 0
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew.
+
+    parts: by member id. joined, left, expired: names of members that came or went meanwhile. last_join_at_ms: when the
+    last but the one awaited joined. join_phase_ended_at_ms: None while members are awaited.
+    """
+
+    cause: Cause
+    started_at_ms: int
+    from_generation_id: int
+    members_before: int
+    parts: dict[str, MemberPart] = field(default_factory=dict)
+    joined: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
+    last_progress_at_ms: int = 0
+    join_phase_ended_at_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Group:
+    """One consumer group. `is_known` is False until it is created and again after it is removed.
+
+    join_deadline_ms is the one join timer; while initial_delay_left_ms is not None it is the initial rebalance's, to be
+    extended by newcomers. pending_sync: ids that have not sent SyncGroup in this generation (an id that a returning
+    static member has replaced stays in it, as in Kafka). subscribed_topics: None means unknown.
+    """
+
+    group_id: str
+    is_known: bool = False
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.DEAD
+    state_timestamp_ms: int = 0
+    generation_id: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    pending: dict[str, PendingMember] = field(default_factory=dict)
+    pending_sync: dict[str, None] = field(default_factory=dict)
+    subscribed_topics: frozenset[str] | None = None
+    new_member_added: bool = False
+    initial_delay_ms: int = 0
+    initial_delay_left_ms: int | None = None
+    join_deadline_ms: int | None = None
+    sync_deadline_ms: int | None = None
+    sweep_deadline_ms: int | None = None
+    offsets: dict[tuple[str, int], CommittedOffset] = field(default_factory=dict)
+    rebalance: Rebalance | None = None
+    updated_at_ms: int = 0
+    next_due_ms: int | None = None
+    _awaiting_join: int = 0
+    _support: Counter[str] = field(default_factory=Counter)
+    _static: dict[str, str] = field(default_factory=dict)
+
+    # ------------------------------------------------------------ questions
+
+    @property
+    def can_rebalance(self) -> bool:
+        return self.state in CAN_REBALANCE
+
+    @property
+    def awaiting_join_count(self) -> int:
+        """How many members have a parked JoinGroup."""
+        return self._awaiting_join
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        """Every member has a parked JoinGroup and no id given out is awaited."""
+        return self._awaiting_join == len(self.members) and not self.pending
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of the current members, 0 without any."""
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    def static_member_id(self, group_instance_id: str | None) -> str | None:
+        """The member id an instance id stands for, None if it stands for none."""
+        return None if group_instance_id is None else self._static.get(group_instance_id)
+
+    def is_supported_by_all(self, protocol_name: str) -> bool:
+        return self._support[protocol_name] == len(self.members)
+
+    # ------------------------------------------------------------ members
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """Adds a member; the first one sets the protocol type, one without a leader leads."""
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.pending.pop(member.member_id, None)
+        self.members[member.member_id] = member
+        self._index(member)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Removes a member or an id given out; the oldest member left leads if the leader went."""
+        self.pending.pop(member_id, None)
+        self.pending_sync.pop(member_id, None)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return None
+        self._support.subtract(member.protocols.keys())
+        if member.group_instance_id is not None:
+            self._static.pop(member.group_instance_id, None)
+        if member.parked_join is not None:
+            self._awaiting_join -= 1
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def replace_static(self, old: Member, new_member_id: str) -> Member:
+        """The same static member under a new id: settings, assignment and leader role go over, nothing parked does.
+
+        pending_sync is left as it is: Kafka leaves the old id there.
+        """
+        new = Member(
+            member_id=new_member_id,
+            client_id=old.client_id,
+            client_host=old.client_host,
+            session_timeout_ms=old.session_timeout_ms,
+            rebalance_timeout_ms=old.rebalance_timeout_ms,
+            protocols=old.protocols,
+            joined_at_ms=old.joined_at_ms,
+            group_instance_id=old.group_instance_id,
+            assignment=old.assignment,
+        )
+        led, awaits_sync = self.leader_id == old.member_id, old.member_id in self.pending_sync
+        self.remove(old.member_id)
+        if awaits_sync:
+            self.pending_sync[old.member_id] = None
+        self.members[new_member_id] = new
+        self._index(new)
+        if led:
+            self.leader_id = new_member_id
+        return new
+
+    def update(
+        self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
+    ) -> None:
+        """Takes over what a JoinGroup says of its sender."""
+        self._support.subtract(member.protocols.keys())
+        self._support.update(protocols.keys())
+        member.protocols = protocols
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+
+    def park_join(self, member: Member, parked: ParkedJoin) -> ParkedJoin | None:
+        """Parks a JoinGroup on its member; returns the one it replaces."""
+        replaced = member.parked_join
+        if replaced is None:
+            self._awaiting_join += 1
+        member.parked_join = parked
+        return replaced
+
+    def take_parked_join(self, member: Member) -> ParkedJoin | None:
+        """The member's parked JoinGroup, which is parked no longer."""
+        parked = member.parked_join
+        if parked is not None:
+            self._awaiting_join -= 1
+        member.parked_join = None
+        return parked
+
+    def _index(self, member: Member) -> None:
+        self._support.update(member.protocols.keys())
+        if member.group_instance_id is not None:
+            self._static[member.group_instance_id] = member.member_id
+        if member.parked_join is not None:
+            self._awaiting_join += 1
+
+    def restore(self, members: Iterable[Member]) -> None:
+        """Fills a group just read from storage with its members, in join order, indexes included."""
+        for member in members:
+            self.members[member.member_id] = member
+            self._index(member)
+
+    def forget(self) -> None:
+        """The group as if it had never been."""
+        self.__init__(self.group_id)  # type: ignore[misc]
+
+    # ------------------------------------------------------------ the rebalance's story
+
+    def note_gone(self, member: Member, end_cause: EndCause) -> None:
+        """Writes into the running rebalance that a member went."""
+        if self.rebalance is None:
+            return
+        if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
+            self.rebalance.left.append(member.name)
+        elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
+            self.rebalance.expired.append(member.name)

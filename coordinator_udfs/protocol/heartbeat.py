@@ -1,0 +1,52 @@
+"""Heartbeat (key 12, v0-4): a member says that it is alive and learns whether it must join again.
+
+v3 adds the instance id (KIP-345). The hot path of the coordinator: nothing here may look at other members.
+Source: GroupMetadataManager.classicGroupHeartbeat; NONE in CompletingRebalance since KAFKA-10134.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import HeartbeatRequest, HeartbeatResponse
+
+
+def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
+    """Answers NONE, or REBALANCE_IN_PROGRESS while members are awaited; either keeps the session alive.
+
+    Errors in the order checked: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (unknown group), COORDINATOR_NOT_AVAILABLE (Dead),
+    UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+    """
+    error = _refusal(group, request)
+    if error is None:
+        keep_alive(group, group.members[request.member_id], turn)
+        error = Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
+    response = HeartbeatResponse(error_code=error)
+    answer(
+        request,
+        "Heartbeat",
+        error,
+        response,
+        turn,
+        member_id=request.member_id,
+        generation_id=request.generation_id,
+    )
+
+
+def _refusal(group: Group, request: HeartbeatRequest) -> Error | None:
+    if not request.group_id:
+        return Error.INVALID_GROUP_ID
+    if not group.is_known:
+        return Error.UNKNOWN_MEMBER_ID
+    if group.state is GroupState.DEAD:
+        return Error.COORDINATOR_NOT_AVAILABLE
+    refusal = refusal_of_member(group, request.member_id, request.group_instance_id)
+    if refusal is not None:
+        return refusal
+    if request.generation_id != group.generation_id:
+        return Error.ILLEGAL_GENERATION
+    return None

@@ -1,0 +1,304 @@
+"""What a group tells of its rebalances: who set one off, who came and went, who kept the others waiting.
+
+Writes the story beside the protocol; no answer to a client depends on anything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    JoinReceived,
+    MemberJoined,
+    MemberRemoved,
+    MemberWait,
+    RebalanceEnded,
+    RebalanceStarted,
+    SyncReceived,
+    TopicPartitions,
+)
+from coordinator_udfs.protocol.group import Group, Member, MemberPart, PendingMember, Rebalance
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription, decode_topics
+
+CONSUMER = "consumer"
+
+
+def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) -> Cause:
+    """A cause with its culprit."""
+    return Cause(
+        kind=kind,
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        group_instance_id=member.group_instance_id,
+        client_reason=client_reason or None,
+    )
+
+
+# ---------------------------------------------------------------- members
+
+
+def member_joined(group: Group, member: Member, turn: Turn, replaces_member_id: str | None = None) -> None:
+    """Tells of a new member."""
+    turn.emit(
+        MemberJoined(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            group_instance_id=member.group_instance_id,
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            topics=subscription_topics(group, member),
+            replaces_member_id=replaces_member_id,
+        )
+    )
+
+
+def member_removed(
+    group: Group,
+    member: Member,
+    end_cause: EndCause,
+    turn: Turn,
+    *,
+    client_reason: str | None = None,
+    replaced_by: str | None = None,
+) -> None:
+    """Tells that a member went, and writes it into the rebalance under way."""
+    group.note_gone(member, end_cause)
+    if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE and replaced_by is None:
+        _part(group.rebalance, member)
+    turn.emit(
+        MemberRemoved(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            group_instance_id=member.group_instance_id,
+            generation_id=group.generation_id,
+            end_cause=end_cause,
+            client_reason=client_reason or None,
+            replaced_by_member_id=replaced_by,
+        )
+    )
+
+
+def subscription_topics(group: Group, member: Member) -> list[str] | None:
+    """The topics a consumer subscribes to by its preferred protocol; None where the bytes do not say."""
+    if group.protocol_type != CONSUMER or not member.protocols:
+        return None
+    try:
+        return sorted(decode_topics(next(iter(member.protocols.values()))))
+    except ConsumerProtocolError:
+        return None
+
+
+def gave_partitions_up(group: Group, member: Member) -> bool:
+    """The current assignment took partitions that the member said it owned when this generation formed."""
+    if group.protocol_type != CONSUMER or not member.assignment:
+        return False
+    try:
+        owned = decode_subscription(member.protocols.get(group.protocol_name or "", b"")).owned_partitions
+        return bool(set(owned) - set(decode_assignment(member.assignment).partitions))
+    except ConsumerProtocolError:
+        return False
+
+
+def assigned(group: Group, member: Member, turn: Turn) -> None:
+    """Tells what a member owns from now on."""
+    turn.emit(
+        Assigned(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            group_instance_id=member.group_instance_id,
+            generation_id=group.generation_id,
+            partitions=_partitions(group, member.assignment),
+            assignment=member.assignment,
+        )
+    )
+
+
+def _partitions(group: Group, assignment: bytes) -> list[TopicPartitions] | None:
+    if group.protocol_type != CONSUMER:
+        return None
+    if not assignment:
+        return []
+    try:
+        decoded = decode_assignment(assignment).partitions
+    except ConsumerProtocolError:
+        return None
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(decoded):
+        topics.setdefault(topic, []).append(partition)
+    return [TopicPartitions(topic=topic, partitions=partitions) for topic, partitions in topics.items()]
+
+
+# ---------------------------------------------------------------- rebalances
+
+
+def rebalance_started(
+    group: Group,
+    cause: Cause,
+    from_state: GroupState,
+    turn: Turn,
+    joined: Sequence[Member],
+    gone: Sequence[tuple[Member, EndCause]],
+) -> None:
+    """Opens the story of a rebalance. joined, gone: members that came or went by the very request that set it off."""
+    rebalance = Rebalance(
+        cause=cause,
+        started_at_ms=turn.now_ms,
+        from_generation_id=group.generation_id,
+        members_before=len(group.members) - len(joined) + len(gone),
+        joined=[member.name for member in joined],
+        last_progress_at_ms=turn.now_ms,
+    )
+    group.rebalance = rebalance
+    for member, end_cause in gone:
+        group.note_gone(member, end_cause)
+    turn.emit(
+        RebalanceStarted(
+            at_ms=turn.now_ms,
+            from_generation_id=group.generation_id,
+            from_state=from_state,
+            cause=cause,
+            members_before=rebalance.members_before,
+            join_timeout_ms=group.rebalance_timeout_ms,
+        )
+    )
+
+
+def join_received(group: Group, member: Member, turn: Turn) -> None:
+    """Notes a member's JoinGroup in the join phase; only its first one counts."""
+    rebalance = group.rebalance
+    if rebalance is None:
+        return
+    part = _part(rebalance, member)
+    if part.joined_at_ms is not None:
+        return
+    part.joined_at_ms = turn.now_ms
+    if group.initial_delay_left_ms is None:
+        part.held_others_ms = turn.now_ms - rebalance.last_progress_at_ms
+    rebalance.last_progress_at_ms = turn.now_ms
+    turn.emit(
+        JoinReceived(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            from_generation_id=rebalance.from_generation_id,
+        )
+    )
+
+
+def pending_member_gone(group: Group, pending: PendingMember) -> None:
+    """Notes an id given out that held up the join phase and never came."""
+    if group.rebalance is not None:
+        part = MemberPart(pending.client_id, pending.client_host, None)
+        group.rebalance.parts.setdefault(pending.member_id, part)
+
+
+def join_phase_ended(group: Group, turn: Turn) -> None:
+    """Settles who kept the join phase waiting: the last to join, or those who never did."""
+    rebalance = group.rebalance
+    if rebalance is None:
+        return
+    silence_ms = turn.now_ms - rebalance.last_progress_at_ms
+    joins = [part.joined_at_ms for part in rebalance.parts.values() if part.joined_at_ms is not None]
+    last_ms = max(joins, default=None)
+    for part in rebalance.parts.values():
+        if part.joined_at_ms is None:
+            part.held_others_ms = silence_ms
+        elif part.joined_at_ms != last_ms or silence_ms > 0 or len(joins) < 2:
+            part.held_others_ms = 0
+    rebalance.join_phase_ended_at_ms = turn.now_ms
+
+
+def sync_received(group: Group, member: Member, turn: Turn) -> None:
+    """Notes a member's SyncGroup; the leader's wait holds all others."""
+    rebalance = group.rebalance
+    is_leader = group.leader_id == member.member_id
+    if rebalance is not None and rebalance.join_phase_ended_at_ms is not None:
+        part = _part(rebalance, member)
+        if part.synced_at_ms is None:
+            part.synced_at_ms = turn.now_ms
+            if is_leader and len(group.members) > 1:
+                part.held_others_ms += turn.now_ms - rebalance.join_phase_ended_at_ms
+    turn.emit(
+        SyncReceived(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            generation_id=group.generation_id,
+            is_leader=is_leader,
+        )
+    )
+
+
+def rebalance_ended(group: Group, outcome: str, turn: Turn) -> None:
+    """Closes the story of the rebalance under way, if one is."""
+    rebalance = group.rebalance
+    if rebalance is None:
+        return
+    group.rebalance = None
+    slowest = max(rebalance.parts.items(), key=lambda item: item[1].held_others_ms, default=None)
+    is_slow = slowest is not None and slowest[1].held_others_ms > 0
+    turn.emit(
+        RebalanceEnded(
+            at_ms=turn.now_ms,
+            from_generation_id=rebalance.from_generation_id,
+            to_generation_id=group.generation_id,
+            started_at_ms=rebalance.started_at_ms,
+            cause=rebalance.cause,
+            outcome=outcome,
+            members_before=rebalance.members_before,
+            members_after=len(group.members),
+            joined=rebalance.joined,
+            left=rebalance.left,
+            expired=rebalance.expired,
+            slowest_member_id=slowest[0] if slowest and is_slow else None,
+            slowest_client_id=_name(slowest[1]) if slowest and is_slow else None,
+            slowest_wait_ms=slowest[1].held_others_ms if slowest and is_slow else None,
+            waits=[_wait(member_id, part) for member_id, part in rebalance.parts.items()],
+        )
+    )
+
+
+def _part(rebalance: Rebalance, member: Member) -> MemberPart:
+    part = rebalance.parts.get(member.member_id)
+    if part is None:
+        part = MemberPart(member.client_id, member.client_host, member.group_instance_id)
+        rebalance.parts[member.member_id] = part
+    return part
+
+
+def _wait(member_id: str, part: MemberPart) -> MemberWait:
+    return MemberWait(
+        member_id=member_id,
+        client_id=part.client_id,
+        client_host=part.client_host,
+        group_instance_id=part.group_instance_id,
+        joined_at_ms=part.joined_at_ms,
+        synced_at_ms=part.synced_at_ms,
+        held_others_ms=part.held_others_ms,
+    )
+
+
+def _name(part: MemberPart) -> str:
+    return part.client_id or part.group_instance_id or ""
+
+
+def absent(group: Group, member: Member) -> None:
+    """Notes a static member that the join phase waited for in vain and that stays a member."""
+    if group.rebalance is not None:
+        _part(group.rebalance, member)
+
+
+def newcomer(group: Group, member: Member) -> None:
+    """Notes a member that came into a rebalance already under way."""
+    if group.rebalance is not None:
+        group.rebalance.joined.append(member.name)

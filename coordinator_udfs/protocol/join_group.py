@@ -1,0 +1,150 @@
+"""JoinGroup (key 11, v0-9): a client asks to be in the next generation.
+
+v0 has no rebalance timeout; v4 adds the second step for new ids (KIP-394); v5 static members (KIP-345); v8 a reason
+(KIP-800); v9 lets a returning static leader skip the assignment (KIP-814).
+Source: GroupMetadataManager.classicGroupJoin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
+from coordinator_udfs.protocol.cause import CauseKind, EndCause, cause_of_rejoining
+from coordinator_udfs.protocol.deadlines import note_deadline
+from coordinator_udfs.protocol.effects import MemberIdGiven, PendingMemberRemoved
+from coordinator_udfs.protocol.group import Group, Member, PendingMember
+from coordinator_udfs.protocol.lifecycle import create_group
+from coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.static_member import replace_static_member
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest
+
+TWO_STEP_JOIN_SINCE = 4
+
+
+def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """Parks the JoinGroup until the join phase ends, or answers at once where nothing has to change.
+
+    Errors in the order checked: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, UNKNOWN_MEMBER_ID (an id for an unknown
+    group), GROUP_MAX_SIZE_REACHED, COORDINATOR_NOT_AVAILABLE, INCONSISTENT_GROUP_PROTOCOL, then by member: see below.
+    """
+    config, member_id = turn.config, request.member_id
+    if not request.group_id:
+        return refuse_join(request, Error.INVALID_GROUP_ID, turn, member_id=member_id)
+    if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
+        return refuse_join(request, Error.INVALID_SESSION_TIMEOUT, turn, member_id=member_id)
+    if not group.is_known and member_id:
+        return refuse_join(request, Error.UNKNOWN_MEMBER_ID, turn, member_id=member_id)
+    if not group.is_known:
+        create_group(group, turn)
+    if not _accepts(group, member_id, config.group_max_size):
+        return _refuse_for_size(group, request, turn)
+    if group.state is GroupState.DEAD:
+        return refuse_join(request, Error.COORDINATOR_NOT_AVAILABLE, turn, member_id=member_id)
+    if not _supports(group, request):
+        return refuse_join(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn, member_id=member_id)
+    if member_id:
+        return _join_known(group, request, turn)
+    return _join_new(group, request, turn)
+
+
+def _accepts(group: Group, member_id: str, max_size: int) -> bool:
+    """KIP-389: while members are awaited, those waiting count, not the members."""
+    match group.state:
+        case GroupState.EMPTY | GroupState.DEAD:
+            return True
+        case GroupState.PREPARING_REBALANCE:
+            member = group.members.get(member_id)
+            is_waiting = member is not None and member.parked_join is not None
+            return is_waiting or group.awaiting_join_count < max_size
+        case _:
+            return member_id in group.members or len(group.members) < max_size
+
+
+def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """The refused member is one no longer; the join phase is not looked at again."""
+    was_pending = request.member_id in group.pending
+    removed = group.remove(request.member_id)
+    if removed is not None:
+        history.member_removed(group, removed, EndCause.GROUP_MAX_SIZE_REACHED, turn)
+    if was_pending:
+        end_cause = EndCause.GROUP_MAX_SIZE_REACHED
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=request.member_id, end_cause=end_cause))
+    refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
+
+
+def _supports(group: Group, request: JoinGroupRequest) -> bool:
+    """An Empty group takes any type and any protocol; else the type must equal and one protocol be common to all."""
+    if not request.protocol_type or not request.protocols:
+        return False
+    if group.state is GroupState.EMPTY:
+        return True
+    if request.protocol_type != group.protocol_type:
+        return False
+    return any(group.is_supported_by_all(protocol.name) for protocol in request.protocols)
+
+
+def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """No member id: static clients join or return, dynamic ones join up to v3 and are told an id from v4."""
+    member_id = request.recorded_member_id or new_member_id(request)
+    if group.static_member_id(request.group_instance_id) is not None:
+        return replace_static_member(group, member_id, request, turn)
+    if request.group_instance_id is not None or request.api_version < TWO_STEP_JOIN_SINCE:
+        return add_member(group, member_id, request, turn)
+    deadline_ms = note_deadline(group, turn.armed_from_ms + request.session_timeout_ms)
+    group.pending[member_id] = PendingMember(member_id, request.client_id, request.client_host, deadline_ms)
+    turn.emit(
+        MemberIdGiven(
+            at_ms=turn.now_ms,
+            member_id=member_id,
+            client_id=request.client_id,
+            client_host=request.client_host,
+            session_timeout_ms=request.session_timeout_ms,
+        )
+    )
+    return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
+
+
+def new_member_id(request: JoinGroupRequest) -> str:
+    """`<instance id or client id>-<UUID>`, the UUID derived from the request so that a replay gives the same one."""
+    seed = "\0".join((request.group_id, request.client_id, request.request_id, str(request.received_at_ms)))
+    digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    prefix = request.group_instance_id if request.group_instance_id is not None else request.client_id
+    return f"{prefix}-{uuid.UUID(bytes=digest, version=4)}"
+
+
+def _join_known(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """A member id: one given out becomes a member; a member joins again.
+
+    Errors: UNKNOWN_SERVER_ERROR (an id given out, with an instance id), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    """
+    member_id = request.member_id
+    if member_id in group.pending:
+        if request.group_instance_id is not None:
+            return refuse_join(request, Error.UNKNOWN_SERVER_ERROR, turn, member_id="")
+        return add_member(group, member_id, request, turn)
+    refusal = refusal_of_member(group, member_id, request.group_instance_id)
+    if refusal is not None:
+        return refuse_join(request, refusal, turn, member_id=member_id)
+    member = group.members[member_id]
+    member.last_seen_at_ms = turn.now_ms
+    is_unchanged = list(member.protocols.items()) == list(protocols_of(request).items())
+    match group.state:
+        case GroupState.COMPLETING_REBALANCE if is_unchanged:
+            return send_join(request, request.client_id, current_generation(group, member), turn)
+        case GroupState.STABLE if is_unchanged and group.leader_id != member_id:
+            return send_join(request, request.client_id, current_generation(group, member), turn)
+    return rejoin(group, member, request, _cause_of_rejoining(group, member, request), turn)
+
+
+def _cause_of_rejoining(group: Group, member: Member, request: JoinGroupRequest) -> CauseKind:
+    return cause_of_rejoining(
+        request.reason,
+        request.inferred_cause,
+        gave_partitions_up=group.state is GroupState.STABLE and history.gave_partitions_up(group, member),
+    )

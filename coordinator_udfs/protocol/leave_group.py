@@ -1,0 +1,103 @@
+"""LeaveGroup (key 13, v0-5): members go, by their own word or an administrator's.
+
+v3 names several members and their instance ids (KIP-345), v5 a reason each (KIP-800).
+Source: GroupMetadataManager.classicGroupLeave.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause, cause_of_leaving
+from coordinator_udfs.protocol.effects import PendingMemberRemoved
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.membership import refusal_of_member, remove_member
+from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity
+
+MEMBERS_SINCE = 3
+
+_Gone = list[tuple[Member, EndCause]]
+
+
+def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
+    """Removes each member named, each with its own error; after all of them one rebalance, if any could go.
+
+    Errors in the order checked: INVALID_GROUP_ID and COORDINATOR_NOT_AVAILABLE on top with no members; then per
+    member UNKNOWN_MEMBER_ID (unknown group, unknown id) or FENCED_INSTANCE_ID. Up to v2 that error is on top.
+    """
+    if not request.group_id:
+        return _reply(request, [], Error.INVALID_GROUP_ID, turn)
+    if group.state is GroupState.DEAD:
+        return _reply(request, [], Error.COORDINATOR_NOT_AVAILABLE, turn)
+    causes: list[Cause] = []
+    gone: _Gone = []
+    answers = []
+    for identity in _identities(request):
+        error = _leave(group, identity, request, causes, gone, turn)
+        answers.append(
+            LeaveGroupResponseMember(
+                member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+            )
+        )
+    _reply(request, answers, Error.NONE, turn)
+    if not causes:
+        return None
+    match group.state:
+        case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
+            prepare_rebalance(group, causes[0], turn, gone=gone)
+        case GroupState.PREPARING_REBALANCE:
+            maybe_complete_join(group, turn)
+    return None
+
+
+def _identities(request: LeaveGroupRequest) -> list[MemberIdentity]:
+    if request.api_version >= MEMBERS_SINCE:
+        return request.members
+    return [MemberIdentity(member_id=request.member_id, inferred_cause=request.inferred_cause)]
+
+
+def _leave(
+    group: Group, identity: MemberIdentity, request: LeaveGroupRequest, causes: list[Cause], gone: _Gone, turn: Turn
+) -> Error:
+    """One member's leave. An id given out may leave too, whatever instance id stands beside it."""
+    by_instance_id_only = not identity.member_id
+    member_id = identity.member_id or group.static_member_id(identity.group_instance_id) or ""
+    if not group.is_known:
+        return Error.UNKNOWN_MEMBER_ID
+    if not by_instance_id_only and member_id in group.pending:
+        pending = group.pending.pop(member_id)
+        history.pending_member_gone(group, pending)
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.MEMBER_LEFT))
+        causes.append(
+            Cause(
+                kind=CauseKind.MEMBER_LEFT,
+                member_id=member_id,
+                client_id=pending.client_id,
+                client_host=pending.client_host,
+                client_reason=identity.reason or None,
+            )
+        )
+        return Error.NONE
+    refusal = refusal_of_member(group, member_id, identity.group_instance_id)
+    if refusal is not None:
+        return refusal
+    member = group.members[member_id]
+    kind = cause_of_leaving(
+        identity.reason, identity.inferred_cause or request.inferred_cause, by_instance_id_only=by_instance_id_only
+    )
+    causes.append(history.cause_by(kind, member, identity.reason))
+    remove_member(group, member, EndCause(kind), turn, client_reason=identity.reason)
+    gone.append((member, EndCause(kind)))
+    return Error.NONE
+
+
+def _reply(request: LeaveGroupRequest, members: list[LeaveGroupResponseMember], error: Error, turn: Turn) -> None:
+    if request.api_version < MEMBERS_SINCE and members:
+        error = members[0].error_code
+    response = LeaveGroupResponse(error_code=error, members=members)
+    member_id = request.member_id or (request.members[0].member_id if request.members else "")
+    answer(request, "LeaveGroup", error, response, turn, member_id=member_id)

@@ -1,0 +1,79 @@
+"""A group's beginning and end: created Empty, loaded after a failover, unloaded when its coordinator moves away.
+
+Source: GroupMetadataManager.getOrMaybeCreateClassicGroup, onLoaded, onUnloaded.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import drop, send_join, send_sync
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
+from coordinator_udfs.protocol.effects import GroupCreated, PendingMemberRemoved
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, transition
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import JoinGroupResponse, SyncGroupResponse
+
+
+def create_group(group: Group, turn: Turn) -> None:
+    """(none) -> Empty, with the offset sweep running."""
+    group.is_known = True
+    group.state_timestamp_ms = turn.now_ms
+    arm_sweep(group, turn)
+    turn.emit(GroupCreated(at_ms=turn.now_ms))
+
+
+def unload_group(group: Group, turn: Turn) -> None:
+    """any -> Dead: the coordinator moves away; what is parked is answered NOT_COORDINATOR and no timer is left."""
+    end_pending_sync(group)
+    group.join_deadline_ms = group.sweep_deadline_ms = group.initial_delay_left_ms = None
+    for member_id in list(group.pending):
+        del group.pending[member_id]
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_UNLOADED))
+    for member in group.members.values():
+        _answer_not_coordinator(group, member, turn)
+        member.session_deadline_ms = None
+    transition(group, GroupState.DEAD, turn)
+    history.rebalance_ended(group, "superseded", turn)
+    group.next_due_ms = None
+
+
+def _answer_not_coordinator(group: Group, member: Member, turn: Turn) -> None:
+    join = group.take_parked_join(member)
+    if join is not None:
+        response = JoinGroupResponse(error_code=Error.NOT_COORDINATOR, member_id=member.member_id)
+        send_join(join, member.client_id, response, turn)
+    sync, member.parked_sync = member.parked_sync, None
+    if sync is not None:
+        response_ = SyncGroupResponse(error_code=Error.NOT_COORDINATOR)
+        send_sync(sync, member.member_id, member.client_id, group.generation_id, response_, turn)
+
+
+def load_group(group: Group, turn: Turn) -> None:
+    """(a stored group) -> Stable or Empty: every member gets a whole session to find the new coordinator.
+
+    Nothing that Kafka does not store survives: ids given out, parked requests, a generation without an assignment's
+    protocols but the selected one. Above group.max.size it rebalances at once (cause group_loaded).
+    """
+    name = group.protocol_name
+    for member in group.members.values():
+        if name is not None and name in member.protocols:
+            group.update(member, {name: member.protocols[name]}, member.rebalance_timeout_ms, member.session_timeout_ms)
+        for parked, api in ((group.take_parked_join(member), "JoinGroup"), (member.parked_sync, "SyncGroup")):
+            if parked is not None:
+                drop(parked, api, member.member_id, "the coordinator moved while it waited", turn)
+        member.parked_sync = None
+        member.is_new = False
+        arm_session(group, member, member.session_timeout_ms, turn)
+    group.pending.clear()
+    end_pending_sync(group)
+    group.join_deadline_ms = group.initial_delay_left_ms = None
+    group.new_member_added = False
+    group.state = GroupState.STABLE if group.members else GroupState.EMPTY
+    group.previous_state = GroupState.DEAD
+    arm_sweep(group, turn)
+    if len(group.members) > turn.config.group_max_size:
+        prepare_rebalance(group, Cause(kind=CauseKind.GROUP_LOADED), turn)

@@ -1,0 +1,111 @@
+"""Becoming a member, being one, and ceasing to be: what JoinGroup, LeaveGroup and the session timer share.
+
+Knows the checks of a member's identity and what a newcomer or a leaver sets off; knows no API's answers but those to
+requests parked on a member that goes. Source: ClassicGroup.validateMember, addMemberThenRebalanceOrCompleteJoin.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import drop, park_join, send_join
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from coordinator_udfs.protocol.deadlines import arm_session
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest, JoinGroupResponse
+
+
+def refusal_of_member(group: Group, member_id: str, group_instance_id: str | None) -> Error | None:
+    """Why this identity is refused, None if it is a member's. Order: the instance id first, then the member id.
+
+    UNKNOWN_MEMBER_ID: the instance id stands for nobody. FENCED_INSTANCE_ID: it stands for another member id.
+    UNKNOWN_MEMBER_ID: no such member. Source: ClassicGroup.validateMember.
+    """
+    if group_instance_id is not None:
+        known = group.static_member_id(group_instance_id)
+        if known is None:
+            return Error.UNKNOWN_MEMBER_ID
+        if known != member_id:
+            return Error.FENCED_INSTANCE_ID
+    return None if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+
+
+def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:
+    """Name to metadata in the order of preference; of a name given twice the first place and bytes count."""
+    protocols: dict[str, bytes] = {}
+    for protocol in request.protocols:
+        protocols.setdefault(protocol.name, protocol.metadata)
+    return protocols
+
+
+def rebalance_timeout_of(request: JoinGroupRequest) -> int:
+    """JoinGroup v0 has no rebalance timeout: its session timeout serves as such."""
+    return request.session_timeout_ms if request.api_version == 0 else request.rebalance_timeout_ms
+
+
+def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
+    """Adds a newcomer with its JoinGroup parked, and rebalances, or completes the join phase it came into.
+
+    Its session timer is five minutes until that JoinGroup is answered.
+    """
+    member = Member(
+        member_id=member_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_of(request),
+        protocols=protocols_of(request),
+        joined_at_ms=turn.now_ms,
+        group_instance_id=request.group_instance_id,
+        is_new=True,
+        last_seen_at_ms=turn.now_ms,
+    )
+    if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
+        group.new_member_added = True
+    group.add(member, request.protocol_type)
+    arm_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, turn)
+    history.member_joined(group, member, turn)
+    park_join(group, member, request, turn)
+    if group.can_rebalance:
+        prepare_rebalance(
+            group, history.cause_by(CauseKind.MEMBER_JOINED, member, request.reason), turn, joined=[member]
+        )
+        return
+    history.newcomer(group, member)
+    history.join_received(group, member, turn)
+    maybe_complete_join(group, turn)
+
+
+def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseKind, turn: Turn) -> None:
+    """Parks a known member's JoinGroup with what it now says of itself, and rebalances or completes the join phase."""
+    group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
+    park_join(group, member, request, turn)
+    if group.can_rebalance:
+        prepare_rebalance(group, history.cause_by(kind, member, request.reason), turn)
+        return
+    history.join_received(group, member, turn)
+    maybe_complete_join(group, turn)
+
+
+def remove_member(
+    group: Group, member: Member, end_cause: EndCause, turn: Turn, client_reason: str | None = None
+) -> None:
+    """Removes a member; a parked JoinGroup is answered UNKNOWN_MEMBER_ID, a parked SyncGroup never, as in Kafka."""
+    parked = group.take_parked_join(member)
+    if parked is not None:
+        send_join(parked, member.client_id, JoinGroupResponse(error_code=Error.UNKNOWN_MEMBER_ID), turn)
+    if member.parked_sync is not None:
+        drop(member.parked_sync, "SyncGroup", member.member_id, "the member was removed while it waited", turn)
+        member.parked_sync = None
+    group.remove(member.member_id)
+    history.member_removed(group, member, end_cause, turn, client_reason=client_reason)
+
+
+def keep_alive(group: Group, member: Member, turn: Turn) -> None:
+    """A request that proves the member alive restarts its session timer."""
+    member.last_seen_at_ms = turn.now_ms
+    arm_session(group, member, member.session_timeout_ms, turn)

@@ -1,0 +1,142 @@
+"""OffsetCommit (key 8, v2-10): a member, or a consumer that assigns its own partitions, stores how far it got.
+
+v2-4 may name a retention of their own, v7 adds the instance id, v9 the error GROUP_ID_NOT_FOUND, v10 topic ids.
+Source: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import OffsetCommitted, OffsetsCommitted
+from coordinator_udfs.protocol.group import CommittedOffset, Group
+from coordinator_udfs.protocol.java_strings import utf16_length
+from coordinator_udfs.protocol.lifecycle import create_group
+from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+GROUP_ID_NOT_FOUND_SINCE = 9
+_RETENTION_VERSIONS = range(2, 5)
+
+
+def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> None:
+    """Stores the offsets of partitions that exist; the group is asked only if one is left, and its error goes to all.
+
+    Errors in the order checked: UNKNOWN_TOPIC_OR_PARTITION (v10, unknown topic: UNKNOWN_TOPIC_ID) per partition; for
+    the group GROUP_ID_NOT_FOUND (before v9 ILLEGAL_GENERATION), COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID,
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE per partition.
+    """
+    has_any = any(_existence_error(turn.config, t, p) is None for t in request.topics for p in t.partitions)
+    group_error = _refusal(group, request) if has_any else None
+    if has_any and group_error is None:
+        if not group.is_known:
+            create_group(group, turn)
+        member = group.members.get(request.member_id)
+        if member is not None and request.generation_id_or_member_epoch >= 0:
+            keep_alive(group, member, turn)
+    stored: list[OffsetCommitted] = []
+    topics = [_commit_topic(group, topic, group_error, request, stored, turn) for topic in request.topics]
+    if stored:
+        turn.emit(
+            OffsetsCommitted(
+                at_ms=turn.now_ms,
+                request_id=request.request_id,
+                member_id=request.member_id,
+                generation_id=request.generation_id_or_member_epoch,
+                offsets=stored,
+            )
+        )
+    worst = next((p.error_code for t in topics for p in t.partitions if p.error_code is not Error.NONE), Error.NONE)
+    answer(
+        request,
+        "OffsetCommit",
+        worst,
+        OffsetCommitResponse(topics=topics),
+        turn,
+        member_id=request.member_id,
+        generation_id=request.generation_id_or_member_epoch,
+    )
+
+
+def _existence_error(
+    config: GroupConfig, topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition
+) -> Error | None:
+    if topic.topic_id and config.topics is not None and topic.topic_id not in config.topics:
+        return Error.UNKNOWN_TOPIC_ID
+    if not config.has_partition(topic.name or topic.topic_id, partition.partition_index):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    return None
+
+
+def _refusal(group: Group, request: OffsetCommitRequest) -> Error | None:
+    generation_id = request.generation_id_or_member_epoch
+    if not group.is_known and generation_id < 0:
+        return None
+    if not group.is_known:
+        return Error.GROUP_ID_NOT_FOUND if request.api_version >= GROUP_ID_NOT_FOUND_SINCE else Error.ILLEGAL_GENERATION
+    if group.state is GroupState.DEAD:
+        return Error.COORDINATOR_NOT_AVAILABLE
+    if generation_id < 0 and group.state is GroupState.EMPTY:
+        return None
+    if generation_id >= 0 or request.member_id or request.group_instance_id is not None:
+        refusal = refusal_of_member(group, request.member_id, request.group_instance_id)
+        if refusal is not None:
+            return refusal
+        if generation_id != group.generation_id:
+            return Error.ILLEGAL_GENERATION
+    else:
+        return Error.UNKNOWN_MEMBER_ID
+    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.COMPLETING_REBALANCE else None
+
+
+def _commit_topic(
+    group: Group,
+    topic: OffsetCommitRequestTopic,
+    group_error: Error | None,
+    request: OffsetCommitRequest,
+    stored: list[OffsetCommitted],
+    turn: Turn,
+) -> OffsetCommitResponseTopic:
+    partitions = []
+    for partition in topic.partitions:
+        error = _existence_error(turn.config, topic, partition) or group_error
+        if error is None and utf16_length(partition.committed_metadata or "") > turn.config.offset_metadata_max_bytes:
+            error = Error.OFFSET_METADATA_TOO_LARGE
+        if error is None:
+            stored.append(_store(group, topic.name or topic.topic_id, partition, request, turn))
+        partitions.append(
+            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error or Error.NONE)
+        )
+    return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+
+
+def _store(
+    group: Group, topic: str, partition: OffsetCommitRequestPartition, request: OffsetCommitRequest, turn: Turn
+) -> OffsetCommitted:
+    names_retention = request.api_version in _RETENTION_VERSIONS and request.retention_time_ms != -1
+    offset = CommittedOffset(
+        committed_offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp_ms=turn.now_ms,
+        expire_timestamp_ms=turn.now_ms + request.retention_time_ms if names_retention else None,
+    )
+    group.offsets[topic, partition.partition_index] = offset
+    return OffsetCommitted(
+        topic=topic,
+        partition=partition.partition_index,
+        committed_offset=offset.committed_offset,
+        leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        commit_timestamp_ms=offset.commit_timestamp_ms,
+    )

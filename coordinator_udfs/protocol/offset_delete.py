@@ -1,0 +1,71 @@
+"""OffsetDelete (key 47, v0): an administrator takes committed offsets away.
+
+Source: OffsetMetadataManager.deleteOffsets, ClassicGroup.validateOffsetDelete, isSubscribedToTopic.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.offset_expiry import remove_offsets
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def offset_delete(group: Group, request: OffsetDeleteRequest, turn: Turn) -> None:
+    """Deletes what is committed for each partition named; what was not committed is NONE all the same.
+
+    Errors in the order checked, on top with no topics: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members
+    of another protocol type than consumer). Per partition: UNKNOWN_TOPIC_OR_PARTITION, GROUP_SUBSCRIBED_TO_TOPIC.
+    """
+    error = _refusal(group, request)
+    if error is not None:
+        return answer(request, "OffsetDelete", error, OffsetDeleteResponse(error_code=error), turn)
+    deleted: list[tuple[str, int]] = []
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            key = (topic.name, partition.partition_index)
+            error = _partition_error(group, key, turn)
+            if error is Error.NONE and key in group.offsets and key not in deleted:
+                deleted.append(key)
+            partitions.append(
+                OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+    remove_offsets(group, deleted, "deleted", turn)
+    return answer(request, "OffsetDelete", Error.NONE, OffsetDeleteResponse(topics=topics), turn)
+
+
+def _refusal(group: Group, request: OffsetDeleteRequest) -> Error | None:
+    if not request.group_id:
+        return Error.INVALID_GROUP_ID
+    if not group.is_known or group.state is GroupState.DEAD:
+        return Error.GROUP_ID_NOT_FOUND
+    if group.state is not GroupState.EMPTY and group.protocol_type != "consumer":
+        return Error.NON_EMPTY_GROUP
+    return None
+
+
+def _partition_error(group: Group, key: tuple[str, int], turn: Turn) -> Error:
+    topic, partition = key
+    if not turn.config.has_partition(topic, partition):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    if is_subscribed(group, topic):
+        return Error.GROUP_SUBSCRIBED_TO_TOPIC
+    return Error.NONE
+
+
+def is_subscribed(group: Group, topic: str) -> bool:
+    """A consumer group whose subscription is unknown counts as subscribed to everything."""
+    if group.subscribed_topics is not None:
+        return topic in group.subscribed_topics
+    return group.protocol_type == "consumer"

@@ -1,0 +1,70 @@
+"""OffsetFetch (key 9, v1-10): what a group has committed, whatever its state.
+
+v2 null topics mean all, v5 leader epochs, v7 require_stable (no transactions here, so nothing is ever unstable),
+v8 several groups in one message, v10 topic ids. Source: OffsetMetadataManager.fetchOffsets, fetchAllOffsets.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+
+GROUPS_SINCE = 8
+
+
+def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
+    """Every partition asked for, -1 where nothing is committed; an unknown group has committed nothing. No errors."""
+    is_grouped = request.api_version >= GROUPS_SINCE
+    asked = request.groups[0].topics if is_grouped else request.topics
+    if asked is None:
+        topics = _all_topics(group, by_id=request.api_version >= 10)
+    else:
+        topics = [_topic(group, topic) for topic in asked]
+    if is_grouped:
+        response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
+    else:
+        response = OffsetFetchResponse(topics=topics)
+    member_id = (request.groups[0].member_id or "") if is_grouped else ""
+    answer(request, "OffsetFetch", Error.NONE, response, turn, member_id=member_id)
+
+
+def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(group.offsets):
+        topics.setdefault(topic, []).append(partition)
+    return [
+        OffsetFetchResponseTopic(
+            name="" if by_id else topic,
+            topic_id=topic if by_id else "",
+            partitions=[_partition(group, topic, partition) for partition in partitions],
+        )
+        for topic, partitions in topics.items()
+    ]
+
+
+def _topic(group: Group, topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
+    name = topic.name or topic.topic_id
+    partitions = [_partition(group, name, partition) for partition in topic.partition_indexes]
+    return OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+
+
+def _partition(group: Group, topic: str, partition: int) -> OffsetFetchResponsePartition:
+    offset = group.offsets.get((topic, partition))
+    if offset is None:
+        return OffsetFetchResponsePartition(partition_index=partition)
+    return OffsetFetchResponsePartition(
+        partition_index=partition,
+        committed_offset=offset.committed_offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+    )

@@ -1,0 +1,253 @@
+"""A rebalance from its first sign to Stable: the join phase, the election, the vote, the assignment.
+
+Knows when a phase begins and ends and whom that answers; knows no single API's checks. Each public function says which
+state it leads to. Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin, setAndPropagateAssignment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
+from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.deadlines import arm_join, arm_session, arm_sync
+from coordinator_udfs.protocol.effects import JoinPhaseEnded, StateChanged
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.java_strings import hash_map_order
+from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.consumer_protocol import ConsumerProtocolError, decode_topics
+from schemas.errors import Error
+from schemas.messages import SyncGroupResponse
+
+
+def transition(group: Group, to_state: GroupState, turn: Turn) -> None:
+    """Moves the group to another state; a move the table does not allow is our own broken invariant."""
+    from_state = group.state
+    if from_state not in VALID_PREVIOUS[to_state]:
+        raise AssertionError(f"group {group.group_id!r} cannot move from {from_state} to {to_state}")
+    group.previous_state, group.state, group.state_timestamp_ms = from_state, to_state, turn.now_ms
+    turn.emit(
+        StateChanged(
+            at_ms=turn.now_ms,
+            from_state=from_state,
+            to_state=to_state,
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+        )
+    )
+
+
+# ---------------------------------------------------------------- into PreparingRebalance
+
+
+def prepare_rebalance(
+    group: Group,
+    cause: Cause,
+    turn: Turn,
+    *,
+    joined: Sequence[Member] = (),
+    gone: Sequence[tuple[Member, EndCause]] = (),
+) -> None:
+    """Empty, CompletingRebalance or Stable -> PreparingRebalance, and on at once if everybody has joined already.
+
+    From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history.
+    """
+    from_state = group.state
+    if from_state is GroupState.COMPLETING_REBALANCE:
+        answer_parked_syncs_in_vain(group, turn)
+    end_pending_sync(group)
+    history.rebalance_ended(group, "superseded", turn)
+    history.rebalance_started(group, cause, from_state, turn, joined, gone)
+    if from_state is GroupState.EMPTY:
+        delay_ms = turn.config.group_initial_rebalance_delay_ms
+        group.initial_delay_ms = delay_ms
+        group.initial_delay_left_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+        arm_join(group, delay_ms, turn)
+    transition(group, GroupState.PREPARING_REBALANCE, turn)
+    for member in group.members.values():
+        if member.parked_join is not None:
+            history.join_received(group, member, turn)
+    if from_state is GroupState.EMPTY:
+        return
+    if group.has_all_members_joined:
+        complete_join(group, turn)
+    else:
+        arm_join(group, group.rebalance_timeout_ms, turn)
+
+
+def answer_parked_syncs_in_vain(group: Group, turn: Turn) -> None:
+    """Takes every assignment back and answers each parked SyncGroup REBALANCE_IN_PROGRESS."""
+    for member in group.members.values():
+        member.assignment = b""
+        _answer_sync(group, member, SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS), turn)
+
+
+def end_pending_sync(group: Group) -> None:
+    """Nobody's SyncGroup is awaited any longer, nor timed."""
+    group.pending_sync.clear()
+    group.sync_deadline_ms = None
+
+
+def note_synced(group: Group, member_id: str) -> None:
+    """A member's SyncGroup is awaited no longer; the last one stops the timer."""
+    if group.pending_sync.pop(member_id, 0) == 0:
+        return
+    if not group.pending_sync:
+        group.sync_deadline_ms = None
+
+
+# ---------------------------------------------------------------- out of PreparingRebalance
+
+
+def maybe_complete_join(group: Group, turn: Turn) -> None:
+    """Ends the join phase once everybody has joined; an initial rebalance is ended by its delay alone."""
+    if group.state is not GroupState.PREPARING_REBALANCE or group.previous_state is GroupState.EMPTY:
+        return
+    if group.has_all_members_joined:
+        complete_join(group, turn)
+
+
+def end_initial_window(group: Group, turn: Turn) -> None:
+    """The initial delay has passed: one more if somebody came meanwhile and the rebalance timeout leaves room."""
+    left_ms = group.initial_delay_left_ms or 0
+    if not group.new_member_added or left_ms == 0:
+        complete_join(group, turn)
+        return
+    group.new_member_added = False
+    passed_ms = group.initial_delay_ms
+    group.initial_delay_ms = min(turn.config.group_initial_rebalance_delay_ms, left_ms)
+    group.initial_delay_left_ms = max(left_ms - passed_ms, 0)
+    arm_join(group, group.initial_delay_ms, turn)
+
+
+def complete_join(group: Group, turn: Turn) -> None:
+    """PreparingRebalance -> CompletingRebalance, or Empty if nobody is left.
+
+    Dynamic members that did not join are dropped, static ones stay. If only absent static ones are left the phase is
+    prolonged by the rebalance timeout. The generation grows either way that the phase ends.
+    """
+    absent = [member for member in group.members.values() if member.parked_join is None]
+    for member in absent:
+        if member.group_instance_id is None:
+            group.remove(member.member_id)
+            history.member_removed(group, member, EndCause.REBALANCE_TIMEOUT, turn)
+        else:
+            history.absent(group, member)
+    group.join_deadline_ms = None
+    group.initial_delay_left_ms = None
+    if not _elect_joined_leader(group) and group.members:
+        arm_join(group, max(group.rebalance_timeout_ms, 1), turn)
+        return
+    history.join_phase_ended(group, turn)
+    group.generation_id += 1
+    end_pending_sync(group)
+    if not group.members:
+        _become_empty(group, turn)
+        return
+    group.protocol_name = select_protocol(group)
+    group.subscribed_topics = _subscribed_topics(group)
+    transition(group, GroupState.COMPLETING_REBALANCE, turn)
+    turn.emit(
+        JoinPhaseEnded(
+            at_ms=turn.now_ms,
+            generation_id=group.generation_id,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+            member_ids=list(group.members),
+        )
+    )
+    for member in group.members.values():
+        parked = group.take_parked_join(member)
+        if parked is not None:
+            send_join(parked, member.client_id, current_generation(group, member), turn)
+        arm_session(group, member, member.session_timeout_ms, turn)
+        member.is_new = False
+        group.pending_sync[member.member_id] = None
+    arm_sync(group, group.rebalance_timeout_ms, turn)
+
+
+def _become_empty(group: Group, turn: Turn) -> None:
+    group.protocol_name = None
+    group.subscribed_topics = frozenset() if group.protocol_type == history.CONSUMER else None
+    transition(group, GroupState.EMPTY, turn)
+    history.rebalance_ended(group, "empty", turn)
+
+
+def _elect_joined_leader(group: Group) -> bool:
+    """Keeps a leader that has joined; else the first in join order that has leads. False if there is none.
+
+    Kafka takes any of them; a replay takes the one the broker took.
+    """
+    leader = group.members.get(group.leader_id or "")
+    if leader is not None and leader.parked_join is not None:
+        return True
+    waiting = [member for member in group.members.values() if member.parked_join is not None]
+    if not waiting:
+        return False
+    recorded = next(
+        (m.parked_join.recorded_leader_id for m in waiting if m.parked_join and m.parked_join.recorded_leader_id), None
+    )
+    group.leader_id = recorded if recorded in {m.member_id for m in waiting} else waiting[0].member_id
+    return True
+
+
+def select_protocol(group: Group) -> str:
+    """The protocol most members put first among those that all support; ties go by Java's HashMap order."""
+    votes: Counter[str] = Counter()
+    for member in group.members.values():
+        votes[next(name for name in member.protocols if group.is_supported_by_all(name))] += 1
+    most = max(votes.values())
+    return next(name for name in hash_map_order(votes) if votes[name] == most)
+
+
+def _subscribed_topics(group: Group) -> frozenset[str] | None:
+    """The union of what members subscribe to by the selected protocol; None (unknown) for other types or bad bytes."""
+    if group.protocol_type != history.CONSUMER:
+        return None
+    try:
+        return frozenset(
+            topic
+            for member in group.members.values()
+            for topic in decode_topics(member.protocols[group.protocol_name or ""])
+        )
+    except ConsumerProtocolError:
+        return None
+
+
+# ---------------------------------------------------------------- out of CompletingRebalance
+
+
+def assign_and_stabilize(group: Group, assignments: dict[str, bytes], turn: Turn) -> None:
+    """CompletingRebalance -> Stable: stores the leader's assignment and answers every parked SyncGroup.
+
+    A member the leader left out gets empty bytes; ids that are no member are ignored.
+    """
+    for member in group.members.values():
+        member.assignment = assignments.get(member.member_id, b"")
+    for member in group.members.values():
+        _answer_sync(group, member, own_assignment(group, member), turn)
+    transition(group, GroupState.STABLE, turn)
+    for member in group.members.values():
+        history.assigned(group, member, turn)
+    history.rebalance_ended(group, "completed", turn)
+
+
+def own_assignment(group: Group, member: Member) -> SyncGroupResponse:
+    """The answer to a member that may know its assignment."""
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
+    )
+
+
+def _answer_sync(group: Group, member: Member, response: SyncGroupResponse, turn: Turn) -> None:
+    parked = member.parked_sync
+    if parked is None:
+        return
+    member.parked_sync = None
+    send_sync(parked, member.member_id, member.client_id, group.generation_id, response, turn)
+    arm_session(group, member, member.session_timeout_ms, turn)

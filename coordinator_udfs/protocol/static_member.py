@@ -1,0 +1,81 @@
+"""A static member that returns without its member id: a new id takes the old one's place (KIP-345, KIP-814).
+
+Knows what a swap of ids does in each state. Source: updateStaticMemberThenRebalanceOrCompleteJoin.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.deadlines import arm_session
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of
+from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+
+SKIP_ASSIGNMENT_SINCE = 9
+
+
+def replace_static_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
+    """Fences the old id and gives its place to the new one.
+
+    Stable, same protocol selected: answered at once, same generation. Stable with another protocol, or
+    CompletingRebalance: a rebalance. PreparingRebalance: parked with the others.
+    """
+    old = group.members[group.static_member_id(request.group_instance_id) or ""]
+    leader_before = group.leader_id
+    _fence_parked(group, old, turn)
+    new = group.replace_static(old, member_id)
+    arm_session(group, new, new.session_timeout_ms, turn)
+    new.last_seen_at_ms = turn.now_ms
+    history.member_removed(group, old, EndCause.STATIC_MEMBER_REPLACED, turn, replaced_by=member_id)
+    new.joined_at_ms = turn.now_ms
+    group.update(new, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
+    history.member_joined(group, new, turn, replaces_member_id=old.member_id)
+    cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
+    match group.state:
+        case GroupState.STABLE if select_protocol(group) == group.protocol_name:
+            history.assigned(group, new, turn)
+            send_join(
+                request, request.client_id, _same_generation(group, new, request.api_version, leader_before), turn
+            )
+        case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
+            park_join(group, new, request, turn)
+            prepare_rebalance(group, cause, turn)
+        case _:
+            park_join(group, new, request, turn)
+            history.join_received(group, new, turn)
+            maybe_complete_join(group, turn)
+
+
+def _fence_parked(group: Group, old: Member, turn: Turn) -> None:
+    join = group.take_parked_join(old)
+    if join is not None:
+        response = JoinGroupResponse(error_code=Error.FENCED_INSTANCE_ID, member_id=old.member_id)
+        send_join(join, old.client_id, response, turn)
+    sync, old.parked_sync = old.parked_sync, None
+    if sync is not None:
+        fenced = SyncGroupResponse(error_code=Error.FENCED_INSTANCE_ID)
+        send_sync(sync, old.member_id, old.client_id, group.generation_id, fenced, turn)
+
+
+def _same_generation(group: Group, member: Member, version: int, leader_before: str | None) -> JoinGroupResponse:
+    """v9 tells a leader its new id, the members, and to skip the assignment; older versions name the OLD leader id,
+
+    so that a returning leader takes itself for a follower and runs no assignor.
+    """
+    can_skip = version >= SKIP_ASSIGNMENT_SINCE
+    leads = can_skip and group.leader_id == member.member_id
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=(group.leader_id if can_skip else leader_before) or "",
+        skip_assignment=leads,
+        member_id=member.member_id,
+        members=current_members(group) if leads else [],
+    )

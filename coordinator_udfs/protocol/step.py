@@ -1,0 +1,82 @@
+"""The three entries to a group: apply a request, fire what is due, ask when to come back.
+
+Knows which file handles which request, and nothing of what it does. The caller fires what is due before it applies a
+request: `expire_due(group, arrival - 1)` leaves a tie to the request.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.deadlines import next_deadline_ms
+from coordinator_udfs.protocol.delete_groups import delete_groups
+from coordinator_udfs.protocol.describe_groups import describe_groups
+from coordinator_udfs.protocol.effects import Effect
+from coordinator_udfs.protocol.expiry import fire_at_once, fire_due
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.heartbeat import heartbeat
+from coordinator_udfs.protocol.join_group import join_group
+from coordinator_udfs.protocol.leave_group import leave_group
+from coordinator_udfs.protocol.offset_commit import offset_commit
+from coordinator_udfs.protocol.offset_delete import offset_delete
+from coordinator_udfs.protocol.offset_fetch import offset_fetch
+from coordinator_udfs.protocol.sync_group import sync_group
+from coordinator_udfs.protocol.turn import Turn
+from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+
+__all__ = ["expire_due", "next_deadline_ms", "step"]
+
+
+def step(
+    group: Group, request: GroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
+) -> list[Effect]:
+    """Applies one request to its group at now_ms; returns what came of it, in order.
+
+    armed_from_ms: what new deadlines count from, now_ms if None. Same group, request and time give the same effects.
+    """
+    turn = Turn(now_ms, config, now_ms if armed_from_ms is None else armed_from_ms)
+    _apply(group, request, turn)
+    if turn.at_once:
+        fire_at_once(group, turn)
+    if now_ms > group.updated_at_ms:
+        group.updated_at_ms = now_ms
+    return turn.effects
+
+
+def expire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None) -> list[Effect]:
+    """Fires every deadline at or before now_ms, in order of time, each at its own moment."""
+    if group.next_due_ms is None or group.next_due_ms > now_ms:
+        return []
+    return fire_due(group, now_ms, config, armed_from_ms)
+
+
+def _apply(group: Group, request: GroupRequest, turn: Turn) -> None:
+    match request:
+        case HeartbeatRequest():
+            heartbeat(group, request, turn)
+        case JoinGroupRequest():
+            join_group(group, request, turn)
+        case SyncGroupRequest():
+            sync_group(group, request, turn)
+        case OffsetCommitRequest():
+            offset_commit(group, request, turn)
+        case LeaveGroupRequest():
+            leave_group(group, request, turn)
+        case OffsetFetchRequest():
+            offset_fetch(group, request, turn)
+        case DescribeGroupsRequest():
+            describe_groups(group, request, turn)
+        case OffsetDeleteRequest():
+            offset_delete(group, request, turn)
+        case DeleteGroupsRequest():
+            delete_groups(group, request, turn)

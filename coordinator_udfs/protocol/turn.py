@@ -1,0 +1,38 @@
+"""One turn of a group: the moment, the settings, and the effects it has had so far.
+
+A handler reads the time from here and writes what happened here; it returns nothing. Knows no rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect
+
+
+class Timer(StrEnum):
+    """A group's own timers, in the order they fire when due at the same time; session timers come after these."""
+
+    JOIN = "join"
+    SYNC = "sync"
+    SWEEP = "sweep"
+
+
+@dataclass(slots=True)
+class Turn:
+    """now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the
+
+    batch's timestamp, so that the coordinator's own slowness costs no member its session. at_once: timers of length
+    zero that were armed in this turn and fire at its end.
+    """
+
+    now_ms: int
+    config: GroupConfig
+    armed_from_ms: int
+    effects: list[Effect] = field(default_factory=list)
+    at_once: list[Timer] = field(default_factory=list)
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)

@@ -1,0 +1,210 @@
+"""The pure core alone, driven from JSON lines in virtual time: for debugging a client, and for comparing with Kafka.
+
+    python -m coordinator_udfs.trace [--config key=value]... [--effects] < requests.jsonl > replies.jsonl
+
+A line in: at_ms, request_id, api, api_version, client_id, client_host and the request's own fields, Kafka's names in
+snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup gives the member id of its
+answer a name, and `$m1` stands for that id wherever one stands. `{"at_ms": 5000, "api": "Tick"}` lets time pass.
+A line out: at_ms, request_id, api and the fields of the response; with --effects every other fact too, each with its
+`effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a Tick fires all up
+to and at its time; the end of input fires nothing. A malformed line ends the run: its number on stderr, status 2.
+
+Knows lines and virtual time; knows no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.effects import Effect, Reply
+from coordinator_udfs.protocol.find_coordinator import find_coordinator
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.list_groups import list_groups
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from schemas.fan_out import group_id_of, join, split
+from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
+from schemas.wire_fields import RequestError, carried, parse_request
+
+NODE_ID, HOST, PORT = 0, "localhost", 9092
+_BOUND_BY = frozenset({"NONE", "MEMBER_ID_REQUIRED"})
+
+Line = dict[str, Any]
+
+
+class TraceError(ValueError):
+    """A line that cannot be used; the text says why."""
+
+
+class Trace:
+    """Any number of groups in one virtual time. `feed` takes a line in and gives the lines that come of it."""
+
+    def __init__(self, config: GroupConfig, *, with_effects: bool = False) -> None:
+        self.config = config
+        self.with_effects = with_effects
+        self.groups: dict[str, Group] = {}
+        self.now_ms: int | None = None
+        self._due: list[tuple[int, str]] = []
+        self._bind: dict[str, str] = {}
+        self._bound: dict[str, str] = {}
+
+    def feed(self, line: Line) -> Iterator[Line]:
+        """The lines that one line in leads to, in order. Raises TraceError, after what was due before it."""
+        fields = dict(line)
+        at_ms = fields.pop("at_ms", None)
+        if not isinstance(at_ms, int) or isinstance(at_ms, bool):
+            raise TraceError(f"at_ms: {at_ms!r} is not a whole number of milliseconds")
+        if self.now_ms is not None and at_ms < self.now_ms:
+            raise TraceError(f"at_ms: {at_ms} is before the line above it, {self.now_ms}")
+        self.now_ms = at_ms
+        if fields.get("api") == "Tick":
+            yield from self._expire(at_ms)
+            return
+        yield from self._expire(at_ms - 1)
+        name = fields.pop("bind", None)
+        if name is not None and fields.get("api") != "JoinGroup":
+            raise TraceError(f"bind: {name!r}: only the answer to a JoinGroup gives an id, not {fields.get('api')}")
+        try:
+            request = parse_request({**self._resolve(fields), "received_at_ms": at_ms})
+        except RequestError as error:
+            raise TraceError(str(error)) from None
+        if name is not None:
+            self._bind[request.request_id] = name
+        yield from self._apply(request, fields["api"], at_ms)
+
+    def _resolve(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {k: self._resolve(v, k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._resolve(v, key) for v in value]
+        if key == "member_id" and isinstance(value, str) and value.startswith("$"):
+            if value[1:] not in self._bound:
+                raise TraceError(f"member_id: {value} is not bound to an id yet")
+            return self._bound[value[1:]]
+        return value
+
+    def _expire(self, until_ms: int) -> Iterator[Line]:
+        """Fires what is due up to and at until_ms, in order of time over all groups."""
+        while self._due and self._due[0][0] <= until_ms:
+            due_ms, group_id = heapq.heappop(self._due)
+            group = self.groups.get(group_id)
+            if group is None or next_deadline_ms(group) != due_ms:
+                continue
+            yield from self._lines(group_id, expire_due(group, due_ms, self.config))
+            self._come_back(group)
+
+    def _come_back(self, group: Group) -> None:
+        due_ms = next_deadline_ms(group)
+        if not group.is_known:
+            self.groups.pop(group.group_id, None)
+        elif due_ms is not None:
+            heapq.heappush(self._due, (due_ms, group.group_id))
+
+    def _apply(self, request: AnyRequest, api: str, at_ms: int) -> Iterator[Line]:
+        if isinstance(request, ListGroupsRequest):
+            known = [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.groups.values()]
+            yield self._reply(at_ms, request.request_id, api, request.api_version, list_groups(known, request))
+            return
+        if isinstance(request, FindCoordinatorRequest):
+            response = find_coordinator(request, NODE_ID, HOST, PORT)
+            yield self._reply(at_ms, request.request_id, api, request.api_version, response)
+            return
+        parts = split(request)
+        if parts == [request]:
+            yield from self._step(request, at_ms)
+            return
+        responses: list[Response] = []
+        for part in parts:
+            yield from self._step(part, at_ms, responses)
+        yield self._reply(at_ms, request.request_id, api, request.api_version, join(request, responses))
+
+    def _step(self, request: GroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
+        group_id = group_id_of(request)
+        group = self.groups.get(group_id) or Group(group_id)
+        effects = step(group, request, at_ms, self.config)
+        if group.is_known:
+            self.groups[group_id] = group
+        self._come_back(group)
+        if collect is not None:
+            collect += [effect.response for effect in effects if isinstance(effect, Reply)]
+            effects = [effect for effect in effects if not isinstance(effect, Reply)]
+        yield from self._lines(group_id, effects)
+
+    def _lines(self, group_id: str, effects: Iterable[Effect]) -> Iterator[Line]:
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self._note_bound(effect)
+                yield self._reply(effect.at_ms, effect.request_id, effect.api, effect.api_version, effect.response)
+            elif self.with_effects:
+                fields = msgspec.to_builtins(effect)
+                yield {"at_ms": fields.pop("at_ms"), "group_id": group_id, "effect": fields.pop("effect"), **fields}
+
+    def _note_bound(self, reply: Reply) -> None:
+        name = self._bind.get(reply.request_id)
+        if name is not None and reply.error_code in _BOUND_BY:
+            self._bound[name] = reply.member_id
+
+    @staticmethod
+    def _reply(at_ms: int, request_id: str, api: str, version: int, response: Response) -> Line:
+        return {"at_ms": at_ms, "request_id": request_id, "api": api, **carried(response, version)}
+
+
+def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = False) -> Iterator[Line]:
+    """All lines out for all lines in; blank lines are passed over. Raises TraceError with the line's number."""
+    trace = Trace(config, with_effects=with_effects)
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            yield from trace.feed(decoder.decode(text))
+        except (msgspec.DecodeError, TraceError, UnicodeDecodeError) as error:
+            raise TraceError(f"line {number}: {error}") from None
+
+
+def config_from(pairs: Iterable[str]) -> GroupConfig:
+    """Settings from `key=value` words. Raises ConfigError."""
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--config {pair}: is not of the form key=value")
+        settings[key.strip()] = value
+    return GroupConfig.from_pairs(settings)
+
+
+def main() -> int:
+    """Exit status 0, or 2 for a malformed line or setting."""
+    parser = argparse.ArgumentParser(
+        prog="python -m coordinator_udfs.trace",
+        description="Drives the coordinator's core from JSON lines in virtual time.",
+    )
+    parser.add_argument(
+        "--config", action="append", default=[], metavar="KEY=VALUE", help="a broker setting, by Kafka's key"
+    )
+    parser.add_argument("--effects", action="store_true", help="write every other fact too, not only the replies")
+    arguments = parser.parse_args()
+    encoder = msgspec.json.Encoder()
+    out = sys.stdout.buffer
+    try:
+        for line in run(sys.stdin.buffer, config_from(arguments.config), with_effects=arguments.effects):
+            out.write(encoder.encode(line) + b"\n")
+    except (TraceError, ConfigError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    finally:
+        out.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

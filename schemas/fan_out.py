@@ -1,0 +1,70 @@
+"""One request that names many groups, as many requests that name one; and the answers put together again.
+
+Kafka's DescribeGroups, DeleteGroups and OffsetFetch (v8+) name several groups in one message; each group answers for
+itself, so a gateway (or the trace) splits the request and joins the responses in the order asked.
+
+Knows the messages; knows no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from schemas.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FindCoordinatorRequest,
+    GroupRequest,
+    ListGroupsRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    Response,
+)
+
+
+def group_id_of(request: GroupRequest) -> str:
+    """The group a request that names exactly one group is for."""
+    match request:
+        case DescribeGroupsRequest():
+            return request.groups[0]
+        case DeleteGroupsRequest():
+            return request.groups_names[0]
+        case OffsetFetchRequest() if request.api_version >= 8:
+            return request.groups[0].group_id
+        case _:
+            return request.group_id
+
+
+def split(request: GroupRequest) -> list[GroupRequest]:
+    """The request once for each group it names, in order; DeleteGroups once however often it is listed."""
+    match request:
+        case DescribeGroupsRequest():
+            return [msgspec.structs.replace(request, groups=[group_id]) for group_id in request.groups]
+        case DeleteGroupsRequest():
+            return [
+                msgspec.structs.replace(request, groups_names=[name]) for name in dict.fromkeys(request.groups_names)
+            ]
+        case OffsetFetchRequest() if request.api_version >= 8:
+            return [msgspec.structs.replace(request, groups=[group]) for group in request.groups]
+        case _:
+            return [request]
+
+
+def join(request: GroupRequest, responses: list[Response]) -> Response:
+    """The responses to `split(request)`, in its order, as the one response the client asked for."""
+    match request:
+        case DescribeGroupsRequest():
+            return DescribeGroupsResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+        case DeleteGroupsRequest():
+            return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
+        case OffsetFetchRequest() if request.api_version >= 8:
+            return OffsetFetchResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+        case _:
+            return responses[0]
+
+
+def is_for_one_group(request: object) -> bool:
+    """False for ListGroups and FindCoordinator, which no group answers."""
+    return not isinstance(request, ListGroupsRequest | FindCoordinatorRequest)

@@ -1,0 +1,131 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: the messages of a member. See `schemas.messages`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from schemas.errors import Error
+from schemas.shapes import Request, Response, Shape, Since, Versions
+
+# ---------------------------------------------------------------- JoinGroup (key 11)
+
+
+class JoinGroupProtocol(Shape, kw_only=True):
+    name: str
+    metadata: bytes
+
+
+class JoinGroupRequest(Request, tag="JoinGroup", kw_only=True):
+    """JoinGroup v0-9. The recorded_* fields are set by a replay only: the choices that Kafka made at random.
+
+    recorded_member_id: the id to hand out should a new one be needed. recorded_leader_id: the leader of the
+    generation this request led to. inferred_cause: what the log's later lines tell of why the member joined.
+    """
+
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: Annotated[int, Since(1)] = -1
+    member_id: str
+    group_instance_id: Annotated[str | None, Since(5)] = None
+    protocol_type: str
+    protocols: list[JoinGroupProtocol]
+    reason: Annotated[str | None, Since(8)] = None
+    recorded_member_id: str | None = None
+    recorded_leader_id: str | None = None
+    inferred_cause: str | None = None
+
+
+class JoinGroupResponseMember(Shape, kw_only=True):
+    member_id: str
+    group_instance_id: Annotated[str | None, Since(5)] = None
+    metadata: bytes
+
+
+class JoinGroupResponse(Response, kw_only=True):
+    throttle_time_ms: Annotated[int, Since(2)] = 0
+    error_code: Error = Error.NONE
+    generation_id: int = -1
+    protocol_type: Annotated[str | None, Since(7)] = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: Annotated[bool, Since(9)] = False
+    member_id: str = ""
+    members: list[JoinGroupResponseMember] = []
+
+
+# ---------------------------------------------------------------- SyncGroup (key 14)
+
+
+class SyncGroupAssignment(Shape, kw_only=True):
+    member_id: str
+    assignment: bytes
+
+
+class SyncGroupRequest(Request, tag="SyncGroup", kw_only=True):
+    """SyncGroup v0-5; only the leader sends assignments."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: Annotated[str | None, Since(3)] = None
+    protocol_type: Annotated[str | None, Since(5)] = None
+    protocol_name: Annotated[str | None, Since(5)] = None
+    assignments: list[SyncGroupAssignment] = []
+
+
+class SyncGroupResponse(Response, kw_only=True):
+    throttle_time_ms: Annotated[int, Since(1)] = 0
+    error_code: Error = Error.NONE
+    protocol_type: Annotated[str | None, Since(5)] = None
+    protocol_name: Annotated[str | None, Since(5)] = None
+    assignment: bytes = b""
+
+
+# ---------------------------------------------------------------- Heartbeat (key 12)
+
+
+class HeartbeatRequest(Request, tag="Heartbeat", kw_only=True):
+    """Heartbeat v0-4."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: Annotated[str | None, Since(3)] = None
+
+
+class HeartbeatResponse(Response, kw_only=True):
+    throttle_time_ms: Annotated[int, Since(1)] = 0
+    error_code: Error = Error.NONE
+
+
+# ---------------------------------------------------------------- LeaveGroup (key 13)
+
+
+class MemberIdentity(Shape, kw_only=True):
+    """A member that leaves. inferred_cause: set by a replay only, what later lines tell of why it left."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: Annotated[str | None, Since(5)] = None
+    inferred_cause: str | None = None
+
+
+class LeaveGroupRequest(Request, tag="LeaveGroup", kw_only=True):
+    """LeaveGroup v0-5: one member_id up to v2, a list of members from v3."""
+
+    group_id: str
+    member_id: Annotated[str, Versions(0, 2)] = ""
+    members: Annotated[list[MemberIdentity], Since(3)] = []
+    inferred_cause: str | None = None
+
+
+class LeaveGroupResponseMember(Shape, kw_only=True):
+    member_id: str
+    group_instance_id: str | None = None
+    error_code: Error = Error.NONE
+
+
+class LeaveGroupResponse(Response, kw_only=True):
+    throttle_time_ms: Annotated[int, Since(1)] = 0
+    error_code: Error = Error.NONE
+    members: Annotated[list[LeaveGroupResponseMember], Since(3)] = []

@@ -1,0 +1,165 @@
+"""Kafka's group messages: each request and response declared once, with the versions that carry each field.
+
+A field is spelt as Kafka spells it, in snake_case; `Annotated[..., Since(5)]` says which versions carry it, no mark
+means all. A request is also a row of the request stream: the envelope fields (who sent it, when it arrived) stand
+beside the message's own. Requests that Kafka lets name many groups (DescribeGroups, DeleteGroups, OffsetFetch) name
+exactly one by the time they reach a group: see `schemas.fan_out`.
+
+This file gathers them and says which API has which; the shapes stand in the `*_messages` files beside it.
+
+Knows no rule of the protocol, no Spark and no clock.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.admin_messages import (
+    Coordinator,
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from schemas.membership_messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeaveGroupResponseMember,
+    MemberIdentity,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from schemas.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from schemas.shapes import ENVELOPE_FIELDS, Request, Response, Shape, Since, Versions
+
+__all__ = [
+    "APIS",
+    "ENVELOPE_FIELDS",
+    "AnyRequest",
+    "Api",
+    "Coordinator",
+    "DeletableGroupResult",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribedGroup",
+    "DescribedGroupMember",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "GroupRequest",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "JoinGroupProtocol",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "JoinGroupResponseMember",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
+    "LeaveGroupResponseMember",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListedGroup",
+    "MemberIdentity",
+    "OffsetCommitRequest",
+    "OffsetCommitRequestPartition",
+    "OffsetCommitRequestTopic",
+    "OffsetCommitResponse",
+    "OffsetCommitResponsePartition",
+    "OffsetCommitResponseTopic",
+    "OffsetDeleteRequest",
+    "OffsetDeleteRequestPartition",
+    "OffsetDeleteRequestTopic",
+    "OffsetDeleteResponse",
+    "OffsetDeleteResponsePartition",
+    "OffsetDeleteResponseTopic",
+    "OffsetFetchRequest",
+    "OffsetFetchRequestGroup",
+    "OffsetFetchRequestTopic",
+    "OffsetFetchResponse",
+    "OffsetFetchResponseGroup",
+    "OffsetFetchResponsePartition",
+    "OffsetFetchResponseTopic",
+    "Request",
+    "Response",
+    "Shape",
+    "Since",
+    "SyncGroupAssignment",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
+    "Versions",
+]
+
+GroupRequest = (
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | OffsetCommitRequest
+    | OffsetFetchRequest
+    | OffsetDeleteRequest
+    | DescribeGroupsRequest
+    | DeleteGroupsRequest
+)
+"""A request that one group answers."""
+
+AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
+
+
+class Api(NamedTuple):
+    """One Kafka API: its key on the wire, the versions answered, its request and its response."""
+
+    key: int
+    versions: Versions
+    request: type[Request]
+    response: type[Response]
+
+
+APIS: dict[str, Api] = {
+    "OffsetCommit": Api(8, Versions(2, 10), OffsetCommitRequest, OffsetCommitResponse),
+    "OffsetFetch": Api(9, Versions(1, 10), OffsetFetchRequest, OffsetFetchResponse),
+    "FindCoordinator": Api(10, Versions(0, 6), FindCoordinatorRequest, FindCoordinatorResponse),
+    "JoinGroup": Api(11, Versions(0, 9), JoinGroupRequest, JoinGroupResponse),
+    "Heartbeat": Api(12, Versions(0, 4), HeartbeatRequest, HeartbeatResponse),
+    "LeaveGroup": Api(13, Versions(0, 5), LeaveGroupRequest, LeaveGroupResponse),
+    "SyncGroup": Api(14, Versions(0, 5), SyncGroupRequest, SyncGroupResponse),
+    "DescribeGroups": Api(15, Versions(0, 6), DescribeGroupsRequest, DescribeGroupsResponse),
+    "ListGroups": Api(16, Versions(0, 5), ListGroupsRequest, ListGroupsResponse),
+    "DeleteGroups": Api(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse),
+    "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse),
+}

@@ -1,0 +1,53 @@
+"""What every declared shape is made of: the mark of a field's versions, the bases, a request's envelope.
+
+Knows no message, no rule of the protocol, no Spark and no clock.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class Versions(NamedTuple):
+    """The first and the last version of a message that carry a field."""
+
+    first: int
+    last: int = 32767
+
+    def has(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+
+def Since(first: int) -> Versions:
+    """The mark of a field that this version and all later ones carry."""
+    return Versions(first)
+
+
+class Shape(msgspec.Struct, kw_only=True):
+    """Base of every declared shape: messages here, effects in `coordinator_udfs.protocol.effects`."""
+
+
+class Request(Shape, kw_only=True, tag_field="api", forbid_unknown_fields=True):
+    """The envelope of every request: what the stream knows beside Kafka's own fields.
+
+    received_at_ms: when the request arrived, ms since the epoch. request_seq: its place among requests of the same
+    millisecond. connection: the client's TCP connection, where known. principal: who authenticated, where known.
+    """
+
+    request_id: str
+    api_version: int
+    client_id: str = ""
+    client_host: str = ""
+    received_at_ms: int = 0
+    request_seq: int = 0
+    principal: str | None = None
+    connection: str | None = None
+
+
+ENVELOPE_FIELDS = frozenset(Request.__struct_fields__)
+
+
+class Response(Shape, kw_only=True):
+    """Base of every response."""

@@ -1,0 +1,91 @@
+"""Which fields a message's version carries: shapes a response for its version, checks a request against its own.
+
+Reads the marks of `schemas.messages`; knows no rule of the protocol and no wire bytes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from schemas.messages import APIS, ENVELOPE_FIELDS, AnyRequest, Request, Shape, Versions
+
+REPLAY_FIELDS = frozenset({"recorded_member_id", "recorded_leader_id", "inferred_cause"})
+
+
+class RequestError(ValueError):
+    """A request that cannot be understood; the text names the field and the value."""
+
+
+class _Field(msgspec.Struct):
+    name: str
+    versions: Versions
+    nested: bool
+
+
+@cache
+def _fields(shape: type[Shape]) -> tuple[_Field, ...]:
+    hints = get_type_hints(shape, include_extras=True)
+    return tuple(
+        _Field(name, _versions(hints[name]), _is_nested(hints[name]))
+        for name in shape.__struct_fields__
+        if name not in REPLAY_FIELDS
+    )
+
+
+def _versions(hint: Any) -> Versions:
+    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Versions)), Versions(0))
+
+
+def _is_nested(hint: Any) -> bool:
+    if get_origin(hint) is None:
+        return isinstance(hint, type) and issubclass(hint, Shape)
+    return any(_is_nested(inner) for inner in get_args(hint))
+
+
+@cache
+def carried_names(shape: type[Shape], version: int) -> tuple[tuple[str, bool], ...]:
+    """(name, holds shapes) of every field that `version` of the message carries, envelope left out."""
+    envelope = ENVELOPE_FIELDS if issubclass(shape, Request) else frozenset()
+    return tuple((f.name, f.nested) for f in _fields(shape) if f.versions.has(version) and f.name not in envelope)
+
+
+def carried(message: Shape, version: int) -> dict[str, Any]:
+    """The message's fields that `version` carries, by name, nested shapes as dicts."""
+    return {
+        name: _value(getattr(message, name), version) if nested else getattr(message, name)
+        for name, nested in carried_names(type(message), version)
+    }
+
+
+def _value(value: Any, version: int) -> Any:
+    if isinstance(value, list):
+        return [carried(item, version) for item in value]
+    return None if value is None else carried(value, version)
+
+
+def parse_request(fields: dict[str, Any]) -> AnyRequest:
+    """A request from its fields by name (bytes as base64).
+
+    Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
+    unknown; a field that exists but not in this version.
+    """
+    api = fields.get("api")
+    if not isinstance(api, str) or api not in APIS:
+        raise RequestError(f"api: {api!r} is none of {', '.join(sorted(APIS))}")
+    version = fields.get("api_version")
+    versions = APIS[api].versions
+    if not isinstance(version, int) or isinstance(version, bool) or not versions.has(version):
+        raise RequestError(f"api_version: {version!r} of {api}: {versions.first} to {versions.last} are answered")
+    try:
+        request = msgspec.convert(fields, APIS[api].request)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"{api} v{version}: {error}") from None
+    for name in fields:
+        if name in ENVELOPE_FIELDS or name == "api" or name in REPLAY_FIELDS:
+            continue
+        if name not in dict(carried_names(type(request), version)):
+            raise RequestError(f"{name}: {api} v{version} does not carry this field")
+    return request  # type: ignore[return-value]
