@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
 
 
@@ -49,7 +49,7 @@ def arm_sweep(group: Group, turn: Turn) -> None:
 def _deadline(group: Group, length_ms: int, timer: Timer, turn: Turn) -> int:
     if length_ms <= 0:
         turn.at_once.append(timer)
-        return note_deadline(group, turn.armed_from_ms)
+        return turn.armed_from_ms
     return note_deadline(group, turn.armed_from_ms + length_ms)
 
 
@@ -65,24 +65,26 @@ def next_deadline_ms(group: Group) -> int | None:
     return group.next_due_ms
 
 
+def settle_next_deadline_ms(group: Group) -> int | None:
+    """The earliest deadline exactly, and the bound raised to it: for whoever is about to wait for it."""
+    due = earliest(group)
+    group.next_due_ms = None if due is None else due.deadline_ms
+    return group.next_due_ms
+
+
 def earliest(group: Group) -> Due | None:
     """The earliest deadline of all; ties go to join, sync, sweep, then members in join order, then ids given out."""
-    candidates = [
-        Due(deadline_ms, timer, "")
-        for timer, deadline_ms in (
-            (Timer.JOIN, group.join_deadline_ms),
-            (Timer.SYNC, group.sync_deadline_ms),
-            (Timer.SWEEP, group.sweep_deadline_ms),
-        )
-        if deadline_ms is not None
-    ]
-    for member in group.members.values():
-        if member.session_deadline_ms is not None:
-            candidates.append(Due(member.session_deadline_ms, None, member.member_id))
-    for pending in group.pending.values():
-        candidates.append(Due(pending.session_deadline_ms, None, pending.member_id))
-    return min(candidates, key=_deadline_of, default=None)
-
-
-def _deadline_of(due: Due) -> int:
-    return due.deadline_ms
+    due: Due | None = None
+    for timer, deadline_ms in (
+        (Timer.JOIN, group.join_deadline_ms),
+        (Timer.SYNC, group.sync_deadline_ms),
+        (Timer.SWEEP, group.sweep_deadline_ms),
+    ):
+        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+            due = Due(deadline_ms, timer, "")
+    owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
+    for owner in owners:
+        deadline_ms = owner.session_deadline_ms
+        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+            due = Due(deadline_ms, None, owner.member_id)
+    return due

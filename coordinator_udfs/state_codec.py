@@ -1,0 +1,161 @@
+"""A group as a state row: the scalar columns a SQL user wants at a glance, and the whole group as versioned JSON.
+
+Spark freezes a state's schema at its first run, so whatever may grow lives in the document, which carries its version;
+a document of an older version is upgraded when it is read. Indexes and counts that can be derived are not stored.
+
+Knows every field of a group and no rule of the protocol. Shape of the document: see `Document`; bytes are base64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember, Rebalance
+from coordinator_udfs.protocol.states import GroupState
+
+VERSION = 1
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By the version they read: functions that turn a document of one version into the next one's."""
+
+
+class StateError(ValueError):
+    """A document that cannot be read; the text says why."""
+
+
+class StateRow(NamedTuple):
+    """One group's row in the state store; the columns' order is the state schema's and frozen with it."""
+
+    state: str
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+    member_count: int
+    next_deadline_ms: int | None
+    updated_at_ms: int
+    document: str
+
+
+class StoredOffset(msgspec.Struct, kw_only=True):
+    """One committed offset with its topic and partition."""
+
+    topic: str
+    partition: int
+    offset: CommittedOffset
+
+
+class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The whole group, version 1. Times in ms since the epoch; members and ids given out stand in join order."""
+
+    v: int
+    state: GroupState
+    previous_state: GroupState
+    state_timestamp_ms: int
+    generation_id: int
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: list[Member] = []
+    pending: list[PendingMember] = []
+    pending_sync: list[str] = []
+    subscribed_topics: list[str] | None = None
+    new_member_added: bool = False
+    initial_delay_ms: int = 0
+    initial_delay_left_ms: int | None = None
+    join_deadline_ms: int | None = None
+    sync_deadline_ms: int | None = None
+    sweep_deadline_ms: int | None = None
+    offsets: list[StoredOffset] = []
+    rebalance: Rebalance | None = None
+    updated_at_ms: int = 0
+    next_due_ms: int | None = None
+
+
+_SCALARS = (
+    "state",
+    "previous_state",
+    "state_timestamp_ms",
+    "generation_id",
+    "protocol_type",
+    "protocol_name",
+    "leader_id",
+    "new_member_added",
+    "initial_delay_ms",
+    "initial_delay_left_ms",
+    "join_deadline_ms",
+    "sync_deadline_ms",
+    "sweep_deadline_ms",
+    "rebalance",
+    "updated_at_ms",
+    "next_due_ms",
+)
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Document)
+
+
+class _Version(msgspec.Struct):
+    v: int
+
+
+_version_decoder = msgspec.json.Decoder(_Version)
+
+
+def encode(group: Group) -> StateRow:
+    """The state row of a known group; next_deadline_ms is exact."""
+    deadline_ms = settle_next_deadline_ms(group)
+    topics = group.subscribed_topics
+    document = Document(
+        v=VERSION,
+        members=list(group.members.values()),
+        pending=list(group.pending.values()),
+        pending_sync=list(group.pending_sync),
+        subscribed_topics=None if topics is None else sorted(topics),
+        offsets=[StoredOffset(topic=t, partition=p, offset=offset) for (t, p), offset in group.offsets.items()],
+        **{name: getattr(group, name) for name in _SCALARS},
+    )
+    return StateRow(
+        state=str(group.state),
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader_id=group.leader_id,
+        member_count=len(group.members),
+        next_deadline_ms=deadline_ms,
+        updated_at_ms=group.updated_at_ms,
+        document=_encoder.encode(document).decode(),
+    )
+
+
+def decode(group_id: str, document: str | bytes) -> Group:
+    """The group a document holds. Raises StateError: no JSON, an unknown version, a field that does not fit."""
+    try:
+        version = _version_decoder.decode(document).v
+        stored = _decoder.decode(document) if version == VERSION else _upgraded(group_id, version, document)
+    except msgspec.ValidationError as error:
+        raise StateError(f"group {group_id!r}: its stored document does not fit: {error}") from None
+    except msgspec.DecodeError as error:
+        raise StateError(f"group {group_id!r}: its stored document is no JSON: {error}") from None
+    group = Group(group_id, is_known=True)
+    for name in _SCALARS:
+        setattr(group, name, getattr(stored, name))
+    group.restore(stored.members)
+    group.pending = {pending.member_id: pending for pending in stored.pending}
+    group.pending_sync = dict.fromkeys(stored.pending_sync)
+    group.subscribed_topics = None if stored.subscribed_topics is None else frozenset(stored.subscribed_topics)
+    group.offsets = {(o.topic, o.partition): o.offset for o in stored.offsets}
+    return group
+
+
+def _upgraded(group_id: str, version: int, document: str | bytes) -> Document:
+    fields = msgspec.json.decode(document)
+    while version != VERSION:
+        if version not in UPGRADES:
+            raise StateError(f"group {group_id!r}: its stored document has version {version}, up to {VERSION} are read")
+        fields = UPGRADES[version](fields)
+        version = fields["v"]
+    return msgspec.convert(fields, Document)

@@ -1,0 +1,82 @@
+"""The state document: what is stored comes back, old versions are read, what cannot be read is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coordinator_udfs import state_codec
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.step import expire_due
+from coordinator_udfs.state_codec import StateError
+
+DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("v*.json"))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_document_of_every_released_version_is_read(path: Path) -> None:
+    group = state_codec.decode("orders", path.read_text())
+    assert group.state == "PreparingRebalance"
+    assert group.previous_state == "Stable"
+    assert group.generation_id == 1
+    assert [m.client_id for m in group.members.values()] == ["orders-0", "orders-1"]
+    assert [p.client_id for p in group.pending.values()] == ["orders-2"]
+    assert group.static_member_id("i-1") == list(group.members)[1]
+    assert group.awaiting_join_count == 1
+    assert not group.has_all_members_joined
+    assert group.offsets["t1", 0].committed_offset == 7
+    assert group.rebalance is not None
+    assert group.rebalance.cause.client_id == "orders-1"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_deadlines_of_a_stored_group_still_fire(path: Path) -> None:
+    group = state_codec.decode("orders", path.read_text())
+    effects = expire_due(group, 61_400, GroupConfig())
+    assert [e.at_ms for e in effects if type(e).__name__ == "MemberRemoved"] == [11_300, 21_500]
+    assert [e.at_ms for e in effects if type(e).__name__ == "PendingMemberRemoved"] == [11_500]
+    assert (group.state, group.generation_id) == ("Empty", 3)
+
+
+def test_there_is_a_document_of_every_version_up_to_the_current_one() -> None:
+    assert [path.stem for path in DOCUMENTS] == [f"v{n}" for n in range(1, state_codec.VERSION + 1)]
+
+
+def test_the_scalar_columns_say_what_the_document_says() -> None:
+    group = state_codec.decode("orders", DOCUMENTS[-1].read_text())
+    row = state_codec.encode(group)
+    document = json.loads(row.document)
+    assert (row.state, row.generation_id, row.member_count) == ("PreparingRebalance", 1, 2)
+    assert row.leader_id == document["leader_id"]
+    assert row.next_deadline_ms == document["next_due_ms"]
+
+
+def test_a_document_written_again_is_the_same() -> None:
+    group = state_codec.decode("orders", DOCUMENTS[-1].read_text())
+    first = state_codec.encode(group)
+    assert state_codec.encode(state_codec.decode("orders", first.document)) == first
+
+
+def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(state_codec.UPGRADES, -1, lambda fields: {**fields, "v": 0})
+    monkeypatch.setitem(state_codec.UPGRADES, 0, lambda fields: {**fields, "v": 1, "generation_id": 5})
+    old = json.loads(DOCUMENTS[0].read_text()) | {"v": -1}
+    assert state_codec.decode("orders", json.dumps(old)).generation_id == 5
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ("{", "no JSON"),
+        ('{"v": 99}', "version 99"),
+        ('{"v": "one"}', r"Expected `int`, got `str` - at `\$.v`"),
+        ('{"v": 1, "state": "Asleep"}', "Asleep"),
+        ('{"v": 1}', "state"),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_named(document: str, says: str) -> None:
+    with pytest.raises(StateError, match=says) as caught:
+        state_codec.decode("orders", document)
+    assert "orders" in str(caught.value)
