@@ -27,12 +27,13 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
 	@$(PYTHON) jobs/preflight.py python
 	@$(BIN)/python jobs/preflight.py python >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	@$(PYTHON) jobs/preflight.py run "Setting up .venv (a minute or two, 1.5 GB)" -- \
-	  $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
+	@echo "The packages take a minute or two and 1.5 GB."
+	@$(PYTHON) jobs/preflight.py run "Setting up .venv" -- \
+	  $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@
 
 .PHONY: jars
-jars: setup ## Resolve the Delta JARs once into .jars (Java 17 or newer, and a network).
+jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
 	@$(BIN)/python -m jobs.jars
 
 ##@ Look after the code

@@ -4,7 +4,7 @@ Knows which JARs Delta needs beside Spark's own, and how to fetch them through S
 query. Sessions take `jar_paths()` as `spark.jars`: with `spark.jars.packages` Spark would resolve them at each start,
 and put every resolved archive on the Python workers' import path.
 
-    python -m jobs.jars     resolve what is missing; exit status 2 and one sentence when that cannot be done
+    python -m jobs.jars     check Java and resolve what is missing; exit status 2 and one sentence if it cannot be done
 """
 
 from __future__ import annotations
@@ -52,12 +52,11 @@ def shipped_artifacts(spark_home: Path) -> list[str]:
 
 
 def resolve(folder: Path = JARS_FOLDER) -> None:
-    """Put the needed JARs into the folder, and nothing else; Missing without Java, a network, or one of them.
+    """Put the needed JARs into the folder, and nothing else; Missing without a network or one of them.
 
     An empty program is submitted, since Spark resolves before it runs. A JAR arrives under its final name only when
     whole, so an interrupted resolution is simply begun again.
     """
-    check_java()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder) as name:
         workspace = Path(name)
@@ -103,11 +102,11 @@ def _artifact_file(jar: Path) -> str:
 
 
 def main() -> int:
-    """Resolve the JARs unless they are there; exit status 0, 2 with a sentence, or 130 when interrupted."""
-    if not missing_jars():
-        return 0
+    """Check Java, and resolve the JARs unless they are there; exit status 0, 2 with a sentence, 130 if interrupted."""
     try:
-        resolve()
+        check_java()
+        if missing_jars():
+            resolve()
     except Missing as missing:
         print(f"rollcall: {missing}", file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@ import pyspark
 import pytest
 
 from jobs import jars
-from jobs.jars import DELTA_COORDINATES, JAR_NAMES, jar_paths, missing_jars, resolve, shipped_artifacts
+from jobs.jars import DELTA_COORDINATES, JAR_NAMES, jar_paths, main, missing_jars, resolve, shipped_artifacts
 from jobs.preflight import Missing
 
 
@@ -41,13 +41,14 @@ def test_a_folder_without_the_jars_is_told_what_to_run(tmp_path: Path) -> None:
     assert str(missing.value) == f"{tmp_path} does not hold {JAR_NAMES[0]}: run `make jars` once."
 
 
-def test_resolving_without_java_says_so_and_leaves_the_folder_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_java_the_program_says_so_in_one_sentence_even_when_the_jars_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(Missing, match="which has no bin/java"):
-        resolve(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert main() == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"rollcall: JAVA_HOME is {tmp_path}, which has no bin/java: ")
+    assert len(said.splitlines()) == 1
 
 
 def bring(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
