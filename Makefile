@@ -26,7 +26,8 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 .venv/.set-up: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
 	@$(PYTHON) jobs/preflight.py python
-	@$(BIN)/python jobs/preflight.py python >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@{ $(BIN)/python jobs/preflight.py python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
+	  || $(PYTHON) -m venv --clear .venv
 	@echo "The packages take a minute or two and 1.5 GB."
 	@$(PYTHON) jobs/preflight.py run "Setting up .venv" -- \
 	  $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile -c constraints.txt -e '.[dev]'
