@@ -26,11 +26,12 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 .venv/.set-up: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
 	@$(PYTHON) jobs/preflight.py python
-	@{ $(BIN)/python jobs/preflight.py python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
+	@{ test -f .venv/pyvenv.cfg && $(BIN)/python jobs/preflight.py python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear .venv
 	@echo "The packages take a minute or two and 1.5 GB."
 	@$(PYTHON) jobs/preflight.py run "Setting up .venv" -- \
-	  $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile -c constraints.txt -e '.[dev]'
+	  $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input \
+	  install --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@
 
 .PHONY: jars
@@ -73,7 +74,7 @@ bench: setup jars ## Measure; FORMAT=json gives one object a line (name, value, 
 lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
 	@$(PYTHON) jobs/preflight.py run "Resolving every package" -- \
-	  build/lock/bin/python -m pip install --disable-pip-version-check --no-input -e '.[dev]'
+	  build/lock/bin/python -m pip --require-virtualenv --disable-pip-version-check --no-input install -e '.[dev]'
 	@{ echo "# Every package that set-up installs, at one version: 'make lock' wrote it from the pins of pyproject.toml."; \
 	  build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	@mv build/constraints.txt constraints.txt && rm -rf build/lock
