@@ -1,0 +1,114 @@
+"""The tables of a home, each column declared once: as an Arrow schema for Delta, as text for Spark.
+
+A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
+
+    requests/     Delta, appended by clients and gateways with delta-rs, one commit a flush; read by the job
+    effects/      Delta, appended by the job, one commit a batch, partitioned by at_date; replies and history alike
+    quarantine/   Delta, appended by the job: what could not be understood
+    checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`
+
+Knows names and types; knows no Spark, no protocol and no path but these four names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+REQUESTS_FOLDER = "requests"
+EFFECTS_FOLDER = "effects"
+QUARANTINE_FOLDER = "quarantine"
+CHECKPOINT_FOLDER = "checkpoint"
+
+
+class Column(NamedTuple):
+    """A column: its name, its type as Spark spells it, and what it holds."""
+
+    name: str
+    type: str
+    holds: str
+
+
+class Table(NamedTuple):
+    """A table's columns in order, and the columns that its files are partitioned by."""
+
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The table's Arrow schema; every column may be null."""
+        return pa.schema([(column.name, _ARROW[column.type]) for column in self.columns])
+
+    @property
+    def ddl(self) -> str:
+        """The table's schema as Spark reads it: `group_id string, seq long, ...`."""
+        return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+
+_ARROW = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "date": pa.date32()}
+
+REQUESTS = Table(
+    (
+        Column("group_id", "string", "the one group the request is for"),
+        Column("request_id", "string", "unique; the answer carries it"),
+        Column("received_at_ms", "long", "when it arrived, ms since the epoch"),
+        Column("request_seq", "long", "its place among the requests of that millisecond"),
+        Column("request", "string", "the request as JSON, envelope included: see `schemas.messages`, tag `api`"),
+    )
+)
+"""One row is one Kafka request for one group; requests that name several are split first (`schemas.fan_out`)."""
+
+EFFECTS = Table(
+    (
+        Column("group_id", "string", "whose fact it is"),
+        Column("seq", "long", "its place among the group's facts of the same at_ms; order by at_ms, seq"),
+        Column("effect", "string", "what kind of fact: reply, member_joined, rebalance_ended, ..."),
+        Column("at_ms", "long", "when it happened on the group's clock, ms since the epoch"),
+        Column("request_id", "string", "the request it answers or comes of, where it is about one"),
+        Column("api", "string", "that request's API"),
+        Column("api_version", "int", "a reply: the version it is shaped for"),
+        Column("error_code", "string", "a reply: Kafka's name of its error, NONE included"),
+        Column("received_at_ms", "long", "a reply: when its request arrived on the group's clock"),
+        Column("generation_id", "int", "the generation it is about, where there is one"),
+        Column("member_id", "string", "the member it is about, where there is one"),
+        Column("client_id", "string", "that member's client id"),
+        Column("cause", "string", "a rebalance's cause, a member's end_cause, or why a request or group is gone"),
+        Column("detail", "string", "the whole fact as JSON, null where the columns say it all"),
+        Column("at_date", "date", "the day of at_ms, UTC"),
+    ),
+    partition_by=("at_date",),
+)
+"""One row is one fact. A reply's detail is {"response": ...}, its fields as its version carries them."""
+
+QUARANTINE = Table(
+    (
+        Column("received_at_ms", "long", "when it arrived, as far as that could be read"),
+        Column("source", "string", "the source it came from: delta, kafka, request-log"),
+        Column("group_id", "string", "the group it named, as far as that could be read"),
+        Column("reason", "string", "why it was not applied"),
+        Column("raw", "string", "what came, cut where it is longer than spark.coordinator.quarantine.raw.max.bytes"),
+        Column("at_ms", "long", "when it was put here, ms since the epoch"),
+    )
+)
+"""One row is one request that was never applied: not understood, or what it met in its group was broken."""
+
+STATE = Table(
+    (
+        Column("state", "string", "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead"),
+        Column("generation_id", "int", "the current generation"),
+        Column("protocol_type", "string", "consumer, connect, ..."),
+        Column("protocol_name", "string", "the selected protocol"),
+        Column("leader_id", "string", "the leader's member id"),
+        Column("member_count", "int", "how many members"),
+        Column("next_deadline_ms", "long", "the earliest deadline, ms since the epoch"),
+        Column("updated_at_ms", "long", "the group's last turn, ms since the epoch"),
+        Column("document", "string", "the whole group as versioned JSON: see `coordinator_udfs.state_codec`"),
+    )
+)
+"""A group's row in the state store. Frozen: Spark refuses a checkpoint whose state has other columns."""
