@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from schemas.errors import Error
-from schemas.shapes import Request, Response, Shape, Since, Versions
+from schemas.shapes import Int32, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- DescribeGroups (key 15)
 
@@ -94,7 +94,7 @@ class FindCoordinatorRequest(Request, tag="FindCoordinator", kw_only=True):
     """FindCoordinator v0-6: one key up to v3, a list of keys from v4."""
 
     key: Annotated[str, Versions(0, 3)] = ""
-    key_type: Annotated[int, Since(1)] = 0
+    key_type: Annotated[Int32, Since(1)] = 0
     coordinator_keys: Annotated[list[str], Since(4)] = []
 
 

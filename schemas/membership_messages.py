@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from schemas.errors import Error
-from schemas.shapes import Request, Response, Shape, Since, Versions
+from schemas.shapes import Int32, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- JoinGroup (key 11)
 
@@ -23,8 +23,8 @@ class JoinGroupRequest(Request, tag="JoinGroup", kw_only=True):
     """
 
     group_id: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: Annotated[int, Since(1)] = -1
+    session_timeout_ms: Int32
+    rebalance_timeout_ms: Annotated[Int32, Since(1)] = -1
     member_id: str
     group_instance_id: Annotated[str | None, Since(5)] = None
     protocol_type: str
@@ -65,7 +65,7 @@ class SyncGroupRequest(Request, tag="SyncGroup", kw_only=True):
     """SyncGroup v0-5; only the leader sends assignments."""
 
     group_id: str
-    generation_id: int
+    generation_id: Int32
     member_id: str
     group_instance_id: Annotated[str | None, Since(3)] = None
     protocol_type: Annotated[str | None, Since(5)] = None
@@ -88,7 +88,7 @@ class HeartbeatRequest(Request, tag="Heartbeat", kw_only=True):
     """Heartbeat v0-4."""
 
     group_id: str
-    generation_id: int
+    generation_id: Int32
     member_id: str
     group_instance_id: Annotated[str | None, Since(3)] = None
 

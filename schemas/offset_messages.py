@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from schemas.errors import Error
-from schemas.shapes import Request, Response, Shape, Since, Versions
+from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- OffsetCommit (key 8)
 
 
 class OffsetCommitRequestPartition(Shape, kw_only=True):
-    partition_index: int
-    committed_offset: int
-    committed_leader_epoch: Annotated[int, Since(6)] = -1
+    partition_index: Int32
+    committed_offset: Int64
+    committed_leader_epoch: Annotated[Int32, Since(6)] = -1
     committed_metadata: str | None = None
 
 
@@ -27,10 +27,10 @@ class OffsetCommitRequest(Request, tag="OffsetCommit", kw_only=True):
     """OffsetCommit v2-10; v10 names topics by id."""
 
     group_id: str
-    generation_id_or_member_epoch: int = -1
+    generation_id_or_member_epoch: Int32 = -1
     member_id: str = ""
     group_instance_id: Annotated[str | None, Since(7)] = None
-    retention_time_ms: Annotated[int, Versions(2, 4)] = -1
+    retention_time_ms: Annotated[Int64, Versions(2, 4)] = -1
     topics: list[OffsetCommitRequestTopic]
 
 
@@ -56,13 +56,13 @@ class OffsetCommitResponse(Response, kw_only=True):
 class OffsetFetchRequestTopic(Shape, kw_only=True):
     name: Annotated[str, Versions(0, 9)] = ""
     topic_id: Annotated[str, Since(10)] = ""
-    partition_indexes: list[int]
+    partition_indexes: list[Int32]
 
 
 class OffsetFetchRequestGroup(Shape, kw_only=True):
     group_id: str
     member_id: Annotated[str | None, Since(9)] = None
-    member_epoch: Annotated[int, Since(9)] = -1
+    member_epoch: Annotated[Int32, Since(9)] = -1
     topics: list[OffsetFetchRequestTopic] | None = None
 
 
@@ -106,7 +106,7 @@ class OffsetFetchResponse(Response, kw_only=True):
 
 
 class OffsetDeleteRequestPartition(Shape, kw_only=True):
-    partition_index: int
+    partition_index: Int32
 
 
 class OffsetDeleteRequestTopic(Shape, kw_only=True):

@@ -5,7 +5,7 @@ Knows no message, no rule of the protocol, no Spark and no clock.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,12 @@ def Since(first: int) -> Versions:
     return Versions(first)
 
 
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""What Kafka carries in 32 bits; a request with more is refused as it is read."""
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What Kafka carries in 64 bits."""
+
+
 class Shape(msgspec.Struct, kw_only=True):
     """Base of every declared shape: messages here, effects in `coordinator_udfs.protocol.effects`."""
 
@@ -37,11 +43,11 @@ class Request(Shape, kw_only=True, tag_field="api", forbid_unknown_fields=True):
     """
 
     request_id: str
-    api_version: int
+    api_version: Int32
     client_id: str = ""
     client_host: str = ""
-    received_at_ms: int = 0
-    request_seq: int = 0
+    received_at_ms: Int64 = 0
+    request_seq: Int64 = 0
     principal: str | None = None
     connection: str | None = None
 
