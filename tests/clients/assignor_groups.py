@@ -106,23 +106,22 @@ class Group:
         return replace(self, claims=claims, generations=dict.fromkeys(claims, generation))
 
 
-TOPICS = ("orders", "payments", "clicks", "\uff5etilde", "\U0001f600smile")
-_MEMBER_IDS = st.builds(
-    "{}-{:04x}".format, st.sampled_from(("app", "App", "\uffee", "\U0001f600")), st.integers(0, 65535)
-)
+PLAIN_TOPICS, ODD_TOPICS = ("orders", "payments", "clicks"), ("\uff5etilde", "\U0001f600smile")
+PLAIN_NAMES, ODD_NAMES = ("app", "App", "worker"), ("\uffee", "\U0001f600")
 
 
 @st.composite
-def groups(draw: st.DrawFn, is_equal: bool | None = None, has_conflicts: bool = False) -> Group:
+def groups(draw: st.DrawFn, is_equal: bool | None = None, has_conflicts: bool = False, is_plain: bool = False) -> Group:
     """A group of 1 to 7 members over 1 to 5 topics, one of them without partitions now and then.
 
     With `is_equal` all members subscribe to the same topics. Each partition is claimed by at most one member, all in
-    one generation, unless conflicts are asked for.
+    one generation, unless conflicts are asked for. Plain names sort alike in Java and in Python.
     """
-    counts = {
-        topic: draw(st.integers(0, 9)) for topic in draw(st.lists(st.sampled_from(TOPICS), min_size=1, unique=True))
-    }
-    member_ids = draw(st.lists(_MEMBER_IDS, min_size=1, max_size=7, unique=True))
+    topics = st.sampled_from(PLAIN_TOPICS if is_plain else PLAIN_TOPICS + ODD_TOPICS)
+    names = st.sampled_from(PLAIN_NAMES if is_plain else PLAIN_NAMES + ODD_NAMES)
+    counts = {topic: draw(st.integers(0, 9)) for topic in draw(st.lists(topics, min_size=1, unique=True))}
+    ids = st.builds("{}-{:04x}".format, names, st.integers(0, 65535))
+    member_ids = draw(st.lists(ids, min_size=1, max_size=7, unique=True))
     some_topics = st.lists(st.sampled_from([*counts, "nowhere"]), min_size=1, unique=True).map(tuple)
     common = draw(some_topics) if is_equal or (is_equal is None and draw(st.booleans())) else None
     every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
