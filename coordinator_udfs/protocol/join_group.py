@@ -91,7 +91,7 @@ def _supports(group: Group, request: JoinGroupRequest) -> bool:
 
 def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     """No member id: static clients join or return, dynamic ones join up to v3 and are told an id from v4."""
-    member_id = request.recorded_member_id or new_member_id(request)
+    member_id = _unused_member_id(group, request)
     if group.static_member_id(request.group_instance_id) is not None:
         return replace_static_member(group, member_id, request, turn)
     if request.group_instance_id is not None or request.api_version < TWO_STEP_JOIN_SINCE:
@@ -110,9 +110,20 @@ def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
 
 
-def new_member_id(request: JoinGroupRequest) -> str:
+def _unused_member_id(group: Group, request: JoinGroupRequest) -> str:
+    """The id to give out: no member's, for a request that arrives once more, word for word, is one more client."""
+    attempt = 0
+    member_id = request.recorded_member_id or new_member_id(request)
+    while member_id in group.members:
+        attempt += 1
+        member_id = new_member_id(request, attempt)
+    return member_id
+
+
+def new_member_id(request: JoinGroupRequest, attempt: int = 0) -> str:
     """`<instance id or client id>-<UUID>`, the UUID derived from the request so that a replay gives the same one."""
-    seed = "\0".join((request.group_id, request.client_id, request.request_id, str(request.received_at_ms)))
+    parts = (request.group_id, request.client_id, request.request_id, str(request.received_at_ms))
+    seed = "\0".join((*parts, str(attempt)) if attempt else parts)
     digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     prefix = request.group_instance_id if request.group_instance_id is not None else request.client_id
     return f"{prefix}-{uuid.UUID(bytes=digest, version=4)}"
