@@ -68,10 +68,14 @@ def member_removed(
     client_reason: str | None = None,
     replaced_by: str | None = None,
 ) -> None:
-    """Tells that a member went, and writes it into the rebalance under way."""
-    group.note_gone(member, end_cause)
-    if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE and replaced_by is None:
-        _part(group.rebalance, member)
+    """Tells that a member went, and writes it into the join phase under way.
+
+    In the other states a rebalance follows, and it is that one's story that says who went.
+    """
+    if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
+        group.note_gone(member, end_cause)
+        if replaced_by is None:
+            _part(group.rebalance, member)
     turn.emit(
         MemberRemoved(
             at_ms=turn.now_ms,
@@ -146,6 +150,8 @@ def rebalance_started(
     cause: Cause,
     from_state: GroupState,
     turn: Turn,
+    *,
+    members_before: int,
     joined: Sequence[Member],
     gone: Sequence[tuple[Member, EndCause]],
 ) -> None:
@@ -154,7 +160,7 @@ def rebalance_started(
         cause=cause,
         started_at_ms=turn.now_ms,
         from_generation_id=group.generation_id,
-        members_before=len(group.members) - len(joined) + len(gone),
+        members_before=members_before,
         joined=[member.name for member in joined],
         last_progress_at_ms=turn.now_ms,
     )
@@ -167,7 +173,7 @@ def rebalance_started(
             from_generation_id=group.generation_id,
             from_state=from_state,
             cause=cause,
-            members_before=rebalance.members_before,
+            members_before=members_before,
             join_timeout_ms=group.rebalance_timeout_ms,
         )
     )
@@ -239,8 +245,8 @@ def sync_received(group: Group, member: Member, turn: Turn) -> None:
     )
 
 
-def rebalance_ended(group: Group, outcome: str, turn: Turn) -> None:
-    """Closes the story of the rebalance under way, if one is."""
+def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int | None = None) -> None:
+    """Closes the story of the rebalance under way, if one is. members_after: where it is not how many there are now."""
     rebalance = group.rebalance
     if rebalance is None:
         return
@@ -256,7 +262,7 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn) -> None:
             cause=rebalance.cause,
             outcome=outcome,
             members_before=rebalance.members_before,
-            members_after=len(group.members),
+            members_after=len(group.members) if members_after is None else members_after,
             joined=rebalance.joined,
             left=rebalance.left,
             expired=rebalance.expired,

@@ -55,14 +55,16 @@ def prepare_rebalance(
 ) -> None:
     """Empty, CompletingRebalance or Stable -> PreparingRebalance, and on at once if everybody has joined already.
 
-    From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history.
+    From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history, who came or went
+    by what set this off; a rebalance that is superseded by it ended without them.
     """
     from_state = group.state
+    members_before = len(group.members) - len(joined) + len(gone)
     if from_state is GroupState.COMPLETING_REBALANCE:
         answer_parked_syncs_in_vain(group, turn)
     end_pending_sync(group)
-    history.rebalance_ended(group, "superseded", turn)
-    history.rebalance_started(group, cause, from_state, turn, joined, gone)
+    history.rebalance_ended(group, "superseded", turn, members_before)
+    history.rebalance_started(group, cause, from_state, turn, members_before=members_before, joined=joined, gone=gone)
     if from_state is GroupState.EMPTY:
         delay_ms = turn.config.group_initial_rebalance_delay_ms
         group.initial_delay_ms = delay_ms
