@@ -1,0 +1,74 @@
+"""What the random plays have found, each as the shortest play that shows it."""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, RebalanceEnded, RebalanceStarted
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import step
+from schemas.messages import GroupRequest, JoinGroupProtocol, JoinGroupRequest, LeaveGroupRequest
+from tests.protocol.invariants_watch import assert_sound
+
+AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0)
+
+
+def join(request_id: str, client_id: str, member_id: str = "", version: int = 3) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        request_id=request_id,
+        api_version=version,
+        client_id=client_id,
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="connect",
+        protocols=[JoinGroupProtocol(name="p", metadata=b"")],
+    )
+
+
+def ask(group: Group, *requests: GroupRequest) -> list[Effect]:
+    return [effect for request in requests for effect in step(group, request, 1000, AT_ONCE)]
+
+
+def test_a_join_that_arrives_twice_word_for_word_is_two_members_never_one_counted_twice() -> None:
+    group = Group("g")
+    ask(group, join("r1", "a"), join("r1", "a"))
+    assert len(group.members) == 2
+    assert group.awaiting_join_count == 1
+    assert_sound(group)
+
+
+def test_a_member_id_request_that_arrives_again_after_the_id_has_joined_gives_out_another_id() -> None:
+    group = Group("g")
+    ask(group, join("r1", "a", version=4))
+    (member_id,) = group.pending
+    ask(group, join("r2", "a", member_id, version=4), join("r1", "a", version=4))
+    assert list(group.members) == [member_id]
+    assert list(group.pending) != [member_id]
+    assert_sound(group)
+
+
+def test_a_newcomer_that_supersedes_a_rebalance_is_counted_in_the_one_it_sets_off_alone() -> None:
+    group = Group("g")
+    effects = ask(group, join("r1", "a"), join("r2", "b"))
+    assert group.state is GroupState.PREPARING_REBALANCE
+    ended = next(effect for effect in effects if isinstance(effect, RebalanceEnded))
+    started = [effect for effect in effects if isinstance(effect, RebalanceStarted)][-1]
+    assert (ended.outcome, ended.members_before, ended.members_after, ended.joined) == ("superseded", 0, 1, ["a"])
+    assert started.members_before == 1
+
+
+def test_a_leaver_that_supersedes_a_rebalance_has_left_in_the_one_it_sets_off_alone() -> None:
+    group = Group("g")
+    ask(group, join("r1", "a"), join("r2", "b"))
+    ask(group, join("r3", "a", next(iter(group.members))))
+    assert group.state is GroupState.COMPLETING_REBALANCE
+    last = LeaveGroupRequest(request_id="r4", api_version=0, group_id="g", member_id=list(group.members)[1])
+    ended, started = (e for e in ask(group, last) if isinstance(e, RebalanceEnded | RebalanceStarted))
+    assert isinstance(ended, RebalanceEnded)
+    assert isinstance(started, RebalanceStarted)
+    assert (ended.outcome, ended.members_after, ended.left) == ("superseded", 2, [])
+    assert started.members_before == 2
+    assert group.rebalance is not None
+    assert group.rebalance.left == ["b"]
