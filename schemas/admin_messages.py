@@ -104,7 +104,7 @@ class Coordinator(Shape, kw_only=True):
     host: str = ""
     port: int = -1
     error_code: Error = Error.NONE
-    error_message: str | None = None
+    error_message: str | None = ""
 
 
 class FindCoordinatorResponse(Response, kw_only=True):

@@ -20,10 +20,10 @@ ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 def describe_groups(group: Group, request: DescribeGroupsRequest, turn: Turn) -> None:
     """One group: protocol and metadata are shown only when Stable, assignments always.
 
-    An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6.
+    An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6; an error shows no operations.
     """
     described = _describe(group) if group.is_known else _unknown(group, request.api_version)
-    if request.include_authorized_operations:
+    if request.include_authorized_operations and described.error_code is Error.NONE:
         described.authorized_operations = ALL_GROUP_OPERATIONS
     response = DescribeGroupsResponse(groups=[described])
     answer(request, "DescribeGroups", described.error_code, response, turn)

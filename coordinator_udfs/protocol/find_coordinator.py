@@ -6,14 +6,17 @@ GroupCoordinatorService.partitionFor.
 
 from __future__ import annotations
 
+import re
+
 from coordinator_udfs.protocol.java_strings import hash_code
 from schemas.errors import Error
 from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 KEYS_SINCE = 4
 SHARE_SINCE = 6
-GROUP, TRANSACTION, SHARE = 0, 1, 2
 INT32_MIN = -(1 << 31)
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_PARTITION = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def partition_of(group_id: str, num_partitions: int) -> int:
@@ -23,27 +26,48 @@ def partition_of(group_id: str, num_partitions: int) -> int:
 
 
 def find_coordinator(request: FindCoordinatorRequest, node_id: int, host: str, port: int) -> FindCoordinatorResponse:
-    """This node for every key, "" and repeated ones too; an unknown key type (share before v6) is INVALID_REQUEST."""
-    known = request.key_type in (GROUP, TRANSACTION) or (
-        request.key_type == SHARE and request.api_version >= SHARE_SINCE
-    )
-    keys = request.coordinator_keys if request.api_version >= KEYS_SINCE else [request.key]
-    found = [_found(key, node_id, host, port) if known else _refused(key, request.key_type) for key in keys]
-    if request.api_version >= KEYS_SINCE:
+    """This node for every key, "" and repeated ones too.
+
+    Error: INVALID_REQUEST for an unknown key type, for share before v6, and for a share key that is malformed.
+    """
+    has_keys = request.api_version >= KEYS_SINCE
+    keys = request.coordinator_keys if has_keys else [request.key]
+    found = [_found(request, key, node_id, host, port) for key in keys]
+    if has_keys:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=only.error_message,
+        error_message=only.error_message or Error.NONE,
         node_id=only.node_id,
         host=only.host,
         port=only.port,
     )
 
 
-def _found(key: str, node_id: int, host: str, port: int) -> Coordinator:
+def _found(request: FindCoordinatorRequest, key: str, node_id: int, host: str, port: int) -> Coordinator:
+    refusal = _refusal(request, key)
+    if refusal:
+        return Coordinator(key=key, error_code=Error.INVALID_REQUEST, error_message=refusal)
     return Coordinator(key=key, node_id=node_id, host=host, port=port)
 
 
-def _refused(key: str, key_type: int) -> Coordinator:
-    return Coordinator(key=key, error_code=Error.INVALID_REQUEST, error_message=f"key type {key_type} is unknown")
+def _refusal(request: FindCoordinatorRequest, key: str) -> str:
+    """What is wrong with a key, "" if nothing is. The words are ours: Kafka's are empty or send to the broker's log."""
+    match request.key_type:
+        case 0 | 1:
+            return ""
+        case 2 if request.api_version < SHARE_SINCE:
+            return f"key_type: share (2) came with v{SHARE_SINCE}, this is v{request.api_version}"
+        case 2:
+            return "" if is_share_key(key) else f"key: {key!r} is not of the form group:topic id:partition"
+        case _:
+            return f"key_type: {request.key_type} is none of group (0), transaction (1), share (2)"
+
+
+def is_share_key(key: str) -> bool:
+    """`group:topic id:partition`, the topic id in base64; a group may hold colons. Source: SharePartitionKey."""
+    match key.rsplit(":", 2):
+        case [group_id, topic_id, partition]:
+            return bool(group_id.strip() and _TOPIC_ID.fullmatch(topic_id) and _PARTITION.fullmatch(partition))
+    return False

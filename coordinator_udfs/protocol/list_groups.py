@@ -13,9 +13,9 @@ CLASSIC = "classic"
 
 
 def list_groups(groups: Iterable[tuple[str, str, str]], request: ListGroupsRequest) -> ListGroupsResponse:
-    """groups: (group_id, protocol type or "", state). Filters ignore case and surrounding blanks; none means all."""
+    """groups: (group_id, protocol type or "", state). Filters ignore case, states blanks around them too."""
     states = {state.strip().lower() for state in request.states_filter}
-    types = {kind.strip().lower() for kind in request.types_filter}
+    types = {kind.lower() for kind in request.types_filter}
     return ListGroupsResponse(
         groups=[
             ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=CLASSIC)

@@ -45,7 +45,9 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
         if member is not None and request.generation_id_or_member_epoch >= 0:
             keep_alive(group, member, turn)
     stored: list[OffsetCommitted] = []
-    topics = [_commit_topic(group, topic, group_error, request, stored, turn) for topic in request.topics]
+    topics = [
+        _commit_topic(group, topic, group_error, request, stored, turn) for topic in request.topics if topic.partitions
+    ]
     if stored:
         turn.emit(
             OffsetsCommitted(

@@ -30,7 +30,7 @@ def offset_delete(group: Group, request: OffsetDeleteRequest, turn: Turn) -> Non
         return answer(request, "OffsetDelete", error, OffsetDeleteResponse(error_code=error), turn)
     deleted: list[tuple[str, int]] = []
     topics = []
-    for topic in request.topics:
+    for topic in (topic for topic in request.topics if topic.partitions):
         partitions = []
         for partition in topic.partitions:
             key = (topic.name, partition.partition_index)

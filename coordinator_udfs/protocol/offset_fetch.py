@@ -7,6 +7,7 @@ v8 several groups in one message, v10 topic ids. Source: OffsetMetadataManager.f
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
@@ -23,13 +24,16 @@ GROUPS_SINCE = 8
 
 
 def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
-    """Every partition asked for, -1 where nothing is committed; an unknown group has committed nothing. No errors."""
+    """Every partition asked for, -1 where nothing is committed; an unknown group has committed nothing.
+
+    Error: UNKNOWN_TOPIC_ID (v10) per partition.
+    """
     is_grouped = request.api_version >= GROUPS_SINCE
     asked = request.groups[0].topics if is_grouped else request.topics
     if asked is None:
         topics = _all_topics(group, by_id=request.api_version >= 10)
     else:
-        topics = [_topic(group, topic) for topic in asked]
+        topics = [_topic(group, topic, turn.config) for topic in asked]
     if is_grouped:
         response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
     else:
@@ -52,9 +56,12 @@ def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:
     ]
 
 
-def _topic(group: Group, topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
+def _topic(group: Group, topic: OffsetFetchRequestTopic, config: GroupConfig) -> OffsetFetchResponseTopic:
     name = topic.name or topic.topic_id
     partitions = [_partition(group, name, partition) for partition in topic.partition_indexes]
+    if topic.topic_id and config.topics is not None and topic.topic_id not in config.topics:
+        for partition in partitions:
+            partition.error_code = Error.UNKNOWN_TOPIC_ID
     return OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
