@@ -49,6 +49,20 @@ class StoredOffset(msgspec.Struct, kw_only=True):
     offset: CommittedOffset
 
 
+class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the stream remembers with a group, beside it: nothing of the protocol depends on it.
+
+    seq_at_ms, seq: the last fact's time, and its place among the facts of that time. run_started_at_ms: the job's run
+    that wrote this. resumed_at_ms: when the group last got time back. request_ids: its latest requests, oldest first.
+    """
+
+    seq_at_ms: int = -1
+    seq: int = 0
+    run_started_at_ms: int = 0
+    resumed_at_ms: int = 0
+    request_ids: list[str] = []
+
+
 class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The whole group, version 1. Times in ms since the epoch; members and ids given out stand in join order."""
 
@@ -74,6 +88,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     rebalance: Rebalance | None = None
     updated_at_ms: int = 0
     next_due_ms: int | None = None
+    stream: StreamMemory | None = None
 
 
 _SCALARS = (
@@ -105,8 +120,8 @@ class _Version(msgspec.Struct):
 _version_decoder = msgspec.json.Decoder(_Version)
 
 
-def encode(group: Group) -> StateRow:
-    """The state row of a known group; next_deadline_ms is exact."""
+def encode(group: Group, stream: StreamMemory | None = None) -> StateRow:
+    """The state row of a known group, with what the stream remembers of it; next_deadline_ms is exact."""
     deadline_ms = settle_next_deadline_ms(group)
     topics = group.subscribed_topics
     document = Document(
@@ -116,6 +131,7 @@ def encode(group: Group) -> StateRow:
         pending_sync=list(group.pending_sync),
         subscribed_topics=None if topics is None else sorted(topics),
         offsets=[StoredOffset(topic=t, partition=p, offset=offset) for (t, p), offset in group.offsets.items()],
+        stream=stream,
         **{name: getattr(group, name) for name in _SCALARS},
     )
     return StateRow(
@@ -133,6 +149,11 @@ def encode(group: Group) -> StateRow:
 
 def decode(group_id: str, document: str | bytes) -> Group:
     """The group a document holds. Raises StateError: no JSON, an unknown version, a field that does not fit."""
+    return decode_with_memory(group_id, document)[0]
+
+
+def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, StreamMemory]:
+    """The group a document holds, and what the stream remembers with it. Raises StateError as `decode` does."""
     try:
         version = _version_decoder.decode(document).v
         stored = _decoder.decode(document) if version == VERSION else _upgraded(group_id, version, document)
@@ -148,7 +169,7 @@ def decode(group_id: str, document: str | bytes) -> Group:
     group.pending_sync = dict.fromkeys(stored.pending_sync)
     group.subscribed_topics = None if stored.subscribed_topics is None else frozenset(stored.subscribed_topics)
     group.offsets = {(o.topic, o.partition): o.offset for o in stored.offsets}
-    return group
+    return group, stored.stream or StreamMemory()
 
 
 def _upgraded(group_id: str, version: int, document: str | bytes) -> Document:

@@ -55,6 +55,14 @@ class RequestDropped(Effect, tag="request_dropped", kw_only=True):
     why: str
 
 
+class RequestRepeated(Effect, tag="request_repeated", kw_only=True):
+    """A request whose id its group had seen before; nothing came of it, the first one has or gets the answer."""
+
+    request_id: str
+    api: str
+    member_id: str
+
+
 class GroupCreated(Effect, tag="group_created", kw_only=True):
     """A group that was unknown is now Empty."""
 
@@ -106,6 +114,16 @@ class MemberJoined(Effect, tag="member_joined", kw_only=True):
     replaces_member_id: str | None = None
 
 
+class MemberUpdated(Effect, tag="member_updated", kw_only=True):
+    """A member's JoinGroup says something else of it than the one before: these hold from now on."""
+
+    member_id: str
+    client_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    topics: list[str] | None
+
+
 class MemberRemoved(Effect, tag="member_removed", kw_only=True):
     """A member is one no longer. generation_id: the group's at that moment."""
 
@@ -119,6 +137,13 @@ class MemberRemoved(Effect, tag="member_removed", kw_only=True):
     replaced_by_member_id: str | None = None
 
 
+class TimerArmed(Effect, tag="timer_armed", kw_only=True):
+    """A group's own timer runs anew. timer: join (it ends the join phase, or one initial delay) or sync."""
+
+    timer: str
+    length_ms: int
+
+
 class RebalanceStarted(Effect, tag="rebalance_started", kw_only=True):
     """The group began to rebalance. from_generation_id: the generation it leaves."""
 
@@ -129,12 +154,22 @@ class RebalanceStarted(Effect, tag="rebalance_started", kw_only=True):
     join_timeout_ms: int
 
 
+class TopicPartitions(Shape, kw_only=True):
+    topic: str
+    partitions: list[int]
+
+
 class JoinReceived(Effect, tag="join_received", kw_only=True):
-    """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id."""
+    """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id.
+
+    owned_partitions: what it says it still owns (KIP-429), null where its bytes do not say. An eager member has given
+    everything up by now.
+    """
 
     member_id: str
     client_id: str
     from_generation_id: int
+    owned_partitions: list[TopicPartitions] | None = None
 
 
 class JoinPhaseEnded(Effect, tag="join_phase_ended", kw_only=True):
@@ -153,11 +188,6 @@ class SyncReceived(Effect, tag="sync_received", kw_only=True):
     client_id: str
     generation_id: int
     is_leader: bool
-
-
-class TopicPartitions(Shape, kw_only=True):
-    topic: str
-    partitions: list[int]
 
 
 class Assigned(Effect, tag="assigned", kw_only=True):
@@ -235,13 +265,16 @@ AnyEffect = (
     Reply
     | RequestParked
     | RequestDropped
+    | RequestRepeated
     | GroupCreated
     | GroupRemoved
     | StateChanged
     | MemberIdGiven
     | PendingMemberRemoved
     | MemberJoined
+    | MemberUpdated
     | MemberRemoved
+    | TimerArmed
     | RebalanceStarted
     | JoinReceived
     | JoinPhaseEnded

@@ -1,0 +1,130 @@
+"""An effect as a row of the effects table, and a group's rows as the one text that leaves the function.
+
+Knows which column holds which field of an effect; knows no Spark. Columns: `schemas.tables.EFFECTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, get_args
+
+import msgspec
+
+from coordinator_udfs.protocol.effects import AnyEffect, Effect, RebalanceEnded, RebalanceStarted, Reply
+from schemas.messages import Response
+from schemas.tables import EFFECTS
+from schemas.wire_fields import carried, carried_names
+
+QUARANTINED = "quarantined"
+"""What stands in `effect` of a row that is no fact: reason in `cause`, raw text in `detail`. It goes to quarantine."""
+
+
+class EffectRow(msgspec.Struct, omit_defaults=True):
+    """A row of the effects table without its group, which stands once beside all of a group's rows."""
+
+    seq: int
+    effect: str
+    at_ms: int | None
+    request_id: str | None = None
+    api: str | None = None
+    api_version: int | None = None
+    error_code: str | None = None
+    received_at_ms: int | None = None
+    generation_id: int | None = None
+    member_id: str | None = None
+    client_id: str | None = None
+    cause: str | None = None
+    detail: str | None = None
+
+
+class GroupRows(msgspec.Struct):
+    """Rows of one group; group_id is null for what named no usable group."""
+
+    group_id: str | None
+    effects: list[EffectRow]
+
+
+ROWS_DDL = "group_id string, effects array<struct<{}>>".format(
+    ", ".join(f"{c.name}: {c.type}" for c in EFFECTS.columns if c.name in EffectRow.__struct_fields__)
+)
+"""What `texts_of` gives, as Spark's from_json reads it."""
+
+_CAUSES = ("end_cause", "why")
+_GENERATIONS = ("generation_id", "to_generation_id", "from_generation_id")
+_PLAIN = ("request_id", "api", "member_id", "client_id")
+_SAID_BY_COLUMNS = frozenset({"at_ms", "generation_id", *_PLAIN})
+_ROWS_A_TEXT = 5000
+
+_encoder = msgspec.json.Encoder()
+
+
+def row_of(effect: Effect, seq: int) -> EffectRow:
+    """The row of one effect."""
+    if type(effect) is Reply:
+        return EffectRow(
+            seq,
+            "reply",
+            effect.at_ms,
+            effect.request_id,
+            effect.api,
+            effect.api_version,
+            effect.error_code,
+            effect.received_at_ms,
+            effect.generation_id,
+            effect.member_id,
+            effect.client_id,
+            None,
+            detail_of_response(effect.response, effect.api_version),
+        )
+    return _ROW_OF[type(effect)](effect, seq)
+
+
+def detail_of_response(response: Response, version: int) -> str | None:
+    """`{"response": {...}}` as its version carries it; None where it carries no more than its error code."""
+    if _is_said_by_error_code(type(response), version):
+        return None
+    return _encoder.encode({"response": carried(response, version)}).decode()
+
+
+@cache
+def _is_said_by_error_code(response: type[Response], version: int) -> bool:
+    return {name for name, _ in carried_names(response, version)} <= {"throttle_time_ms", "error_code"}
+
+
+def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
+    """A group's rows as JSON, 5,000 a text, so that no text grows without bound."""
+    return [
+        _encoder.encode(GroupRows(group_id, rows[start : start + _ROWS_A_TEXT])).decode()
+        for start in range(0, len(rows), _ROWS_A_TEXT)
+    ]
+
+
+def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
+    """How an effect of this kind becomes a row; worked out once."""
+    names = kind.__struct_fields__
+    tag = str(kind.__struct_config__.tag)
+    plain = tuple(name for name in _PLAIN if name in names)
+    generation = next((name for name in _GENERATIONS if name in names), None)
+    cause = next((name for name in _CAUSES if name in names), None)
+    has_detail = not _SAID_BY_COLUMNS.issuperset(names)
+    is_rebalance = kind in (RebalanceStarted, RebalanceEnded)
+
+    def make(effect: Any, seq: int) -> EffectRow:
+        row = EffectRow(seq, tag, effect.at_ms)
+        for name in plain:
+            setattr(row, name, getattr(effect, name))
+        if generation is not None:
+            row.generation_id = getattr(effect, generation)
+        if is_rebalance:
+            row.cause = effect.cause.kind
+        elif cause is not None:
+            row.cause = getattr(effect, cause)
+        if has_detail:
+            row.detail = _encoder.encode(effect).decode()
+        return row
+
+    return make
+
+
+_ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {kind: _row_maker(kind) for kind in get_args(AnyEffect)}

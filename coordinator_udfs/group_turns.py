@@ -1,0 +1,280 @@
+"""One group's share of a batch: its requests in order, its deadlines between them, its facts as rows, its new state.
+
+Knows the two clocks, what a group remembers from batch to batch, and how to go on when a turn breaks. Knows no rule of
+the protocol, no pandas and no Spark.
+"""
+
+from __future__ import annotations
+
+import traceback
+from operator import itemgetter
+from typing import NamedTuple
+
+import msgspec
+
+from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
+from coordinator_udfs.protocol.effects import Effect, RequestRepeated
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.join_group import new_member_id
+from coordinator_udfs.protocol.resume import resume_group
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from coordinator_udfs.request_texts import arrival_of, read_request
+from coordinator_udfs.settings import Clock, StreamSettings
+from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
+from schemas.messages import GroupRequest, JoinGroupRequest
+from schemas.wire_fields import RequestError
+
+BROKEN_RETRY_MS = 60_000
+"""When a group that broke is looked at again."""
+_FACTS_A_REQUEST_BITS = 8
+_TRACE_CHARACTERS = 4000
+
+_in_order = itemgetter(0, 1, 2, 3)
+
+
+class Outcome(NamedTuple):
+    """What is left of a group's share of a batch. row: its new state, None if it is unknown now.
+
+    deadline_ms: when to come back, None if nothing is ever due.
+    """
+
+    rows: list[EffectRow]
+    row: StateRow | None
+    deadline_ms: int | None
+
+
+def take_turns(
+    group_id: str, texts: list[str], stored: StateRow | None, at_ms: int, settings: StreamSettings
+) -> Outcome:
+    """Applies a batch's requests to their group, and lets its time pass.
+
+    at_ms: the batch's timestamp on the processing clock, the watermark on the event clock. Nothing raises: what breaks
+    is put into quarantine with its trace, and the group is as it was before.
+    """
+    try:
+        turns = GroupTurns(group_id, stored, at_ms, settings)
+        return turns.take(texts)
+    except StateError as error:
+        reason = str(error)
+    except Exception:
+        reason = f"group {group_id!r} broke: {_trace()}"
+    rows = [quarantined(text, reason, at_ms, settings) for text in texts] or [quarantined("", reason, at_ms, settings)]
+    return Outcome(rows, stored, None if stored is None else at_ms + BROKEN_RETRY_MS)
+
+
+def quarantined(
+    text: str, reason: str, at_ms: int | None, settings: StreamSettings, received_at_ms: int | None = None
+) -> EffectRow:
+    """A row for the quarantine, its raw text cut to the limit."""
+    if received_at_ms is None:
+        received_at_ms = arrival_of(text)
+    return EffectRow(
+        0,
+        QUARANTINED,
+        at_ms if settings.clock is Clock.PROCESSING else received_at_ms,
+        received_at_ms=received_at_ms,
+        cause=reason,
+        detail=_cut(text, settings.quarantine_raw_max_bytes),
+    )
+
+
+class GroupTurns:
+    """A group while a batch's requests are applied to it."""
+
+    def __init__(self, group_id: str, stored: StateRow | None, at_ms: int, settings: StreamSettings) -> None:
+        self.group_id = group_id
+        self.at_ms = at_ms
+        self.settings = settings
+        self.rows: list[EffectRow] = []
+        self.memory = StreamMemory()
+        self.seen: dict[str, None] = {}
+        # From here a turn that broke is undone: the group as text (None: unknown), and what was applied to it since.
+        self._base: str | None = None
+        self._applied: list[tuple[GroupRequest | None, int]] = []
+        self._are_timers_broken = False
+        self.group = Group(group_id)
+        if stored is not None:
+            self._load(stored.document)
+        # A wall clock that was set back must not take a group back in time.
+        is_live = settings.clock is Clock.PROCESSING
+        self.now_ms = max(at_ms, self.group.updated_at_ms) if is_live else at_ms
+        self.armed_from_ms = self.now_ms if is_live else None
+
+    def take(self, texts: list[str]) -> Outcome:
+        """All requests in order of arrival, what is due before each, and then what is due by the batch's own time."""
+        for request in self._read(texts):
+            self._apply(request)
+        self._let_time_pass(self.now_ms if self.armed_from_ms is not None else self.at_ms - 1)
+        return self._outcome()
+
+    # ------------------------------------------------------------ before
+
+    def _load(self, document: str) -> None:
+        """The group as it was stored, with time given back if the coordinator was away."""
+        self.group, self.memory = decode_with_memory(self.group_id, document)
+        self.seen = dict.fromkeys(self.memory.request_ids)
+        has_resumed = self.settings.clock is Clock.PROCESSING and self._maybe_resume(self.group, self.memory)
+        self._base = encode(self.group).document if has_resumed else document
+
+    def _maybe_resume(self, group: Group, memory: StreamMemory) -> bool:
+        """Lifts deadlines once a run of the job, and when the coordinator itself was asleep when they fell due.
+
+        A batch that an earlier run began is run again as it was, since its effects may have been committed.
+        """
+        settings = self.settings
+        if self.at_ms < settings.started_at_ms:
+            return False
+        is_new_run = memory.run_started_at_ms < settings.started_at_ms
+        if is_new_run:
+            resume_group(group, settings.started_at_ms, settings.group)
+            memory.resumed_at_ms = memory.run_started_at_ms = settings.started_at_ms
+        due_ms = next_deadline_ms(group)
+        has_slept = due_ms is not None and due_ms < self.at_ms - settings.stall_ms
+        if has_slept:
+            resume_group(group, self.at_ms, settings.group, None if is_new_run else memory.resumed_at_ms)
+            memory.resumed_at_ms = self.at_ms
+        return is_new_run or has_slept
+
+    def _read(self, texts: list[str]) -> list[GroupRequest]:
+        """The requests in order; what is none goes to quarantine. Every tie is broken: a batch may be run again."""
+        keyed = []
+        for text in texts:
+            try:
+                request = read_request(text, self.group_id)
+            except RequestError as error:
+                self.rows.append(quarantined(text, str(error), self.at_ms, self.settings))
+                continue
+            keyed.append((request.received_at_ms, request.request_seq, request.request_id, text, request))
+        keyed.sort(key=_in_order)
+        return [entry[4] for entry in keyed]
+
+    # ------------------------------------------------------------ turns
+
+    def _apply(self, request: GroupRequest) -> None:
+        at_ms = request.received_at_ms
+        if self.armed_from_ms is not None and at_ms > self.now_ms:
+            at_ms = self.now_ms
+        if at_ms < self.group.updated_at_ms:
+            at_ms = self.group.updated_at_ms
+        self._let_time_pass(at_ms - 1)
+        was_known = self.group.is_known
+        if was_known and self._is_repeated(request):
+            self._tell([_repeated(request, at_ms)], 0)
+            return
+        rows_before, memory = len(self.rows), (self.memory.seq_at_ms, self.memory.seq)
+        try:
+            effects = step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
+            self._tell(effects, 0 if was_known else (request.request_seq & 0xFFFFFF) << _FACTS_A_REQUEST_BITS)
+        except Exception:
+            del self.rows[rows_before:]
+            self.memory.seq_at_ms, self.memory.seq = memory
+            self._undo()
+            reason = f"applying it broke the group, which is as it was before: {_trace()}"
+            self.rows.append(quarantined(_text_of(request), reason, self.at_ms, self.settings, request.received_at_ms))
+            return
+        self._applied.append((request, at_ms))
+        if self.group.is_known:
+            self._remember(request.request_id)
+        else:
+            self._forget()
+
+    def _let_time_pass(self, until_ms: int) -> None:
+        """Fires what is due up to and at until_ms."""
+        due_ms = self.group.next_due_ms
+        if due_ms is None or due_ms > until_ms or self._are_timers_broken:
+            return
+        try:
+            effects = expire_due(self.group, until_ms, self.settings.group, self.armed_from_ms)
+        except Exception:
+            self._undo()
+            self._are_timers_broken = True
+            reason = f"a deadline of group {self.group_id!r} broke, it is tried again later: {_trace()}"
+            self.rows.append(quarantined("", reason, self.at_ms, self.settings))
+            return
+        self._applied.append((None, until_ms))
+        self._tell(effects, 0)
+        if not self.group.is_known:
+            self._forget()
+
+    def _is_repeated(self, request: GroupRequest) -> bool:
+        """Its id is among those remembered, or it would be given the member id that it was given before."""
+        if request.request_id in self.seen:
+            return True
+        if type(request) is not JoinGroupRequest or request.member_id:
+            return False
+        member_id = request.recorded_member_id or new_member_id(request)
+        return member_id in self.group.members or member_id in self.group.pending
+
+    def _remember(self, request_id: str) -> None:
+        self.seen[request_id] = None
+        if len(self.seen) > self.settings.remembered_request_ids:
+            del self.seen[next(iter(self.seen))]
+
+    def _forget(self) -> None:
+        """An unknown group has no memory, in this batch no more than in the next one."""
+        self.group = Group(self.group_id)
+        self._rebase(None)
+        self.memory.seq_at_ms = -1
+        self.seen.clear()
+
+    def _undo(self) -> None:
+        """The group as it was before the turn that broke: the last base, and every turn since once more."""
+        self.group = Group(self.group_id) if self._base is None else decode(self.group_id, self._base)
+        for request, at_ms in self._applied:
+            if request is None:
+                expire_due(self.group, at_ms, self.settings.group, self.armed_from_ms)
+            else:
+                step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
+        self._rebase(encode(self.group).document if self.group.is_known else None)
+
+    def _rebase(self, base: str | None) -> None:
+        self._base = base
+        self._applied.clear()
+
+    # ------------------------------------------------------------ after
+
+    def _tell(self, effects: list[Effect], first_seq: int) -> None:
+        """Effects become rows, numbered within their millisecond; first_seq: where a group without memory begins."""
+        memory = self.memory
+        at_ms, seq = memory.seq_at_ms, memory.seq
+        for effect in effects:
+            if effect.at_ms == at_ms:
+                seq += 1
+            else:
+                at_ms, seq = effect.at_ms, first_seq
+            self.rows.append(row_of(effect, seq))
+        memory.seq_at_ms, memory.seq = at_ms, seq
+
+    def _outcome(self) -> Outcome:
+        if not self.group.is_known:
+            return Outcome(self.rows, None, None)
+        self.memory.request_ids = list(self.seen)
+        if self.memory.run_started_at_ms == 0 and self.at_ms >= self.settings.started_at_ms:
+            self.memory.run_started_at_ms = self.settings.started_at_ms
+        row = encode(self.group, self.memory)
+        deadline_ms = row.next_deadline_ms
+        return Outcome(self.rows, row, self.at_ms + BROKEN_RETRY_MS if self._are_timers_broken else deadline_ms)
+
+
+def _repeated(request: GroupRequest, at_ms: int) -> RequestRepeated:
+    return RequestRepeated(
+        at_ms=at_ms,
+        request_id=request.request_id,
+        api=str(type(request).__struct_config__.tag),
+        member_id=getattr(request, "member_id", ""),
+    )
+
+
+def _text_of(request: GroupRequest) -> str:
+    return msgspec.json.encode(request).decode()
+
+
+def _trace() -> str:
+    return traceback.format_exc(limit=-6)[-_TRACE_CHARACTERS:]
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    """The text, or its beginning if it is longer than so many bytes."""
+    if len(text) * 4 <= most_bytes:
+        return text
+    return text.encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")

@@ -1,0 +1,182 @@
+"""requests -> effects: the whole coordinator as one function from DataFrame to DataFrame.
+
+    coordinate(requests, settings) -> effects
+
+Knows pandas, GroupState and how rows are packed for them; knows no rule of the protocol and no source or sink. The
+job, the tests and notebooks call the same function. What crosses to Python is one text a request, and one text a group
+comes back, since columns and frames are what costs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+from coordinator_udfs.effect_rows import ROWS_DDL, texts_of
+from coordinator_udfs.group_turns import Outcome, quarantined, take_turns
+from coordinator_udfs.settings import Clock, StreamSettings
+from coordinator_udfs.state_codec import StateRow
+from schemas.tables import EFFECTS, STATE
+
+_OUTPUT = "effects string"
+_OUTPUT_COLUMNS = pd.Index(["effects"])
+_SHOWN_OF_AN_UNFIT_GROUP_ID = 200
+
+
+class _Refused(msgspec.Struct):
+    """What the columns of a row alone disqualify; such rows share the null key."""
+
+    reason: str
+    group_id: str | None = None
+    request: str = ""
+    received_at_ms: int | None = None
+
+
+_refused_decoder = msgspec.json.Decoder(_Refused)
+
+
+def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
+    """Every fact that the requests lead to, as rows of `schemas.tables.EFFECTS`.
+
+    requests: a stream of rows of `schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
+    later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined" are
+    no facts: they belong into the quarantine, see `effect_rows.QUARANTINED`.
+    """
+    texts = (
+        _packed(requests, settings)
+        .groupBy("group_id")
+        .applyInPandasWithState(
+            partial(run_group, settings),
+            _OUTPUT,
+            STATE.ddl,
+            "append",
+            GroupStateTimeout.ProcessingTimeTimeout
+            if settings.clock is Clock.PROCESSING
+            else GroupStateTimeout.EventTimeTimeout,
+        )
+    )
+    return typed_effects(texts)
+
+
+def typed_effects(texts: DataFrame) -> DataFrame:
+    """The function's texts, column `effects`, as typed rows of the effects table."""
+    rows = texts.select(F.from_json("effects", ROWS_DDL).alias("rows")).select(
+        F.col("rows.group_id").alias("group_id"), F.explode("rows.effects").alias("fact")
+    )
+    # Not to_date: that would be the day in the session's time zone.
+    day = F.expr("date_add(date'1970-01-01', cast(fact.at_ms div 86400000 as int))")
+    columns = {"group_id": F.col("group_id"), "at_date": day}
+    return rows.select(*(columns.get(name, F.col(f"fact.{name}")).alias(name) for name in EFFECTS.names))
+
+
+def run_group(
+    settings: StreamSettings, key: tuple[str | None], frames: Iterable[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    """One call of Spark's for one group: its requests of the batch, or that its deadline has passed.
+
+    Ends in exactly one of remove, update with a timeout, update: Spark keeps an old timeout where nothing is done.
+    """
+    texts = [text for frame in frames for text in frame["request"].tolist()]
+    is_live = settings.clock is Clock.PROCESSING
+    at_ms = state.getCurrentProcessingTimeMs() if is_live else state.getCurrentWatermarkMs()
+    group_id = key[0]
+    if group_id is None:
+        yield _frame(_refuse(texts, at_ms, settings))
+        return
+    stored = StateRow(*state.get) if state.exists else None
+    outcome = take_turns(group_id, texts, stored, at_ms, settings)
+    _keep(state, outcome, at_ms, is_live)
+    if outcome.rows:
+        yield _frame(texts_of(group_id, outcome.rows))
+
+
+def _keep(state: GroupState, outcome: Outcome, at_ms: int, is_live: bool) -> None:
+    if outcome.row is None:
+        if state.exists:
+            state.remove()
+        return
+    state.update(outcome.row)
+    if outcome.deadline_ms is None:
+        return
+    if is_live:
+        state.setTimeoutDuration(max(outcome.deadline_ms - at_ms, 1))
+    else:
+        state.setTimeoutTimestamp(max(outcome.deadline_ms, at_ms, 1))
+
+
+def _refuse(texts: list[str], at_ms: int, settings: StreamSettings) -> list[str]:
+    """Rows that are fit for no group, each with what it named as its group."""
+    refused = [_refused_decoder.decode(text) for text in sorted(texts)]
+    return [
+        text
+        for each in refused
+        for text in texts_of(
+            each.group_id, [quarantined(each.request, each.reason, at_ms, settings, each.received_at_ms)]
+        )
+    ]
+
+
+def _frame(texts: list[str]) -> pd.DataFrame:
+    # From an object array, the cheapest way to a frame (a dict of lists takes three times as long).
+    values = np.empty((len(texts), 1), dtype=object)
+    values[:, 0] = texts
+    return pd.DataFrame(values, columns=_OUTPUT_COLUMNS, copy=False)
+
+
+def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
+    """group_id and request, and on the event clock when it was received; unfit rows as JSON under the null key."""
+    reason = _unfit(requests, settings)
+    shown = _SHOWN_OF_AN_UNFIT_GROUP_ID
+    refused = F.to_json(
+        F.struct(
+            reason.alias("reason"),
+            F.left(_legible(requests["group_id"]), F.lit(shown)).alias("group_id"),
+            F.left(_legible(requests["request"]), F.lit(settings.quarantine_raw_max_bytes)).alias("request"),
+            requests["received_at_ms"].alias("received_at_ms"),
+        )
+    )
+    columns: list[Any] = [
+        F.when(reason.isNull(), requests["group_id"]).alias("group_id"),
+        F.when(reason.isNull(), requests["request"]).otherwise(refused).alias("request"),
+    ]
+    if settings.clock is Clock.PROCESSING:
+        return requests.select(*columns)
+    received_at = F.timestamp_millis(F.coalesce(requests["received_at_ms"], F.lit(0))).alias("received_at")
+    return requests.select(*columns, received_at).withWatermark(
+        "received_at", f"{settings.watermark_delay_ms} milliseconds"
+    )
+
+
+def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:
+    """Why a row's columns alone keep it from every group; null if they do not."""
+    group_id, request = requests["group_id"], requests["request"]
+    return F.coalesce(
+        F.when(group_id.isNull(), F.lit("group_id: is null")),
+        F.when(request.isNull(), F.lit("request: is null")),
+        *(
+            F.when(
+                F.octet_length(column) > most,
+                F.concat(F.lit(f"{name}: has "), F.octet_length(column), F.lit(f" bytes, at most {most} are taken")),
+            )
+            for name, column, most in (
+                ("group_id", group_id, settings.group_id_max_bytes),
+                ("request", request, settings.request_max_bytes),
+            )
+        ),
+        *(
+            F.when(~F.is_valid_utf8(column), F.lit(f"{name}: is no UTF-8, shown with what is not replaced"))
+            for name, column in (("group_id", group_id), ("request", request))
+        ),
+    )
+
+
+def _legible(text: Column) -> Column:
+    return F.make_valid_utf8(text)

@@ -1,0 +1,47 @@
+"""A group whose coordinator was away, or asleep: its members get the time back that the coordinator lost.
+
+Kafka does the same when it loads a group: a member that could not be heard is not held to have been silent. Knows how
+long each deadline was armed for; knows not why the coordinator was away. See `lifecycle.load_group` for a coordinator
+that moves, where parked requests are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
+from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.group import Group, Member, PendingMember
+
+
+def resume_group(group: Group, from_ms: int, config: GroupConfig, armed_after_ms: int | None = None) -> None:
+    """Lifts every deadline to at least from_ms + the length it was armed for; none comes earlier.
+
+    armed_after_ms: deadlines armed then or before are left alone, so that one who never comes back is granted time
+    once and not for ever. The offset sweep needs no lifting.
+    """
+    for owner, length_ms in _sessions(group, config):
+        deadline_ms = owner.session_deadline_ms
+        if deadline_ms is not None:
+            owner.session_deadline_ms = _lifted(deadline_ms, length_ms, from_ms, armed_after_ms)
+    if group.join_deadline_ms is not None:
+        length_ms = group.rebalance_timeout_ms if group.initial_delay_left_ms is None else group.initial_delay_ms
+        group.join_deadline_ms = _lifted(group.join_deadline_ms, length_ms, from_ms, armed_after_ms)
+    if group.sync_deadline_ms is not None:
+        length_ms = group.rebalance_timeout_ms
+        group.sync_deadline_ms = _lifted(group.sync_deadline_ms, length_ms, from_ms, armed_after_ms)
+    settle_next_deadline_ms(group)
+
+
+def _lifted(deadline_ms: int, length_ms: int, from_ms: int, armed_after_ms: int | None) -> int:
+    if armed_after_ms is not None and deadline_ms - length_ms <= armed_after_ms:
+        return deadline_ms
+    return max(deadline_ms, from_ms + length_ms)
+
+
+def _sessions(group: Group, config: GroupConfig) -> Iterator[tuple[Member | PendingMember, int]]:
+    """Every session timer with its length; an id given out is to come back at once, the least session will do."""
+    for member in group.members.values():
+        yield member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
+    for pending in group.pending.values():
+        yield pending, config.group_min_session_timeout_ms

@@ -1,0 +1,115 @@
+"""A request's text -> a request of this group, or the reason why it cannot be one.
+
+Knows the shapes, their versions and the limits of an envelope; knows no group and no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
+from schemas.fan_out import group_id_of
+from schemas.messages import (
+    APIS,
+    ENVELOPE_FIELDS,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    OffsetFetchRequest,
+    Request,
+    Versions,
+)
+from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
+
+OFFSET_FETCH_GROUPS_SINCE = 8
+
+_decoder = msgspec.json.Decoder(GroupRequest)
+_API_OF: dict[type[Request], str] = {api.request: name for name, api in APIS.items()}
+_VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in APIS.values()}
+
+
+class _Arrival(msgspec.Struct):
+    received_at_ms: int | None = None
+
+
+_arrival_decoder = msgspec.json.Decoder(_Arrival)
+
+
+def read_request(text: str | bytes, group_id: str) -> GroupRequest:
+    """The request that a text holds, for the group it is keyed by.
+
+    Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
+    version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
+    group, or not exactly one.
+    """
+    try:
+        request: GroupRequest = _decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"request: {error}") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise RequestError(f"request: is no JSON: {error}") from None
+    kind: type[Request] = type(request)
+    version = request.api_version
+    versions = _VERSIONS[kind]
+    if not versions.first <= version <= versions.last:
+        raise RequestError(
+            f"api_version: {version} of {_API_OF[kind]}: {versions.first} to {versions.last} are answered"
+        )
+    for name, default in _not_carried(kind, version):
+        if getattr(request, name) != default:
+            raise RequestError(f"{name}: {_API_OF[kind]} v{version} does not carry this field")
+    _check_envelope(request)
+    named = request.group_id if isinstance(request, HeartbeatRequest) else _group_named(request)
+    if named != group_id:
+        raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
+    return request
+
+
+def arrival_of(text: str | bytes) -> int | None:
+    """When an unusable request says that it arrived, as far as that can be read."""
+    try:
+        at_ms = _arrival_decoder.decode(text).received_at_ms
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    return at_ms if at_ms is not None and 0 <= at_ms <= LATEST_MS else None
+
+
+def _check_envelope(request: Request) -> None:
+    if not 0 < len(request.request_id) <= REQUEST_ID_MAX_CHARACTERS:
+        raise RequestError(
+            f"request_id: has {len(request.request_id)} characters, 1 to {REQUEST_ID_MAX_CHARACTERS} are taken"
+        )
+    if not 0 <= request.received_at_ms <= LATEST_MS:
+        raise RequestError(f"received_at_ms: {request.received_at_ms} lies outside the years 1970 to 9999")
+
+
+def _group_named(request: GroupRequest) -> str:
+    match request:
+        case DescribeGroupsRequest(groups=names) | DeleteGroupsRequest(groups_names=names):
+            count = len(names)
+        case OffsetFetchRequest() if request.api_version >= OFFSET_FETCH_GROUPS_SINCE:
+            count = len(request.groups)
+        case _:
+            count = 1
+    if count != 1:
+        raise RequestError(f"group_id: the request names {count} groups, a row is for exactly one")
+    return group_id_of(request)
+
+
+@cache
+def _not_carried(kind: type[Request], version: int) -> tuple[tuple[str, Any], ...]:
+    """Every field, with its default, that this version does not carry."""
+    carried = {name for name, _ in carried_names(kind, version)} | ENVELOPE_FIELDS | REPLAY_FIELDS
+    return tuple(
+        (f.name, f.default if f.default is not msgspec.NODEFAULT else f.default_factory())
+        for f in msgspec.structs.fields(kind)
+        if f.name not in carried
+    )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 200 else text[:200] + "...")
