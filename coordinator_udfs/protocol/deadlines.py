@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from coordinator_udfs.protocol.effects import TimerArmed
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
 
@@ -50,6 +51,8 @@ def _deadline(group: Group, length_ms: int, timer: Timer, turn: Turn) -> int:
     if length_ms <= 0:
         turn.at_once.append(timer)
         return turn.armed_from_ms
+    if timer is not Timer.SWEEP:
+        turn.emit(TimerArmed(at_ms=turn.now_ms, timer=timer, length_ms=length_ms))
     return note_deadline(group, turn.armed_from_ms + length_ms)
 
 

@@ -5,7 +5,7 @@ Writes the story beside the protocol; no answer to a client depends on anything 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.effects import (
@@ -13,6 +13,7 @@ from coordinator_udfs.protocol.effects import (
     JoinReceived,
     MemberJoined,
     MemberRemoved,
+    MemberUpdated,
     MemberWait,
     RebalanceEnded,
     RebalanceStarted,
@@ -22,7 +23,13 @@ from coordinator_udfs.protocol.effects import (
 from coordinator_udfs.protocol.group import Group, Member, MemberPart, PendingMember, Rebalance
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription, decode_topics
+from schemas.consumer_protocol import (
+    ConsumerProtocolError,
+    TopicPartition,
+    decode_assignment,
+    decode_subscription,
+    decode_topics,
+)
 
 CONSUMER = "consumer"
 
@@ -55,6 +62,26 @@ def member_joined(group: Group, member: Member, turn: Turn, replaces_member_id: 
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             topics=subscription_topics(group, member),
             replaces_member_id=replaces_member_id,
+        )
+    )
+
+
+def terms_of(group: Group, member: Member) -> tuple[int, int, list[str] | None]:
+    """What a member's JoinGroup says of it that others are told: session timeout, rebalance timeout, topics."""
+    return member.session_timeout_ms, member.rebalance_timeout_ms, subscription_topics(group, member)
+
+
+def member_updated(group: Group, member: Member, turn: Turn) -> None:
+    """Tells of a member's new terms."""
+    session_timeout_ms, rebalance_timeout_ms, topics = terms_of(group, member)
+    turn.emit(
+        MemberUpdated(
+            at_ms=turn.now_ms,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            topics=topics,
         )
     )
 
@@ -133,9 +160,22 @@ def _partitions(group: Group, assignment: bytes) -> list[TopicPartitions] | None
     if not assignment:
         return []
     try:
-        decoded = decode_assignment(assignment).partitions
+        return _by_topic(decode_assignment(assignment).partitions)
     except ConsumerProtocolError:
         return None
+
+
+def _owned_partitions(group: Group, member: Member) -> list[TopicPartitions] | None:
+    """What a consumer says it still owns, by its preferred protocol; None where the bytes do not say."""
+    if group.protocol_type != CONSUMER or not member.protocols:
+        return None
+    try:
+        return _by_topic(decode_subscription(next(iter(member.protocols.values()))).owned_partitions)
+    except ConsumerProtocolError:
+        return None
+
+
+def _by_topic(decoded: Iterable[TopicPartition]) -> list[TopicPartitions]:
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(decoded):
         topics.setdefault(topic, []).append(partition)
@@ -197,6 +237,7 @@ def join_received(group: Group, member: Member, turn: Turn) -> None:
             member_id=member.member_id,
             client_id=member.client_id,
             from_generation_id=rebalance.from_generation_id,
+            owned_partitions=_owned_partitions(group, member),
         )
     )
 

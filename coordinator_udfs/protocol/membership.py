@@ -82,7 +82,10 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
 
 def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseKind, turn: Turn) -> None:
     """Parks a known member's JoinGroup with what it now says of itself, and rebalances or completes the join phase."""
+    terms = history.terms_of(group, member)
     group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
+    if history.terms_of(group, member) != terms:
+        history.member_updated(group, member, turn)
     park_join(group, member, request, turn)
     if group.can_rebalance:
         prepare_rebalance(group, history.cause_by(kind, member, request.reason), turn)

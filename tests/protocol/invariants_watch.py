@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 import msgspec
 
 from coordinator_udfs.protocol import effects as e
+from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from schemas.messages import GroupRequest
 from tests.protocol.invariants_play import Call
 
 PREPARING, COMPLETING = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
+
+Terms = tuple[int, int, list[str] | None]
+
+
+def _terms(effect: e.MemberJoined | e.MemberUpdated) -> Terms:
+    return effect.session_timeout_ms, effect.rebalance_timeout_ms, effect.topics
 
 
 def deadlines(group: Group) -> list[int]:
@@ -89,11 +96,13 @@ class Watch:
     unanswered: how often each request id still awaits its answer. has_repeats: a request has arrived more than once;
     only then may an id come back that was a member's.
     """
+
     generation_id: int = 0
     state: GroupState = GroupState.EMPTY
     now_ms: int = 0
     is_known: bool = False
     members: dict[str, e.MemberJoined] = field(default_factory=dict)
+    terms: dict[str, Terms] = field(default_factory=dict)
     ever_members: set[str] = field(default_factory=set)
     has_repeats: bool = False
     pending: set[str] = field(default_factory=set)
@@ -101,6 +110,7 @@ class Watch:
     rebalance: e.RebalanceStarted | None = None
     assignments: dict[str, bytes] = field(default_factory=dict)
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    timers: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, group: Group, call: Call, effects: list[e.Effect]) -> None:
         """Follows one call and checks that group and story agree after it."""
@@ -154,6 +164,9 @@ class Watch:
                 pass
             case e.RebalanceStarted() | e.RebalanceEnded() | e.JoinPhaseEnded() | e.JoinReceived() | e.SyncReceived():
                 self._follow_rebalance(effect)
+            case e.TimerArmed(timer=timer, length_ms=length_ms):
+                assert length_ms > 0
+                self.timers[timer] = effect.at_ms + length_ms
             case e.OffsetsCommitted(offsets=offsets):
                 self.offsets |= {(o.topic, o.partition): o.committed_offset for o in offsets}
             case e.OffsetsRemoved(offsets=offsets):
@@ -202,11 +215,16 @@ class Watch:
                 assert member_id not in self.ever_members or self.has_repeats
                 self.pending.discard(member_id)
                 self.members[member_id] = effect
+                self.terms[member_id] = _terms(effect)
                 self.ever_members.add(member_id)
+            case e.MemberUpdated(member_id=member_id):
+                assert _terms(effect) != self.terms[member_id]
+                self.terms[member_id] = _terms(effect)
             case e.MemberRemoved(member_id=member_id):
                 joined = self.members.pop(member_id)
                 assert joined.client_id == effect.client_id
                 assert joined.group_instance_id == effect.group_instance_id
+                del self.terms[member_id]
                 self.assignments.pop(member_id, None)
             case e.Assigned(member_id=member_id, assignment=assignment):
                 assert member_id in self.members
@@ -224,5 +242,10 @@ class Watch:
         assert self.offsets == {key: offset.committed_offset for key, offset in group.offsets.items()}
         parked = (request for m in group.members.values() for request in (m.parked_join, m.parked_sync))
         assert +self.unanswered == Counter(request.request_id for request in parked if request is not None)
+        assert self.terms == {member_id: history.terms_of(group, member) for member_id, member in group.members.items()}
+        if group.state is PREPARING:
+            assert group.join_deadline_ms is not None and self.timers["join"] <= group.join_deadline_ms
+        if group.sync_deadline_ms is not None:
+            assert self.timers["sync"] <= group.sync_deadline_ms
         if group.state is GroupState.STABLE:
             assert self.assignments == {member.member_id: member.assignment for member in group.members.values()}
