@@ -68,6 +68,8 @@ class Trace:
             return
         yield from self._expire(at_ms - 1)
         name = fields.pop("bind", None)
+        if name is not None and not (isinstance(name, str) and name):
+            raise TraceError(f"bind: {name!r} is no name")
         if name is not None and fields.get("api") != "JoinGroup":
             raise TraceError(f"bind: {name!r}: only the answer to a JoinGroup gives an id, not {fields.get('api')}")
         try:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from schemas.errors import Error
 from schemas.shapes import Int32, Request, Response, Shape, Since, Versions
+
+# ---------------------------------------------------------------- what a replay may add
+
+InferredJoinCause = Literal["metadata_changed", "cooperative_followup", "member_rejoined"]
+InferredLeaveCause = Literal["member_left", "poll_timeout", "admin_removed"]
 
 # ---------------------------------------------------------------- JoinGroup (key 11)
 
@@ -32,7 +37,7 @@ class JoinGroupRequest(Request, tag="JoinGroup", kw_only=True):
     reason: Annotated[str | None, Since(8)] = None
     recorded_member_id: str | None = None
     recorded_leader_id: str | None = None
-    inferred_cause: str | None = None
+    inferred_cause: InferredJoinCause | None = None
 
 
 class JoinGroupResponseMember(Shape, kw_only=True):
@@ -107,7 +112,7 @@ class MemberIdentity(Shape, kw_only=True):
     member_id: str
     group_instance_id: str | None = None
     reason: Annotated[str | None, Since(5)] = None
-    inferred_cause: str | None = None
+    inferred_cause: InferredLeaveCause | None = None
 
 
 class LeaveGroupRequest(Request, tag="LeaveGroup", kw_only=True):
@@ -116,7 +121,7 @@ class LeaveGroupRequest(Request, tag="LeaveGroup", kw_only=True):
     group_id: str
     member_id: Annotated[str, Versions(0, 2)] = ""
     members: Annotated[list[MemberIdentity], Since(3)] = []
-    inferred_cause: str | None = None
+    inferred_cause: InferredLeaveCause | None = None
 
 
 class LeaveGroupResponseMember(Shape, kw_only=True):
