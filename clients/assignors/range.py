@@ -114,23 +114,17 @@ def _assign_near(shares: Sequence[_TopicShare]) -> None:
 
 
 def _assign_co_partitioned(shares: Sequence[_TopicShare]) -> None:
-    """Puts each partition number of all the topics on the first member with room that is near all of them.
-
-    Topics whose subscribers have no rack at all are left to the plain step, as Kafka leaves them.
-    """
-    remaining = list(shares[0].racks) if any(shares[0].racks.values()) else []
+    """Puts each partition number of all the topics on the first member with room that is near all of them."""
     for number in range(shares[0].count):
-        member_id = next((each for each in remaining if _is_taker(shares, each, number)), None)
-        if member_id is None:
-            continue
-        for share in shares:
-            share.assign(member_id, [number])
-        if all(share.room(member_id) == 0 for share in shares):
-            remaining.remove(member_id)
+        takers = (member_id for member_id in shares[0].racks if _is_taker(shares, member_id, number))
+        taker = next(takers, None)
+        if taker is not None:
+            for share in shares:
+                share.assign(taker, [number])
 
 
 def _is_taker(shares: Sequence[_TopicShare], member_id: str, number: int) -> bool:
-    return all(share.is_near(member_id, number) and share.room(member_id) > 0 for share in shares)
+    return all(share.room(member_id) > 0 and share.is_near(member_id, number) for share in shares)
 
 
 def _collect(

@@ -47,7 +47,7 @@ class StickyAssignor:
 
 def _claim(subscription: Subscription) -> Claim:
     """What a member's userData claims; one that cannot be read claims nothing, as in Kafka."""
-    if not subscription.user_data:
+    if subscription.user_data is None:
         return Claim()
     try:
         user_data = decode_sticky_user_data(subscription.user_data)

@@ -1,0 +1,177 @@
+"""Commits: the application's, the member's own every interval, before a join and at close.
+
+Knows what a commit waits for, how often it is tried and how it fails. Source: ConsumerCoordinator.commitOffsetsAsync,
+commitOffsetsSync, maybeAutoCommitOffsetsAsync, OffsetCommitResponseHandler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, OffsetsCommitted
+from clients.lookup import mark_coordinator_unknown, maybe_look
+from clients.membership import REBALANCING, Commit, InFlight, Membership, MemberState, Turn
+from clients.reactions import COMMIT_DURING_REBALANCE, OFFSET_COMMIT, Reaction, encountered, fenced
+from clients.requests import send_offset_commit
+from schemas.consumer_protocol import TopicPartition
+from schemas.errors import Error
+from schemas.messages import OffsetCommitResponse
+
+# Somebody waits for these, so they are tried again until their deadline.
+_WAITED_FOR = frozenset({CommitKind.SYNC, CommitKind.AT_CLOSE})
+
+
+def start_commit(
+    member: Membership,
+    offsets: Mapping[TopicPartition, int],
+    kind: CommitKind,
+    turn: Turn,
+    deadline_ms: int | None = None,
+) -> Commit:
+    """Commits these offsets, as soon as there is a coordinator; no offsets at all succeed at once."""
+    member.commits_made += 1
+    commit = Commit(member.commits_made, kind, dict(offsets), deadline_ms)
+    if not offsets:
+        commit.is_done = True
+        turn.emit(OffsetsCommitted(commit.commit_id, kind, commit.offsets))
+        return commit
+    member.commits[commit.commit_id] = commit
+    _try(member, commit, turn)
+    return commit
+
+
+def start_auto_commit(
+    member: Membership, kind: CommitKind, turn: Turn, deadline_ms: int | None = None
+) -> Commit | None:
+    """Commits the positions of all owned partitions. None if auto-commit is off or no position is known."""
+    wanted = member.subscription
+    positions = {each: wanted.positions[each] for each in sorted(wanted.owned) if each in wanted.positions}
+    if not member.config.enable_auto_commit or not positions:
+        return None
+    return start_commit(member, positions, kind, turn, deadline_ms)
+
+
+def maybe_commit_interval(member: Membership, turn: Turn) -> None:
+    """The auto-commit of the foreground: once an interval, when the application polls."""
+    interval_ms = member.config.auto_commit_interval_ms
+    if member.auto_commit_due_ms is None:
+        member.auto_commit_due_ms = turn.now_ms + interval_ms
+    if turn.now_ms < member.auto_commit_due_ms:
+        return
+    member.auto_commit_due_ms = turn.now_ms + interval_ms
+    start_auto_commit(member, CommitKind.INTERVAL, turn)
+
+
+def _try(member: Membership, commit: Commit, turn: Turn) -> None:
+    """Sends it if there is a coordinator and a generation to commit in; looks for the one, fails without the other."""
+    commit.retry_at_ms = None
+    if member.lookup.node is None:
+        return maybe_look(member, turn)
+    if member.subscription.topics is not None and member.state is not MemberState.STABLE:
+        is_rebalancing = member.state in REBALANCING
+        failure = CommitFailure.REBALANCE_IN_PROGRESS if is_rebalancing else CommitFailure.COMMIT_FAILED
+        return _fail(member, commit, failure, None, turn)
+    commit.is_in_flight = True
+    send_offset_commit(member, commit, turn)
+
+
+def awaiting_coordinator(member: Membership) -> list[Commit]:
+    """Commits that nothing but the lack of a coordinator holds back."""
+    return [each for each in member.commits.values() if not each.is_in_flight and each.retry_at_ms is None]
+
+
+def on_coordinator_found(member: Membership, turn: Turn) -> None:
+    for commit in awaiting_coordinator(member):
+        _try(member, commit, turn)
+
+
+def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
+    """Commits nobody waits for fail; the others wait for the next look, unless the application is told to give up."""
+    is_hopeless = bool(member.failures) and member.failures[-1].api == "FindCoordinator"
+    for commit in awaiting_coordinator(member):
+        if is_hopeless:
+            _fail(member, commit, CommitFailure.FATAL, member.failures[-1].error, turn)
+        elif commit.kind not in _WAITED_FOR:
+            _fail(member, commit, CommitFailure.RETRIABLE, None, turn)
+
+
+def expire_commits(member: Membership, turn: Turn) -> None:
+    """Ends the waits that are over and makes the attempts that are due."""
+    for commit in list(member.commits.values()):
+        if commit.deadline_ms is not None and commit.deadline_ms <= turn.now_ms:
+            _fail(member, commit, CommitFailure.TIMED_OUT, None, turn)
+        elif commit.retry_at_ms is not None and commit.retry_at_ms <= turn.now_ms:
+            _try(member, commit, turn)
+
+
+def commit_deadlines(member: Membership) -> Iterable[int]:
+    for commit in member.commits.values():
+        yield from (at_ms for at_ms in (commit.deadline_ms, commit.retry_at_ms) if at_ms is not None)
+
+
+def on_disconnect(member: Membership, sent: InFlight, turn: Turn) -> None:
+    """The connection broke, or time ran out, while the commit was in flight."""
+    _fail(member, _commit_of(member, sent), CommitFailure.RETRIABLE, None, turn)
+
+
+def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitResponse, turn: Turn) -> None:
+    """The first partition's error, if any, is the commit's."""
+    commit = _commit_of(member, sent)
+    errors = (each.error_code for topic in response.topics for each in topic.partitions)
+    error = next((each for each in errors if each is not Error.NONE), Error.NONE)
+    if error is Error.NONE:
+        return _succeed(member, commit, turn)
+    is_unchanged = sent.sent_generation == member.generation
+    is_preparing = member.state is MemberState.PREPARING_REBALANCE
+    outdated = CommitFailure.REBALANCE_IN_PROGRESS if is_preparing and not is_unchanged else CommitFailure.COMMIT_FAILED
+    reaction = OFFSET_COMMIT.get(error, Reaction.FATAL)
+    match reaction:
+        case Reaction.RETRY:
+            _fail(member, commit, CommitFailure.RETRIABLE, error, turn)
+        case Reaction.REFIND:
+            _fail(member, commit, CommitFailure.RETRIABLE, error, turn)
+            mark_coordinator_unknown(member, f"error response {error}", turn)
+        case Reaction.REJOIN:
+            member.request_rejoin(COMMIT_DURING_REBALANCE)
+            _fail(member, commit, CommitFailure.REBALANCE_IN_PROGRESS, error, turn)
+        case Reaction.RESET_GENERATION | Reaction.RESET_MEMBER:
+            if is_unchanged:
+                forgets = reaction is Reaction.RESET_MEMBER
+                member.reset(encountered(error, "OFFSET_COMMIT"), forgets_member_id=forgets)
+            _fail(member, commit, outdated, error, turn)
+        case Reaction.FENCED if is_unchanged:
+            member.failures.append(FatalError("OffsetCommit", error, fenced(member.config.group_instance_id)))
+            _fail(member, commit, CommitFailure.FATAL, error, turn)
+        case Reaction.FENCED:
+            _fail(member, commit, outdated, error, turn)
+        case _:
+            _fail(member, commit, CommitFailure.FATAL, error, turn)
+
+
+def _commit_of(member: Membership, sent: InFlight) -> Commit | None:
+    """None if the commit has been given up meanwhile."""
+    return member.commits.get(sent.commit_id or 0)
+
+
+def _succeed(member: Membership, commit: Commit | None, turn: Turn) -> None:
+    if commit is None:
+        return
+    del member.commits[commit.commit_id]
+    commit.is_done, commit.is_in_flight = True, False
+    turn.emit(OffsetsCommitted(commit.commit_id, commit.kind, commit.offsets))
+
+
+def _fail(member: Membership, commit: Commit | None, failure: CommitFailure, error: Error | None, turn: Turn) -> None:
+    """Ends the commit, or plans the next attempt of one that is waited for."""
+    if commit is None:
+        return
+    commit.is_in_flight = False
+    if failure is CommitFailure.RETRIABLE and commit.kind in _WAITED_FOR:
+        commit.retry_at_ms = turn.now_ms + member.config.backoff_ms(commit.attempts)
+        commit.attempts += 1
+        return
+    del member.commits[commit.commit_id]
+    commit.is_done, commit.failure = True, failure
+    if failure is CommitFailure.RETRIABLE and commit.kind is CommitKind.INTERVAL:
+        member.auto_commit_due_ms = turn.now_ms + member.config.retry_backoff_ms
+    turn.emit(CommitFailed(commit.commit_id, commit.kind, failure, error, commit.offsets))

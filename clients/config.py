@@ -1,0 +1,176 @@
+"""A consumer's settings, under Kafka's own keys, with Kafka's defaults, and the API versions its library speaks.
+
+Knows how to read a setting and what contradicts what; knows no file, no clock and no group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from schemas.consumer_protocol import HIGHEST_VERSION
+from schemas.messages import APIS
+
+INT32_MAX = 2147483647
+JOIN_GROUP_TIMEOUT_LAPSE_MS = 5000
+"""How much longer than the rebalance may take a JoinGroup is waited for."""
+
+STATIC_MEMBERS_SINCE = 5
+
+
+class ConsumerConfigError(ValueError):
+    """A setting that cannot be used; the text names the key and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersions:
+    """The version of each API that a client library sends; the defaults are the Java client's.
+
+    OffsetCommit ends at v9: v10 names topics by an id that a member does not know.
+    """
+
+    find_coordinator: int = 6
+    join_group: int = 9
+    sync_group: int = 5
+    heartbeat: int = 4
+    leave_group: int = 5
+    offset_commit: int = 9
+
+    def __post_init__(self) -> None:
+        for name, api in _API_NAMES.items():
+            version, known = getattr(self, name), APIS[api].versions
+            last = min(known.last, 9) if api == "OffsetCommit" else known.last
+            if not known.first <= version <= last:
+                raise ConsumerConfigError(f"api_versions.{name}={version}: {known.first} to {last} are spoken")
+
+
+_API_NAMES = {
+    "find_coordinator": "FindCoordinator",
+    "join_group": "JoinGroup",
+    "sync_group": "SyncGroup",
+    "heartbeat": "Heartbeat",
+    "leave_group": "LeaveGroup",
+    "offset_commit": "OffsetCommit",
+}
+
+
+def _setting(key: str, default: Any, least: int | None = None) -> Any:
+    return field(default=default, metadata={"key": key, "least": least})
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """Kafka's consumer settings that a group notices. Times in ms.
+
+    rebalance_timeout_ms: None means max.poll.interval.ms, as in the Java client; some libraries set it apart.
+    api_versions, consumer_protocol_version: what the library speaks; no settings of Kafka.
+    """
+
+    group_id: str = _setting("group.id", "")
+    client_id: str = _setting("client.id", "")
+    group_instance_id: str | None = _setting("group.instance.id", None)
+    client_rack: str = _setting("client.rack", "")
+    session_timeout_ms: int = _setting("session.timeout.ms", 45_000, 1)
+    heartbeat_interval_ms: int = _setting("heartbeat.interval.ms", 3000, 1)
+    max_poll_interval_ms: int = _setting("max.poll.interval.ms", 300_000, 1)
+    rebalance_timeout_ms: int | None = _setting("rebalance.timeout.ms", None, 1)
+    partition_assignment_strategy: tuple[str, ...] = _setting(
+        "partition.assignment.strategy", ("range", "cooperative-sticky")
+    )
+    enable_auto_commit: bool = _setting("enable.auto.commit", True)
+    auto_commit_interval_ms: int = _setting("auto.commit.interval.ms", 5000, 0)
+    request_timeout_ms: int = _setting("request.timeout.ms", 30_000, 1)
+    default_api_timeout_ms: int = _setting("default.api.timeout.ms", 60_000, 0)
+    retry_backoff_ms: int = _setting("retry.backoff.ms", 100, 0)
+    retry_backoff_max_ms: int = _setting("retry.backoff.max.ms", 1000, 0)
+    leave_group_on_close: bool = _setting("internal.leave.group.on.close", True)
+    api_versions: ApiVersions = ApiVersions()
+    consumer_protocol_version: int = HIGHEST_VERSION
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _refuse_out_of_range(each.metadata.get("key", each.name), getattr(self, each.name), each.metadata)
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ConsumerConfigError(
+                f"heartbeat.interval.ms={self.heartbeat_interval_ms}: "
+                f"must be below session.timeout.ms={self.session_timeout_ms}"
+            )
+        names = self.partition_assignment_strategy
+        if not names or len(set(names)) < len(names):
+            text = ",".join(names)
+            raise ConsumerConfigError(f"partition.assignment.strategy={text}: must name at least one, each once")
+        if self.group_instance_id is not None and self.api_versions.join_group < STATIC_MEMBERS_SINCE:
+            raise ConsumerConfigError(
+                f"group.instance.id={self.group_instance_id}: JoinGroup v{self.api_versions.join_group} cannot carry it"
+            )
+        if self.group_instance_id == "":
+            raise ConsumerConfigError("group.instance.id=: must not be empty")
+        if not 0 <= self.consumer_protocol_version <= HIGHEST_VERSION:
+            raise ConsumerConfigError(
+                f"consumer_protocol_version={self.consumer_protocol_version}: is outside 0..{HIGHEST_VERSION}"
+            )
+
+    @property
+    def is_static(self) -> bool:
+        return self.group_instance_id is not None
+
+    @property
+    def join_rebalance_timeout_ms(self) -> int:
+        """How long the coordinator is to wait for this member in a rebalance."""
+        return self.max_poll_interval_ms if self.rebalance_timeout_ms is None else self.rebalance_timeout_ms
+
+    @property
+    def join_request_timeout_ms(self) -> int:
+        """How long a JoinGroup may stay unanswered. Source: AbstractCoordinator.sendJoinGroupRequest."""
+        return max(self.request_timeout_ms, self.join_rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
+
+    def backoff_ms(self, attempts: int) -> int:
+        """How long to wait after this many failures in a row before this one: doubling, without jitter."""
+        first = min(self.retry_backoff_ms, self.retry_backoff_max_ms)
+        return min(first << min(attempts, 31), self.retry_backoff_max_ms)
+
+    @classmethod
+    def from_pairs(cls, pairs: Mapping[str, str]) -> ConsumerConfig:
+        """Settings by Kafka's keys, values as text. ConsumerConfigError: unknown key, wrong type, out of range."""
+        values: dict[str, Any] = {}
+        for key, text in pairs.items():
+            if key not in _BY_KEY:
+                raise ConsumerConfigError(f"{key}: is no setting; known are {', '.join(sorted(_BY_KEY))}")
+            name, default = _BY_KEY[key]
+            values[name] = _parse(key, text.strip(), default)
+        return cls(**values)
+
+
+_BY_KEY = {
+    each.metadata["key"]: (each.name, 0 if each.name == "rebalance_timeout_ms" else each.default)
+    for each in fields(ConsumerConfig)
+    if "key" in each.metadata
+}
+
+
+def _refuse_out_of_range(key: str, value: Any, limits: Mapping[str, Any]) -> None:
+    least = limits.get("least")
+    if least is None or value is None:
+        return
+    if value < least:
+        raise ConsumerConfigError(f"{key}={value}: must be at least {least}")
+    if value > INT32_MAX:
+        raise ConsumerConfigError(f"{key}={value}: must be at most {INT32_MAX}")
+
+
+def _parse(key: str, text: str, default: Any) -> Any:
+    match default:
+        case bool():
+            if text.lower() not in ("true", "false"):
+                raise ConsumerConfigError(f"{key}={text}: is neither true nor false")
+            return text.lower() == "true"
+        case int():
+            try:
+                return int(text)
+            except ValueError:
+                raise ConsumerConfigError(f"{key}={text}: is not a whole number") from None
+        case tuple():
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        case _:
+            return text

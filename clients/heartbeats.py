@@ -1,0 +1,90 @@
+"""The background's part: heartbeats, the session timer, and the watch over an application that does not poll.
+
+Knows the order in which the heartbeat thread looks at its timers. It never hands anything to the application: what it
+finds out waits in the membership until the next poll. Source: AbstractCoordinator.HeartbeatThread,
+HeartbeatResponseHandler, Heartbeat.
+"""
+
+from __future__ import annotations
+
+from clients.events import FatalError
+from clients.leaving import leave_group
+from clients.lookup import mark_coordinator_unknown, maybe_look
+from clients.membership import InFlight, Membership, MemberState, Turn
+from clients.reactions import ALREADY_REBALANCING, HEARTBEAT, LEAVE_ON_POLL_TIMEOUT, Reaction, encountered, fenced
+from clients.requests import send_heartbeat
+from schemas.errors import Error
+from schemas.messages import HeartbeatResponse
+
+
+def beat(member: Membership, turn: Turn) -> None:
+    """Whichever is due first in this order: the coordinator is looked for, the session is over, the application has
+
+    not polled for too long, a heartbeat is sent. A lost session is no reason to leave: only the coordinator is asked
+    for anew.
+    """
+    if not member.is_beating:
+        return
+    pulse = member.pulse
+    if member.lookup.node is None:
+        maybe_look(member, turn)
+    elif pulse.session_deadline_ms <= turn.now_ms:
+        mark_coordinator_unknown(member, "session timed out without receiving a heartbeat response", turn)
+        maybe_look(member, turn)
+    elif pulse.poll_deadline_ms <= turn.now_ms:
+        leave_group(member, LEAVE_ON_POLL_TIMEOUT, turn)
+    elif pulse.heartbeat_due_ms <= turn.now_ms:
+        pulse.heartbeat_due_ms = turn.now_ms + member.config.heartbeat_interval_ms
+        send_heartbeat(member, turn)
+
+
+def next_beat_ms(member: Membership) -> int | None:
+    """When `beat` has something to do next; None if it waits for an answer, or for nothing."""
+    if not member.is_beating:
+        return None
+    if member.lookup.node is None:
+        return None if member.is_looking else member.lookup.retry_at_ms
+    pulse = member.pulse
+    return min(pulse.session_deadline_ms, pulse.poll_deadline_ms, pulse.heartbeat_due_ms)
+
+
+def on_heartbeat(member: Membership, sent: InFlight, response: HeartbeatResponse, turn: Turn) -> None:
+    """NONE and REBALANCE_IN_PROGRESS prove the session alive, and so does an error about a generation left behind."""
+    error = response.error_code
+    if error is Error.NONE:
+        return _received(member, turn)
+    reaction = HEARTBEAT.get(error, Reaction.RETRY)
+    is_unchanged = sent.sent_generation == member.generation
+    match reaction:
+        case Reaction.REJOIN:
+            if member.state is MemberState.STABLE:
+                member.request_rejoin(ALREADY_REBALANCING)
+            _received(member, turn)
+        case Reaction.RESET_GENERATION | Reaction.RESET_MEMBER | Reaction.FENCED if not is_unchanged:
+            _received(member, turn)
+        case Reaction.RESET_GENERATION | Reaction.RESET_MEMBER | Reaction.FENCED:
+            keeps_id = reaction is Reaction.RESET_GENERATION
+            member.reset(encountered(error, "HEARTBEAT"), forgets_member_id=not keeps_id)
+            if reaction is Reaction.FENCED:
+                member.failures.append(FatalError("Heartbeat", error, fenced(member.config.group_instance_id)))
+        case Reaction.REFIND:
+            heartbeat_failed(member, turn)
+            mark_coordinator_unknown(member, f"error response {error}", turn)
+        case Reaction.FATAL:
+            heartbeat_failed(member, turn)
+            message = f"not authorized to access group {member.config.group_id}"
+            member.failures.append(FatalError("Heartbeat", error, message))
+        case _:
+            heartbeat_failed(member, turn)
+
+
+def _received(member: Membership, turn: Turn) -> None:
+    member.pulse.attempts = 0
+    member.pulse.session_deadline_ms = turn.now_ms + member.config.session_timeout_ms
+
+
+def heartbeat_failed(member: Membership, turn: Turn) -> None:
+    """The next one comes after a backoff instead of an interval."""
+    pulse = member.pulse
+    pulse.heartbeat_due_ms = turn.now_ms + member.config.backoff_ms(pulse.attempts)
+    pulse.attempts += 1

@@ -1,0 +1,295 @@
+"""The way into a generation: giving up partitions, JoinGroup, SyncGroup, and what either answer leads to.
+
+Knows the member's half of a rebalance up to the assignment received; handing it to the application is `assigning`.
+Source: AbstractCoordinator.joinGroupIfNeeded, JoinGroupResponseHandler, SyncGroupResponseHandler;
+ConsumerCoordinator.onJoinPrepare, rejoinNeededOrPending.
+"""
+
+from __future__ import annotations
+
+from clients.assignors import RebalanceProtocol
+from clients.committing import start_auto_commit
+from clients.events import CommitFailure, CommitKind, FatalError, PartitionsLost, PartitionsRevoked
+from clients.leading import AssignmentError, has_metadata_changed, lead
+from clients.lookup import mark_coordinator_unknown
+from clients.membership import (
+    REBALANCING,
+    Generation,
+    InFlight,
+    Membership,
+    MemberState,
+    Turn,
+    sorted_partitions,
+)
+from clients.reactions import (
+    DISCONNECT,
+    ILLEGAL_STATE,
+    JOIN_GROUP,
+    METADATA_CHANGED,
+    SUBSCRIPTION_CHANGED,
+    SYNC_GROUP,
+    UNJOINED_GROUP,
+    Reaction,
+    encountered,
+    fenced,
+    java_name,
+    member_id_given,
+    rebalance_failed,
+)
+from clients.requests import PROTOCOL_TYPE, send_join_group, send_sync_group
+from schemas.consumer_protocol import TopicPartition
+from schemas.errors import Error
+from schemas.messages import JoinGroupResponse, SyncGroupResponse
+
+# ---------------------------------------------------------------- the foreground's part
+
+
+def is_rejoin_needed(member: Membership) -> bool:
+    """Whether the application has to go through a rebalance, or is in one."""
+    return member.rejoin.is_needed or member.rejoin.is_pending or _reason_to_rejoin(member) is not None
+
+
+def _reason_to_rejoin(member: Membership) -> str | None:
+    """What the member sees by itself."""
+    wanted = member.subscription
+    if has_metadata_changed(member):
+        return METADATA_CHANGED
+    if wanted.joined_topics is not None and wanted.joined_topics != wanted.topics:
+        return SUBSCRIPTION_CHANGED
+    return None
+
+
+def maybe_join(member: Membership, turn: Turn) -> None:
+    """Gives up what must be given up and sends JoinGroup, unless an answer or the end of a backoff is awaited."""
+    rejoin, why = member.rejoin, _reason_to_rejoin(member)
+    if why is not None and not rejoin.is_needed:
+        member.request_rejoin(why)
+    if rejoin.is_awaited or turn.now_ms < rejoin.retry_at_ms:
+        return
+    if not rejoin.is_prepared and not _prepare(member, turn):
+        return
+    rejoin.is_prepared = True
+    rejoin.is_awaited = True
+    member.state = MemberState.PREPARING_REBALANCE
+    member.subscription.joined_topics = member.subscription.topics
+    send_join_group(member, turn)
+
+
+def next_join_ms(member: Membership) -> int | None:
+    """When a needed rejoin can go on without an answer; None if it waits for one."""
+    rejoin = member.rejoin
+    if rejoin.assignment is not None:
+        return 0
+    if rejoin.is_awaited:
+        return None
+    if rejoin.prepare_commit is not None and not rejoin.prepare_commit.is_done:
+        return rejoin.prepare_deadline_ms
+    return rejoin.retry_at_ms
+
+
+def _prepare(member: Membership, turn: Turn) -> bool:
+    """Commits, then gives partitions up. False while the commit is waited for, at most the rebalance timeout."""
+    rejoin = member.rejoin
+    if rejoin.prepare_deadline_ms is None:
+        rejoin.prepare_deadline_ms = turn.now_ms + member.config.join_rebalance_timeout_ms
+    if rejoin.prepare_commit is None:
+        rejoin.prepare_commit = start_auto_commit(member, CommitKind.BEFORE_JOIN, turn)
+    commit = rejoin.prepare_commit
+    if commit is not None and turn.now_ms < rejoin.prepare_deadline_ms:
+        if not commit.is_done:
+            return False
+        if commit.failure is CommitFailure.RETRIABLE:
+            rejoin.prepare_commit = None
+            rejoin.retry_at_ms = turn.now_ms + member.config.retry_backoff_ms
+            return False
+    rejoin.prepare_commit = rejoin.prepare_deadline_ms = None
+    give_up_before_join(member, turn)
+    member.is_leader = False
+    return True
+
+
+def give_up_before_join(member: Membership, turn: Turn) -> None:
+    """All partitions are lost if the membership is; else eager members revoke all, cooperative ones what they no longer
+
+    subscribe to.
+    """
+    owned = member.subscription.owned
+    if has_lost_membership(member):
+        if owned:
+            drop_owned(member, owned)
+            turn.emit(PartitionsLost(sorted_partitions(owned)))
+        return
+    if member.rebalance_protocol is RebalanceProtocol.EAGER:
+        turn.emit(PartitionsRevoked(sorted_partitions(owned)))
+        drop_owned(member, owned)
+        return
+    unwanted = frozenset(each for each in owned if each.topic not in (member.subscription.topics or ()))
+    if unwanted:
+        turn.emit(PartitionsRevoked(sorted_partitions(unwanted)))
+        drop_owned(member, unwanted)
+
+
+def has_lost_membership(member: Membership) -> bool:
+    return member.generation.generation_id == -1 or not member.generation.member_id
+
+
+def drop_owned(member: Membership, partitions: frozenset[TopicPartition]) -> None:
+    """The application no longer owns these, nor a position in them."""
+    wanted = member.subscription
+    wanted.owned -= partitions
+    for partition in partitions:
+        wanted.positions.pop(partition, None)
+
+
+def leave_partitions(member: Membership, turn: Turn) -> None:
+    """Gives every partition up before the member leaves: lost in the middle of a rebalance, else revoked.
+
+    Source: ConsumerCoordinator.onLeavePrepare.
+    """
+    owned = member.subscription.owned
+    if not owned:
+        return
+    is_lost = has_lost_membership(member) or member.state in REBALANCING
+    turn.emit((PartitionsLost if is_lost else PartitionsRevoked)(sorted_partitions(owned)))
+    drop_owned(member, owned)
+
+
+# ---------------------------------------------------------------- answers
+
+
+def on_join_group(member: Membership, sent: InFlight, response: JoinGroupResponse, turn: Turn) -> None:
+    """Into COMPLETING_REBALANCE with a SyncGroup sent, or what the error asks for."""
+    error = response.error_code
+    if error is not Error.NONE:
+        return _join_refused(member, sent, response, turn)
+    if response.protocol_type not in (None, PROTOCOL_TYPE):
+        return _inconsistent(member, "JoinGroup", f"protocol type {response.protocol_type!r}", turn)
+    if member.state is not MemberState.PREPARING_REBALANCE:
+        return join_failed(member, UNJOINED_GROUP, turn)
+    member.state = MemberState.COMPLETING_REBALANCE
+    member.generation = Generation(response.generation_id, response.member_id, response.protocol_name)
+    _start_pulse(member, turn)
+    if response.protocol_name not in member.assignors:
+        message = f"the coordinator selected {response.protocol_name!r}, which is none of ours"
+        return _fail_for_good(member, "JoinGroup", None, ILLEGAL_STATE, message, turn)
+    try:
+        assignments = lead(member, response) if response.leader == response.member_id else []
+    except AssignmentError as refusal:
+        return _fail_for_good(member, "JoinGroup", None, ILLEGAL_STATE, str(refusal), turn)
+    send_sync_group(member, assignments, turn)
+
+
+def _start_pulse(member: Membership, turn: Turn) -> None:
+    """Heartbeats flow from here; all three timers start anew."""
+    config, pulse = member.config, member.pulse
+    pulse.heartbeat_due_ms = turn.now_ms + config.heartbeat_interval_ms
+    pulse.session_deadline_ms = turn.now_ms + config.session_timeout_ms
+    pulse.poll_deadline_ms = turn.now_ms + config.max_poll_interval_ms
+    pulse.attempts = 0
+
+
+def _join_refused(member: Membership, sent: InFlight, response: JoinGroupResponse, turn: Turn) -> None:
+    error = response.error_code
+    reaction = JOIN_GROUP.get(error, Reaction.UNEXPECTED)
+    name = java_name(error, reaction)
+    match reaction:
+        case Reaction.TAKE_MEMBER_ID:
+            member.generation = Generation(member_id=response.member_id)
+            member.rejoin.is_awaited = False
+            member.request_rejoin(member_id_given(response.member_id))
+        case Reaction.RESET_MEMBER:
+            if sent.sent_generation == member.generation:
+                member.reset(encountered(error, "JOIN_GROUP"), forgets_member_id=True)
+            join_failed(member, name, turn, is_immediate=True)
+        case Reaction.REJOIN:
+            join_failed(member, name, turn, is_immediate=True)
+        case Reaction.RETRY:
+            join_failed(member, name, turn)
+        case Reaction.REFIND:
+            join_failed(member, name, turn)
+            mark_coordinator_unknown(member, f"error response {error}", turn)
+        case _:
+            _fail_for_good(member, "JoinGroup", error, name, _join_message(member, error), turn)
+
+
+def _join_message(member: Membership, error: Error) -> str:
+    config = member.config
+    match error:
+        case Error.GROUP_MAX_SIZE_REACHED:
+            return f"consumer group {config.group_id} already has the configured maximum number of members"
+        case Error.UNSUPPORTED_VERSION:
+            return "the broker does not know static members: unset group.instance.id and try again"
+        case Error.FENCED_INSTANCE_ID:
+            return fenced(config.group_instance_id)
+        case Error.INVALID_SESSION_TIMEOUT:
+            return f"session.timeout.ms={config.session_timeout_ms} is outside what the broker allows"
+        case _:
+            return f"JoinGroup of group {config.group_id} failed: {error}"
+
+
+def on_sync_group(member: Membership, sent: InFlight, response: SyncGroupResponse, turn: Turn) -> None:
+    """Into STABLE with an assignment for the next poll, or what the error asks for."""
+    error = response.error_code
+    if error is not Error.NONE:
+        return _sync_refused(member, sent, error, turn)
+    if response.protocol_type not in (None, PROTOCOL_TYPE):
+        return _inconsistent(member, "SyncGroup", f"protocol type {response.protocol_type!r}", turn)
+    if member.generation.is_reset or member.state is not MemberState.COMPLETING_REBALANCE:
+        name = java_name(Error.ILLEGAL_GENERATION, Reaction.RESET_GENERATION)
+        return join_failed(member, name, turn, is_immediate=True)
+    if response.protocol_name not in (None, member.generation.protocol_name):
+        return _inconsistent(member, "SyncGroup", f"protocol name {response.protocol_name!r}", turn)
+    rejoin = member.rejoin
+    member.state = MemberState.STABLE
+    rejoin.reason = ""
+    rejoin.is_needed = rejoin.is_awaited = False
+    rejoin.attempts = 0
+    rejoin.assignment = response.assignment
+
+
+def _sync_refused(member: Membership, sent: InFlight, error: Error, turn: Turn) -> None:
+    reaction = SYNC_GROUP.get(error, Reaction.UNEXPECTED)
+    name = java_name(error, reaction)
+    match reaction:
+        case Reaction.REJOIN:
+            join_failed(member, name, turn, is_immediate=True)
+        case Reaction.RESET_GENERATION | Reaction.RESET_MEMBER:
+            if sent.sent_generation == member.generation:
+                forgets = reaction is Reaction.RESET_MEMBER
+                member.reset(encountered(error, "SYNC_GROUP"), forgets_member_id=forgets)
+            join_failed(member, name, turn, is_immediate=True)
+        case Reaction.REFIND:
+            join_failed(member, name, turn)
+            mark_coordinator_unknown(member, f"error response {error}", turn)
+        case _:
+            message = f"SyncGroup of group {member.config.group_id} failed: {error}"
+            _fail_for_good(member, "SyncGroup", error, name, message, turn)
+
+
+# ---------------------------------------------------------------- failures
+
+
+def on_disconnect(member: Membership, turn: Turn) -> None:
+    """The connection broke, or time ran out, while JoinGroup or SyncGroup was in flight."""
+    join_failed(member, DISCONNECT, turn)
+
+
+def join_failed(member: Membership, exception: str, turn: Turn, *, is_immediate: bool = False) -> None:
+    """This attempt is over; the next poll makes another, after a backoff unless it is immediate."""
+    rejoin = member.rejoin
+    rejoin.is_awaited = False
+    member.request_rejoin(rebalance_failed(exception))
+    if not is_immediate:
+        rejoin.retry_at_ms = turn.now_ms + member.config.backoff_ms(rejoin.attempts)
+        rejoin.attempts += 1
+
+
+def _inconsistent(member: Membership, api: str, what: str, turn: Turn) -> None:
+    error = Error.INCONSISTENT_GROUP_PROTOCOL
+    name = java_name(error, Reaction.FATAL)
+    _fail_for_good(member, api, error, name, f"{api} was answered with {what}, not ours", turn)
+
+
+def _fail_for_good(member: Membership, api: str, error: Error | None, exception: str, message: str, turn: Turn) -> None:
+    join_failed(member, exception, turn, is_immediate=True)
+    member.failures.append(FatalError(api, error, message))

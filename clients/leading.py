@@ -1,0 +1,89 @@
+"""The leader's part: reads what the members say of themselves and shares the partitions out.
+
+Knows how an assignor is run and what a cooperative one may not do; knows no assignor's rule.
+Source: ConsumerCoordinator.onLeaderElected, validateCooperativeAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clients.assignors import MemberSubscription, RebalanceProtocol
+from clients.membership import Membership
+from schemas.consumer_protocol import (
+    Assignment,
+    ConsumerProtocolError,
+    TopicPartition,
+    decode_subscription,
+    encode_assignment,
+)
+from schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
+
+# It looks at generations by itself, so a partition that two members claim is no violation there.
+_CHECKS_ITSELF = "cooperative-sticky"
+
+
+class AssignmentError(ValueError):
+    """The leader cannot share out the partitions; the text says why."""
+
+
+def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssignment]:
+    """Every member's assignment; none at all where the coordinator says that the old one holds (KIP-814).
+
+    From here on this member watches the partition counts of all topics that anybody subscribes to. Raises
+    AssignmentError: bytes that cannot be read, an assignor that breaks the cooperative protocol.
+    """
+    members = {each.member_id: _read(each) for each in response.members}
+    member.is_leader = True
+    member.subscription.assignment_snapshot = counts_of(member, topics_of(member, members))
+    if response.skip_assignment:
+        return []
+    assignor = member.assignors[response.protocol_name or ""]
+    wanted = member.subscription
+    assigned = assignor.assign(wanted.partition_counts, members, wanted.replica_racks)
+    if member.rebalance_protocol is RebalanceProtocol.COOPERATIVE and assignor.name != _CHECKS_ITSELF:
+        refuse_partitions_still_owned(members, assigned)
+    version = member.config.consumer_protocol_version
+    return [
+        SyncGroupAssignment(member_id=member_id, assignment=encode_assignment(Assignment(tuple(partitions)), version))
+        for member_id, partitions in assigned.items()
+    ]
+
+
+def _read(each: JoinGroupResponseMember) -> MemberSubscription:
+    try:
+        return MemberSubscription(each.member_id, each.group_instance_id, decode_subscription(each.metadata))
+    except ConsumerProtocolError as error:
+        raise AssignmentError(f"the subscription of member {each.member_id} cannot be read: {error}") from None
+
+
+def topics_of(member: Membership, members: Mapping[str, MemberSubscription]) -> frozenset[str]:
+    """Every topic that a member of the group or this one subscribes to."""
+    own = member.subscription.topics or frozenset()
+    return own.union(*(each.subscription.topics for each in members.values()))
+
+
+def counts_of(member: Membership, topics: frozenset[str]) -> dict[str, int]:
+    """How many partitions each topic has now, 0 where it is not known."""
+    return {topic: member.subscription.partition_counts.get(topic, 0) for topic in sorted(topics)}
+
+
+def has_metadata_changed(member: Membership) -> bool:
+    """Whether this member led and partition counts are not what they were then."""
+    snapshot = member.subscription.assignment_snapshot
+    return snapshot is not None and snapshot != counts_of(member, frozenset(snapshot))
+
+
+def refuse_partitions_still_owned(
+    members: Mapping[str, MemberSubscription], assigned: Mapping[str, Sequence[TopicPartition]]
+) -> None:
+    """Raises AssignmentError if a partition that one member still owns goes straight to another (KIP-429)."""
+    added: set[TopicPartition] = set()
+    revoked: set[TopicPartition] = set()
+    for member_id, partitions in assigned.items():
+        owned = set(members[member_id].subscription.owned_partitions)
+        added |= set(partitions) - owned
+        revoked |= owned - set(partitions)
+    if added & revoked:
+        names = ", ".join(f"{each.topic}-{each.partition}" for each in sorted(added & revoked))
+        raise AssignmentError(f"the assignor gave partitions away that are still owned: {names}")

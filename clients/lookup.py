@@ -1,0 +1,64 @@
+"""Finding the coordinator, and no longer believing in it.
+
+Knows when to look and what a lost coordinator means for requests in flight: none of them will be answered. Their own
+handlers learn of it through the turn, after the input that lost it. Source: AbstractCoordinator.lookupCoordinator,
+markCoordinatorUnknown.
+"""
+
+from __future__ import annotations
+
+from clients.events import CoordinatorFound, CoordinatorLost, FatalError
+from clients.membership import CoordinatorNode, Membership, Turn
+from clients.reactions import FIND_COORDINATOR, Reaction
+from clients.requests import send_find_coordinator
+from schemas.errors import Error
+from schemas.messages import FindCoordinatorResponse
+
+KEYS_SINCE = 4
+
+
+def maybe_look(member: Membership, turn: Turn) -> None:
+    """Sends a FindCoordinator unless one is in flight or the last one failed too short a while ago."""
+    if member.lookup.node is not None or member.is_looking or turn.now_ms < member.lookup.retry_at_ms:
+        return
+    send_find_coordinator(member, turn)
+
+
+def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, version: int, turn: Turn) -> None:
+    """A coordinator found restarts the session timer; GROUP_AUTHORIZATION_FAILED is fatal, other errors retried."""
+    if version >= KEYS_SINCE and len(response.coordinators) != 1:
+        message = f"FindCoordinator answered with {len(response.coordinators)} coordinators for one group"
+        return _fail_for_good(member, None, message, turn)
+    found = response.coordinators[0] if version >= KEYS_SINCE else response
+    if FIND_COORDINATOR.get(found.error_code, Reaction.RETRY) is Reaction.FATAL:
+        message = f"not authorized to access group {member.config.group_id}"
+        return _fail_for_good(member, found.error_code, message, turn)
+    if found.error_code is not Error.NONE:
+        return find_failed(member, turn)
+    member.lookup.node = CoordinatorNode(found.node_id, found.host, found.port)
+    member.lookup.attempts = 0
+    member.pulse.session_deadline_ms = turn.now_ms + member.config.session_timeout_ms
+    turn.emit(CoordinatorFound(found.node_id, found.host, found.port))
+
+
+def _fail_for_good(member: Membership, error: Error | None, message: str, turn: Turn) -> None:
+    member.failures.append(FatalError("FindCoordinator", error, message))
+    find_failed(member, turn)
+
+
+def find_failed(member: Membership, turn: Turn) -> None:
+    """Not before a backoff again."""
+    member.lookup.retry_at_ms = turn.now_ms + member.config.backoff_ms(member.lookup.attempts)
+    member.lookup.attempts += 1
+
+
+def mark_coordinator_unknown(member: Membership, cause: str, turn: Turn) -> None:
+    """Forgets the coordinator and gives up on every request in flight to it; the next look is free to start at once."""
+    if member.lookup.node is None:
+        return
+    member.lookup.node = None
+    member.lookup.retry_at_ms = turn.now_ms
+    turn.emit(CoordinatorLost(cause))
+    for request_id, each in list(member.in_flight.items()):
+        if each.is_to_coordinator:
+            turn.disconnected.append(member.in_flight.pop(request_id))

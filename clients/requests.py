@@ -1,0 +1,164 @@
+"""The requests of a member, each with the fields its version carries.
+
+Knows what a version can say; knows nothing of when it is said. The envelope holds only what a client knows: host,
+connection and time of arrival are the network's.
+"""
+
+from __future__ import annotations
+
+from clients.events import MemberRequest, Send
+from clients.membership import Commit, InFlight, Membership, Turn, sorted_partitions
+from clients.reactions import cut
+from schemas.consumer_protocol import NO_GENERATION, Subscription, encode_subscription
+from schemas.messages import (
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+
+PROTOCOL_TYPE = "consumer"
+
+
+def send_find_coordinator(member: Membership, turn: Turn) -> None:
+    config, version = member.config, member.config.api_versions.find_coordinator
+    has_list = version >= 4
+    request = FindCoordinatorRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        key="" if has_list else config.group_id,
+        coordinator_keys=[config.group_id] if has_list else [],
+    )
+    _send(member, request, config.request_timeout_ms, turn)
+
+
+def send_join_group(member: Membership, turn: Turn) -> None:
+    config, version = member.config, member.config.api_versions.join_group
+    request = JoinGroupRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        group_id=config.group_id,
+        session_timeout_ms=config.session_timeout_ms,
+        rebalance_timeout_ms=config.join_rebalance_timeout_ms if version >= 1 else -1,
+        member_id=member.generation.member_id,
+        group_instance_id=config.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=[JoinGroupProtocol(name=name, metadata=_metadata(member, name)) for name in member.assignors],
+        reason=cut(member.rejoin.reason) if version >= 8 else None,
+    )
+    _send(member, request, config.join_request_timeout_ms, turn)
+
+
+def _metadata(member: Membership, assignor_name: str) -> bytes:
+    """The subscription by one assignor: what it remembers of its last assignment, and what is owned now."""
+    wanted = member.subscription
+    last = wanted.last_assignments.get(assignor_name)
+    subscription = Subscription(
+        topics=tuple(sorted(wanted.topics or ())),
+        user_data=member.assignors[assignor_name].subscription_user_data(
+            None if last is None else last.partitions, NO_GENERATION if last is None else last.generation_id
+        ),
+        owned_partitions=sorted_partitions(wanted.owned),
+        generation_id=member.generation.generation_id,
+        rack_id=member.config.client_rack or None,
+    )
+    return encode_subscription(subscription, member.config.consumer_protocol_version)
+
+
+def send_sync_group(member: Membership, assignments: list[SyncGroupAssignment], turn: Turn) -> None:
+    """assignments: the leader's; a follower has none."""
+    config, version = member.config, member.config.api_versions.sync_group
+    names_protocol = version >= 5
+    request = SyncGroupRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        group_id=config.group_id,
+        generation_id=member.generation.generation_id,
+        member_id=member.generation.member_id,
+        group_instance_id=config.group_instance_id if version >= 3 else None,
+        protocol_type=PROTOCOL_TYPE if names_protocol else None,
+        protocol_name=member.generation.protocol_name if names_protocol else None,
+        assignments=assignments,
+    )
+    _send(member, request, config.request_timeout_ms, turn)
+
+
+def send_heartbeat(member: Membership, turn: Turn) -> None:
+    config, version = member.config, member.config.api_versions.heartbeat
+    request = HeartbeatRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        group_id=config.group_id,
+        generation_id=member.generation.generation_id,
+        member_id=member.generation.member_id,
+        group_instance_id=config.group_instance_id if version >= 3 else None,
+    )
+    _send(member, request, config.request_timeout_ms, turn)
+
+
+def send_leave_group(member: Membership, reason: str, turn: Turn) -> None:
+    config, version = member.config, member.config.api_versions.leave_group
+    names_members, member_id = version >= 3, member.generation.member_id
+    identity = MemberIdentity(member_id=member_id, reason=cut(reason) if version >= 5 else None)
+    request = LeaveGroupRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        group_id=config.group_id,
+        member_id="" if names_members else member_id,
+        members=[identity] if names_members else [],
+    )
+    _send(member, request, config.request_timeout_ms, turn)
+
+
+def send_offset_commit(member: Membership, commit: Commit, turn: Turn) -> None:
+    """A consumer that is not subscribed commits for itself: no generation, no member id."""
+    config, version = member.config, member.config.api_versions.offset_commit
+    is_subscribed = member.subscription.topics is not None
+    request = OffsetCommitRequest(
+        request_id=member.next_request_id(),
+        api_version=version,
+        client_id=config.client_id,
+        group_id=config.group_id,
+        generation_id_or_member_epoch=member.generation.generation_id if is_subscribed else -1,
+        member_id=member.generation.member_id if is_subscribed else "",
+        group_instance_id=config.group_instance_id if is_subscribed and version >= 7 else None,
+        topics=[
+            OffsetCommitRequestTopic(name=topic, partitions=_committed(commit, topic))
+            for topic in sorted({partition.topic for partition in commit.offsets})
+        ],
+    )
+    _send(member, request, config.request_timeout_ms, turn, commit.commit_id)
+
+
+def _committed(commit: Commit, topic: str) -> list[OffsetCommitRequestPartition]:
+    return [
+        OffsetCommitRequestPartition(
+            partition_index=partition.partition, committed_offset=commit.offsets[partition], committed_metadata=""
+        )
+        for partition in sorted(commit.offsets)
+        if partition.topic == topic
+    ]
+
+
+def _send(
+    member: Membership,
+    request: MemberRequest,
+    timeout_ms: int,
+    turn: Turn,
+    commit_id: int | None = None,
+) -> None:
+    deadline_ms = turn.now_ms + timeout_ms
+    member.in_flight[request.request_id] = InFlight(request, member.generation, deadline_ms, commit_id)
+    turn.emit(Send(request, deadline_ms))
