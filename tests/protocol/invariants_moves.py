@@ -123,6 +123,8 @@ class Everybody(Move):
 
     verb: str
     count: int
+    metadata: bytes
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,8 @@ everybody = st.builds(
     client=st.just(0),
     verb=st.sampled_from(("round", "round", "round", "join", "sync", "sync", "heartbeat")),
     count=st.sampled_from((1, 2, 3, 4, 5, 5, CLIENTS)),
+    metadata=st.sampled_from(METADATA[:4]),
+    reason=reasons,
 )
 again = st.builds(Again, gap_ms=short_gaps, client=clients, back=st.integers(0, 12))
 waits = st.builds(Wait, gap_ms=gaps, client=clients)
@@ -256,7 +260,7 @@ moves = st.one_of(
     *[joins] * 4, *[everybody] * 4, *[syncs] * 2, *[waits] * 2, heartbeats, heartbeats, leaves, commits, asks, again
 )
 # Most groups start with members that have settled; several lists of moves, for one list is short on average.
-starts = st.sampled_from(([], *([Everybody(0, 0, "round", count)] for count in (1, 2, 3, 5))))
+starts = st.sampled_from(([], *([Everybody(0, 0, "round", count, METADATA[0], None)] for count in (1, 2, 3, 5))))
 plays = st.tuples(starts, st.lists(st.lists(moves, max_size=10), max_size=5)).map(lambda p: [*p[0], *chain(*p[1])])
 
 configs = st.builds(

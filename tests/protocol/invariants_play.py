@@ -119,12 +119,12 @@ class Play:
     def _requests(self, move: m.Move) -> Iterator[GroupRequest]:
         match move:
             case m.Everybody(verb="round"):
-                yield from self._usual_requests("join", move.count)
-                yield from self._rejoins()
+                yield from self._usual_requests("join", move)
+                yield from self._rejoins(move)
                 self.now_ms += 3 * self.config.group_initial_rebalance_delay_ms
-                yield from self._usual_requests("sync", move.count)
+                yield from self._usual_requests("sync", move)
             case m.Everybody():
-                yield from self._usual_requests(move.verb, move.count)
+                yield from self._usual_requests(move.verb, move)
             case m.Again():
                 earlier = [call.request for call in self.calls if call.request is not None]
                 yield from earlier[-1 - move.back : len(earlier) - move.back]
@@ -133,19 +133,19 @@ class Play:
             case _:
                 yield self._request(move)
 
-    def _usual_requests(self, verb: str, count: int) -> Iterator[GroupRequest]:
-        for n, client in enumerate(self._clients[:count]):
+    def _usual_requests(self, verb: str, move: m.Everybody) -> Iterator[GroupRequest]:
+        for n, client in enumerate(self._clients[: move.count]):
             is_new = not client.member_id
-            yield self._request(_usual(verb, n))
+            yield self._request(_usual(verb, n, move))
             if verb == "join" and is_new and client.member_id and client.generation_id < 0:
-                yield self._request(_usual(verb, n))
+                yield self._request(_usual(verb, n, move))
 
-    def _rejoins(self) -> Iterator[GroupRequest]:
+    def _rejoins(self, move: m.Everybody) -> Iterator[GroupRequest]:
         """Every client that the join phase waits for learns of it and joins again."""
         for n, client in enumerate(self._clients):
             member = self.group.members.get(client.member_id)
             if self.group.state is GroupState.PREPARING_REBALANCE and member is not None and not member.parked_join:
-                yield self._request(_usual("join", n))
+                yield self._request(_usual("join", n, move))
 
     def _request(self, move: m.Move) -> GroupRequest:
         client = self._clients[move.client]
@@ -271,13 +271,13 @@ class Play:
         )
 
 
-def _usual(verb: str, client: int) -> m.Move:
-    """What a healthy client does: rejoins as it is, syncs, heartbeats."""
+def _usual(verb: str, client: int, move: m.Everybody) -> m.Move:
+    """What a healthy client does: joins as it is, syncs, heartbeats."""
     static = m.INSTANCE_IDS[client] is not None
     match verb:
         case "join":
-            protocols = (("range", m.METADATA[0]),)
-            return m.Join(0, client, 9, m.Who.OWN, static, 6000, 60_000, "consumer", protocols, None)
+            protocols = (("range", move.metadata),)
+            return m.Join(0, client, 9, m.Who.OWN, static, 6000, 4000, "consumer", protocols, move.reason)
         case "sync":
             return m.Sync(0, client, 5, m.Who.OWN, static, m.Generation.OWN, "", m.ASSIGNMENTS[1])
         case _:

@@ -156,17 +156,22 @@ class Watch:
                 assert from_state == self.state
                 assert effect.generation_id == self.generation_id + (from_state is PREPARING)
                 self.state, self.generation_id = to_state, effect.generation_id
-            case e.RequestParked(member_id=member_id):
-                assert member_id in self.members
-            case e.Reply(received_at_ms=received_at_ms):
-                assert received_at_ms <= effect.at_ms
-            case e.RequestDropped():
-                pass
             case e.RebalanceStarted() | e.RebalanceEnded() | e.JoinPhaseEnded() | e.JoinReceived() | e.SyncReceived():
                 self._follow_rebalance(effect)
             case e.TimerArmed(timer=timer, length_ms=length_ms):
                 assert length_ms > 0
                 self.timers[timer] = effect.at_ms + length_ms
+            case e.Reply() | e.RequestParked() | e.RequestDropped() | e.OffsetsCommitted() | e.OffsetsRemoved():
+                self._follow_request(effect)
+            case _:
+                self._follow_member(effect)
+
+    def _follow_request(self, effect: e.Effect) -> None:
+        match effect:
+            case e.Reply(received_at_ms=received_at_ms):
+                assert received_at_ms <= effect.at_ms
+            case e.RequestParked(member_id=member_id):
+                assert member_id in self.members
             case e.OffsetsCommitted(offsets=offsets):
                 self.offsets |= {(o.topic, o.partition): o.committed_offset for o in offsets}
             case e.OffsetsRemoved(offsets=offsets):
@@ -174,7 +179,7 @@ class Watch:
                     for partition in topic.partitions:
                         del self.offsets[topic.topic, partition]
             case _:
-                self._follow_member(effect)
+                assert isinstance(effect, e.RequestDropped)
 
     def _follow_rebalance(self, effect: e.Effect) -> None:
         match effect:
@@ -244,7 +249,8 @@ class Watch:
         assert +self.unanswered == Counter(request.request_id for request in parked if request is not None)
         assert self.terms == {member_id: history.terms_of(group, member) for member_id, member in group.members.items()}
         if group.state is PREPARING:
-            assert group.join_deadline_ms is not None and self.timers["join"] <= group.join_deadline_ms
+            assert group.join_deadline_ms is not None
+            assert self.timers["join"] <= group.join_deadline_ms
         if group.sync_deadline_ms is not None:
             assert self.timers["sync"] <= group.sync_deadline_ms
         if group.state is GroupState.STABLE:
