@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clients.assignors import ASSIGNORS, RebalanceProtocol
+from clients.assignors.common import subscribed_partition_counts
 from schemas.consumer_protocol import StickyUserData, decode_sticky_user_data
 from tests.clients.assignor_groups import Member, assign, parse
 
@@ -151,6 +152,14 @@ def test_a_member_that_subscribes_to_nothing_is_given_nothing(name: str) -> None
 def test_a_topic_named_twice_by_a_member_counts_once(name: str) -> None:
     members = [Member("a", "t t", generation=-1), Member("b", "t", generation=-1)]
     assert assign(name, {"t": 2}, *members) == {"a": "tp0", "b": "tp1"}
+    once, twice = (assign(name, {"s": 2, "u": 1}, Member("a", topics), Member("b", "s")) for topics in ("s u", "s u u"))
+    assert once == twice
+
+
+def test_only_topics_with_metadata_and_a_subscriber_are_shared_out() -> None:
+    members = {"a": Member("a", "b \uff5e \U0001f600 unknown empty").subscribe("range")}
+    counts = {"b": 1, "\uff5e": 2, "\U0001f600": 3, "empty": 0, "nobodys": 4}
+    assert list(subscribed_partition_counts(counts, members).items()) == [("b", 1), ("\U0001f600", 3), ("\uff5e", 2)]
 
 
 @pytest.mark.parametrize("name", ["range", "roundrobin"])

@@ -49,6 +49,12 @@ def test_range_keeps_co_partitioning_where_racks_would_tear_it_apart() -> None:
     assert assign("range", {"s": 2, "t": 2}, replicas, *members) == {"A": "sp0 tp0", "B": "sp1 tp1"}
 
 
+def test_range_gives_no_member_more_co_partitioned_topics_than_its_share() -> None:
+    members = [Member("A", "s t", rack="a"), Member("B", "s t", rack="b")]
+    replicas = racks(sp0="a", tp0="a", sp1="a", tp1="a b")
+    assert assign("range", {"s": 2, "t": 2}, replicas, *members) == {"A": "sp0 tp0", "B": "sp1 tp1"}
+
+
 def test_range_treats_topics_with_other_counts_or_subscribers_each_by_itself() -> None:
     members = [Member("A", "s t", rack="a"), Member("B", "s t", rack="b")]
     replicas = racks(sp0="b", sp1="a", tp0="b", tp1="a", tp2="a")
@@ -62,6 +68,7 @@ def test_range_treats_topics_with_other_counts_or_subscribers_each_by_itself() -
         (("", ""), AWAY),
         ((None, None), AWAY),
         (("x", "y"), AWAY),
+        (("x", None), AWAY),
         (("a", "b"), racks(tp0="a b", tp1="b a", tp2="a b", tp3="a b")),
         (("a", "b"), {}),
     ],
@@ -69,6 +76,7 @@ def test_range_treats_topics_with_other_counts_or_subscribers_each_by_itself() -
         "empty racks",
         "no member has a rack",
         "no replica in their racks",
+        "no replica in its rack",
         "every partition in every rack",
         "unknown",
     ],
@@ -80,6 +88,18 @@ def test_racks_that_cannot_matter_change_nothing(
         Member(member_id, "t", generation=-1, rack=rack) for member_id, rack in zip("AB", member_racks, strict=True)
     ]
     assert assign(name, {"t": 4}, replica_racks, *members) == assign(name, {"t": 4}, {}, *members)
+
+
+def test_range_leaves_co_partitioned_topics_alone_where_racks_cannot_matter() -> None:
+    members = [Member("A", "s t", rack="x"), Member("B", "s t")]
+    replicas = racks(sp0="a", sp1="b", tp0="b", tp1="a")
+    assert assign("range", {"s": 2, "t": 2}, replicas, *members) == {"A": "sp0 tp0", "B": "sp1 tp1"}
+
+
+def test_range_leaves_a_topic_alone_where_racks_matter_to_another_only() -> None:
+    members = [Member("A", "s t", rack="a"), Member("B", "s t")]
+    replicas = racks(sp0="b", sp1="a", sp2="b", tp0="c", tp1="c")
+    assert assign("range", {"s": 3, "t": 2}, replicas, *members) == {"A": "sp1 tp0", "B": "sp0 sp2 tp1"}
 
 
 def test_roundrobin_takes_no_notice_of_racks() -> None:
@@ -104,3 +124,9 @@ def test_sticky_places_partitions_with_the_fewest_members_near_first() -> None:
     members = [Member(member_id, "t", generation=-1, rack=rack) for member_id, rack in zip("ABC", "aab", strict=True)]
     replicas = racks(tp0="a b", tp1="a", tp2="b")
     assert assign("sticky", {"t": 3}, replicas, *members) == {"A": "tp1", "B": "tp0", "C": "tp2"}
+
+
+def test_sticky_gives_nobody_a_second_extra_for_the_sake_of_its_rack() -> None:
+    members = [Member("B", "t", "tp0", rack="b"), Member("A", "t", "tp1 tp2", rack="a"), Member("C", "t")]
+    replicas = racks(tp0="b", tp1="a", tp2="a", tp3="b")
+    assert assign("sticky", {"t": 4}, replicas, *members) == {"B": "tp0", "A": "tp1 tp2", "C": "tp3"}

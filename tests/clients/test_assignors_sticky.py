@@ -132,11 +132,21 @@ def test_undoing_a_swap_takes_the_partition_from_the_overloaded_member() -> None
     }
 
 
+def test_of_two_earlier_owners_the_later_one_gets_the_partition_back() -> None:
+    members = [
+        Member("z", "t s", "tp0 tp1 tp2 tp3 tp4", 5),
+        Member("a", "t", "tp0", 3),
+        Member("b", "t", "tp0", 4),
+        Member("c", "t", "tp0", 3),
+    ]
+    assert "tp0" in assign("sticky", {"t": 5, "s": 1}, *members)["b"].split()
+
+
 def test_sticky_reads_user_data_of_version_0_as_the_oldest_generation() -> None:
     members = {
-        member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 3))
+        member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 0))
     }
-    old = encode_sticky_user_data(StickyUserData(parse("tp0 tp1")))
+    old = encode_sticky_user_data(StickyUserData(parse("tp0")))
     members["a"] = replace(members["a"], subscription=replace(members["a"].subscription, user_data=old))
     assert show(ASSIGNORS["sticky"].assign({"t": 2}, members)) == {"a": "tp1", "b": "tp0"}
 
