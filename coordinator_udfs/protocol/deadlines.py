@@ -76,8 +76,16 @@ def settle_next_deadline_ms(group: Group) -> int | None:
 
 
 def earliest(group: Group) -> Due | None:
-    """The earliest deadline of all; ties go to join, sync, sweep, then members in join order, then ids given out."""
+    """The earliest deadline of all; ties go to members in join order, ids given out, then join, sync and sweep.
+
+    Sessions first, since Kafka starts those before the group's timer wherever one request starts both.
+    """
     due: Due | None = None
+    owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
+    for owner in owners:
+        deadline_ms = owner.session_deadline_ms
+        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+            due = Due(deadline_ms, None, owner.member_id)
     for timer, deadline_ms in (
         (Timer.JOIN, group.join_deadline_ms),
         (Timer.SYNC, group.sync_deadline_ms),
@@ -85,9 +93,4 @@ def earliest(group: Group) -> Due | None:
     ):
         if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
             due = Due(deadline_ms, timer, "")
-    owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
-    for owner in owners:
-        deadline_ms = owner.session_deadline_ms
-        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
-            due = Due(deadline_ms, None, owner.member_id)
     return due

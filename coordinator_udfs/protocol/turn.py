@@ -13,7 +13,7 @@ from coordinator_udfs.protocol.effects import Effect
 
 
 class Timer(StrEnum):
-    """A group's own timers, in the order they fire when due at the same time; session timers come after these."""
+    """A group's own timers, in the order they fire when due at the same time; session timers come before these."""
 
     JOIN = "join"
     SYNC = "sync"
