@@ -1,0 +1,129 @@
+"""A home: where the tables and the checkpoint of one history lie, and that only one job works in it at a time.
+
+Knows the folders, the lock and the note that says what a home holds. Must not know what is in a table's rows, nor
+Spark. A home on this machine's disk is locked and described; one in an object store (`s3a://...`) is only named.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jobs.preflight import Missing
+from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, REQUESTS_FOLDER
+
+DEFAULT_HOME = ".rollcall"
+LIVE, REPLAY = "live", "replay"
+
+
+class HomeError(Missing):
+    """A home that cannot be used; the text is the sentence for the person in front of it."""
+
+
+class Home:
+    """The places of one home, as URLs or absolute paths."""
+
+    def __init__(self, location: str | Path) -> None:
+        text = str(location).removeprefix("file://")
+        self.is_local = re.match(r"[a-z][a-z0-9+.-]*://", text) is None
+        self.location = str(Path(text).expanduser().absolute()) if self.is_local else text.rstrip("/")
+        self.shown = text
+
+    @classmethod
+    def from_environment(cls, environ: dict[str, str] | os._Environ[str] = os.environ) -> Home:
+        """The home that ROLLCALL_HOME names, else `.rollcall` in the current folder."""
+        return cls(environ.get("ROLLCALL_HOME") or DEFAULT_HOME)
+
+    def _place(self, name: str) -> str:
+        return f"{self.location}/{name}"
+
+    @property
+    def requests(self) -> str:
+        return self._place(REQUESTS_FOLDER)
+
+    @property
+    def effects(self) -> str:
+        return self._place(EFFECTS_FOLDER)
+
+    @property
+    def quarantine(self) -> str:
+        return self._place(QUARANTINE_FOLDER)
+
+    @property
+    def checkpoint(self) -> str:
+        return self._place(CHECKPOINT_FOLDER)
+
+    @property
+    def path(self) -> Path:
+        """The home as a folder. Raises HomeError if it is not on this machine."""
+        if not self.is_local:
+            raise HomeError(f"{self.shown} is not a folder of this machine.")
+        return Path(self.location)
+
+    def read_note(self) -> dict[str, Any]:
+        """What the home says of itself; empty if it says nothing yet."""
+        try:
+            note = json.loads((self.path / "home.json").read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise HomeError(f"{self.shown}/home.json cannot be read: {error}.") from None
+        return note if isinstance(note, dict) else {}
+
+    def write_note(self, note: dict[str, Any]) -> None:
+        write_whole(self.path / "home.json", json.dumps(note, indent=1) + "\n")
+
+    def settle(self, kind: str, writer: str) -> None:
+        """Makes the home, or finds that it holds the same kind of history by the same writer; else HomeError."""
+        note = self.read_note()
+        if note:
+            self._refuse_other("kind", note.get("kind"), kind)
+            self._refuse_other("writer", note.get("writer"), writer)
+            return
+        self.write_note({"kind": kind, "writer": writer, "made_at_ms": int(time.time() * 1000)})
+
+    def _refuse_other(self, what: str, found: object, wanted: str) -> None:
+        if found == wanted:
+            return
+        if what == "kind":
+            raise HomeError(f"{self.shown} holds a {found} history, not a {wanted} one: name another ROLLCALL_HOME.")
+        raise HomeError(
+            f"{self.shown} was written by spark.coordinator.effects.writer={found}, and one table never has two "
+            f"writers: keep it, or name another ROLLCALL_HOME."
+        )
+
+    @contextmanager
+    def locked(self, who: str) -> Iterator[None]:
+        """Holds the home for one job. Raises HomeError naming the other one; the system frees it when a job dies."""
+        path = self.path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise HomeError(f"{self.shown} cannot be a home: {error.strerror}.") from None
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                other = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another job"
+                raise HomeError(f"{self.shown} is in use by {other}: stop it, or name another ROLLCALL_HOME.") from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{who} (process {os.getpid()})\n".encode(), 0)
+            yield
+            os.ftruncate(handle, 0)
+        finally:
+            os.close(handle)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file so that a reader sees the old text or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text)
+    os.replace(beside, path)

@@ -1,0 +1,63 @@
+"""The streaming query, put together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
+
+Knows which parts there are; must not know how any of them works, nor what starts or stops the program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from coordinator_udfs.group_udf import coordinate
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.sources import SOURCES
+from jobs.writers import make_writer
+from jobs.writers.driver import BatchResult, open_requests
+
+
+class Coordinator(NamedTuple):
+    """A running query."""
+
+    query: StreamingQuery
+    started_at_ms: int
+
+
+def start(
+    spark: SparkSession,
+    home: Home,
+    config: JobConfig,
+    *,
+    until_drained: bool = False,
+    on_batch: Callable[[BatchResult], None] | None = None,
+) -> Coordinator:
+    """Starts the coordinator on a home.
+
+    until_drained: ends by itself when all that is there has been processed. on_batch: told of each batch, after its
+    commits.
+    """
+    if config.source == "delta":
+        open_requests(home, config)
+    started_at_ms = int(time.time() * 1000)
+    requests = SOURCES[config.source](spark, home, config)
+    effects = coordinate(requests, config.stream_settings(started_at_ms))
+    writer = make_writer(home, config)
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        result = writer.write(batch, batch_id)
+        if on_batch is not None:
+            on_batch(result)
+
+    stream = effects.writeStream.queryName("coordinator").outputMode("append").foreachBatch(write)
+    stream = stream.option("checkpointLocation", home.checkpoint)
+    if until_drained:
+        stream = stream.trigger(availableNow=True)
+    else:
+        stream = stream.trigger(processingTime=f"{config.trigger_interval_ms} milliseconds")
+    query = stream.start()
+    writer.query_id.set_result(query.id)
+    return Coordinator(query, started_at_ms)

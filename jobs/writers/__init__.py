@@ -1,0 +1,27 @@
+"""Who writes the effects table: one writer a table, chosen by spark.coordinator.effects.writer.
+
+A writer takes a batch's effects, puts what is quarantined into the quarantine first and the rest into the effects
+table, each in one commit that names the batch, so that a batch that is run again writes nothing twice. Must not know
+what an effect means.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.writers.driver import DriverWriter
+
+
+class Writer(Protocol):
+    """What foreachBatch calls."""
+
+    def write(self, batch: DataFrame, batch_id: int) -> None: ...
+
+
+def make_writer(home: Home, config: JobConfig) -> DriverWriter:
+    """The writer that the configuration names; its tables are there afterwards."""
+    return DriverWriter(home, config)
