@@ -58,7 +58,7 @@ class Trace:
         """The lines that one line in leads to, in order. Raises TraceError, after what was due before it."""
         fields = dict(line)
         at_ms = fields.pop("at_ms", None)
-        if not isinstance(at_ms, int) or isinstance(at_ms, bool):
+        if not isinstance(at_ms, int) or isinstance(at_ms, bool) or not -(2**63) <= at_ms < 2**63:
             raise TraceError(f"at_ms: {at_ms!r} is not a whole number of milliseconds")
         if self.now_ms is not None and at_ms < self.now_ms:
             raise TraceError(f"at_ms: {at_ms} is before the line above it, {self.now_ms}")
