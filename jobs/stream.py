@@ -5,6 +5,7 @@ Knows which parts there are; must not know how any of them works, nor what start
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +18,10 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.sources import SOURCES
 from jobs.writers import make_writer
-from jobs.writers.driver import BatchResult, open_requests
+from jobs.writers.driver import open_requests
+from jobs.writers.result import BatchResult
+
+_POLL_S = 0.005
 
 
 class Coordinator(NamedTuple):
@@ -61,3 +65,26 @@ def start(
     query = stream.start()
     writer.query_id.set_result(query.id)
     return Coordinator(query, started_at_ms)
+
+
+def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:
+    """Lets the running batch finish, then stops the query; at once where that is urgent.
+
+    A batch that begins in that very moment is undone by Spark and run again at the next start.
+    """
+    while query.isActive and query.status["isTriggerActive"] and not is_urgent():
+        time.sleep(_POLL_S)
+    query.stop()
+
+
+def failure_of(query: StreamingQuery) -> str | None:
+    """Why a query failed, in a line or two without any stack trace; None if it did not."""
+    error = query.exception()
+    if error is None:
+        return None
+    text = str(error)
+    # A Python function's own error stands at the end of its traceback.
+    raised = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|TooLarge): (.+)$", text, re.MULTILINE)
+    if "Traceback (most recent call last)" in text and raised:
+        return str(raised[-1])
+    return text.strip().splitlines()[0]

@@ -7,6 +7,7 @@ what an effect means.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -14,14 +15,17 @@ from pyspark.sql import DataFrame
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.writers.driver import DriverWriter
+from jobs.writers.result import BatchResult
 
 
 class Writer(Protocol):
-    """What foreachBatch calls."""
+    """What foreachBatch calls. query_id: to be set to the streaming query's id once that is known."""
 
-    def write(self, batch: DataFrame, batch_id: int) -> None: ...
+    query_id: Future[str]
+
+    def write(self, batch: DataFrame, batch_id: int) -> BatchResult: ...
 
 
-def make_writer(home: Home, config: JobConfig) -> DriverWriter:
+def make_writer(home: Home, config: JobConfig) -> Writer:
     """The writer that the configuration names; its tables are there afterwards."""
     return DriverWriter(home, config)

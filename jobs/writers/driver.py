@@ -7,7 +7,6 @@ not know what an effect means.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,19 +16,8 @@ from pyspark.sql import DataFrame
 from coordinator_udfs.effect_rows import QUARANTINED
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
+from jobs.writers.result import BatchResult, BatchTooLarge
 from schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
-
-
-class BatchTooLarge(ValueError):
-    """A batch with more effects than the driver takes; the text says what to do."""
-
-
-class BatchResult(NamedTuple):
-    """What a batch wrote."""
-
-    batch_id: int
-    effects: int
-    quarantined: int
 
 
 class DriverWriter:

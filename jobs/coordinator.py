@@ -1,0 +1,110 @@
+"""The coordinator job: one streaming query on one home until SIGTERM or Ctrl-C, which let the running batch finish.
+
+    spark-submit jobs/coordinator.py [--home HOME] [--conf-file FILE] [--set key=value]...
+    python -m jobs.coordinator ...                      the same, on this machine
+
+Exit status 0 when stopped, 1 when the query failed, 2 for what the person in front of it can put right. Knows how the
+program is started and ended; must not know how the query works (that is `jobs.stream`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+
+from coordinator_udfs.protocol.config import ConfigError
+from jobs.config import PREFIX, JobConfig, load_config
+from jobs.home import LIVE, Home
+from jobs.preflight import Missing
+from jobs.shutdown import StopSignal
+from jobs.spark_session import is_submitted, spark_session
+from jobs.status import Status
+from jobs.stream import failure_of, start, stop_after_batch
+
+POLL_S = 0.2
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="coordinator", description="Runs the coordinator on a home.")
+    parser.add_argument("--home", help="where the tables are; else ROLLCALL_HOME, else .rollcall")
+    parser.add_argument("--conf-file", type=Path, help="settings, key=value lines; conf/coordinator.conf names them")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, over the file's")
+    return parser.parse_args(arguments)
+
+
+def config_of(arguments: argparse.Namespace) -> JobConfig:
+    """The settings of the file, spark-submit's `--conf spark.coordinator.*` and `--set`. Raises ConfigError."""
+    return load_config(arguments.conf_file, _submitted(), _pairs(arguments.set))
+
+
+def _pairs(words: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {word}: is not of the form key=value")
+        pairs[key.strip()] = value
+    return pairs
+
+
+def _submitted() -> dict[str, str]:
+    if not is_submitted():
+        return {}
+    from pyspark import SparkConf
+
+    return {key: value for key, value in SparkConf().getAll() if key.startswith(PREFIX)}
+
+
+def run(home: Home, config: JobConfig) -> int:
+    """Runs the query until a signal or its failure; the exit status."""
+    home.settle(LIVE, config.effects_writer)
+    spark = spark_session("rollcall")
+    stop = StopSignal(spark)
+    status = Status(home)
+    try:
+        coordinator = start(spark, home, config, on_batch=status.batch_done)
+        status.running(coordinator.query.id, coordinator.started_at_ms)
+        print(f"rollcall: the coordinator runs on {home.shown}; Ctrl-C stops it.", flush=True)
+        while coordinator.query.isActive and not stop.wait(POLL_S):
+            pass
+        if coordinator.query.isActive:
+            stop_after_batch(coordinator.query, lambda: stop.is_urgent)
+        reason = failure_of(coordinator.query)
+        if reason is None:
+            status.stopped()
+            print("rollcall: the coordinator has stopped.", flush=True)
+            return 0
+        status.failed(reason)
+        print(f"rollcall: the query failed: {reason}", file=sys.stderr)
+        return 1
+    finally:
+        spark.stop()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: see above."""
+    parsed = parse(arguments)
+    home = Home(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall")
+    try:
+        config = config_of(parsed)
+        if not home.is_local:
+            return run(home, config)
+        with home.locked("the coordinator"):
+            return run(home, config)
+    except (Missing, ConfigError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
