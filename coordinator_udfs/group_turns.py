@@ -140,7 +140,7 @@ class GroupTurns:
         keyed = []
         for text in texts:
             try:
-                request = read_request(text, self.group_id)
+                request = read_request(text, self.group_id, is_replay=self.settings.clock is Clock.EVENT)
             except RequestError as error:
                 self.rows.append(quarantined(text, str(error), self.at_ms, self.settings))
                 continue

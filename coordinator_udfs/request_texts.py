@@ -15,6 +15,7 @@ from schemas.fan_out import group_id_of
 from schemas.messages import (
     APIS,
     ENVELOPE_FIELDS,
+    REPLAY_APIS,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupRequest,
@@ -28,8 +29,10 @@ from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
 OFFSET_FETCH_GROUPS_SINCE = 8
 
 _decoder = msgspec.json.Decoder(GroupRequest)
-_API_OF: dict[type[Request], str] = {api.request: name for name, api in APIS.items()}
-_VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in APIS.values()}
+_APIS = APIS | REPLAY_APIS
+_API_OF: dict[type[Request], str] = {api.request: name for name, api in _APIS.items()}
+_VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in _APIS.values()}
+_OF_A_REPLAY = tuple(api.request for api in REPLAY_APIS.values())
 
 
 class _Arrival(msgspec.Struct):
@@ -39,8 +42,8 @@ class _Arrival(msgspec.Struct):
 _arrival_decoder = msgspec.json.Decoder(_Arrival)
 
 
-def read_request(text: str | bytes, group_id: str) -> GroupRequest:
-    """The request that a text holds, for the group it is keyed by.
+def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -> GroupRequest:
+    """The request that a text holds, for the group it is keyed by. is_replay: what only a recording says is taken too.
 
     Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
     version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
@@ -53,6 +56,8 @@ def read_request(text: str | bytes, group_id: str) -> GroupRequest:
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise RequestError(f"request: is no JSON: {error}") from None
     kind: type[Request] = type(request)
+    if not is_replay and kind in _OF_A_REPLAY:
+        raise RequestError(f"api: {_API_OF[kind]!r} is for a replay alone")
     version = request.api_version
     versions = _VERSIONS[kind]
     if not versions.first <= version <= versions.last:

@@ -44,6 +44,13 @@ from schemas.membership_messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from schemas.observed_messages import (
+    GoneMember,
+    GroupObservedRequest,
+    GroupObservedResponse,
+    ObservedMember,
+    ObservedOffset,
+)
 from schemas.offset_messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -70,6 +77,7 @@ from schemas.shapes import ENVELOPE_FIELDS, Request, Response, Shape, Since, Ver
 __all__ = [
     "APIS",
     "ENVELOPE_FIELDS",
+    "REPLAY_APIS",
     "AnyRequest",
     "Api",
     "Coordinator",
@@ -82,6 +90,9 @@ __all__ = [
     "DescribedGroupMember",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "GoneMember",
+    "GroupObservedRequest",
+    "GroupObservedResponse",
     "GroupRequest",
     "HeartbeatRequest",
     "HeartbeatResponse",
@@ -96,6 +107,8 @@ __all__ = [
     "ListGroupsResponse",
     "ListedGroup",
     "MemberIdentity",
+    "ObservedMember",
+    "ObservedOffset",
     "OffsetCommitRequest",
     "OffsetCommitRequestPartition",
     "OffsetCommitRequestTopic",
@@ -135,8 +148,9 @@ GroupRequest = (
     | OffsetDeleteRequest
     | DescribeGroupsRequest
     | DeleteGroupsRequest
+    | GroupObservedRequest
 )
-"""A request that one group answers."""
+"""A request that one group answers; the last of them only in a replay, and no answer to it."""
 
 AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
 
@@ -163,3 +177,8 @@ APIS: dict[str, Api] = {
     "DeleteGroups": Api(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse),
     "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse),
 }
+
+REPLAY_APIS: dict[str, Api] = {
+    "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),
+}
+"""What stands beside recorded requests in a replay; no key, for it is never on the wire."""

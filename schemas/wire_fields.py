@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from schemas.messages import APIS, ENVELOPE_FIELDS, AnyRequest, Request, Shape, Versions
+from schemas.messages import APIS, ENVELOPE_FIELDS, REPLAY_APIS, AnyRequest, Request, Shape, Versions
 
 REPLAY_FIELDS = frozenset({"recorded_member_id", "recorded_leader_id", "inferred_cause"})
 
@@ -66,21 +66,22 @@ def _value(value: Any, version: int) -> Any:
     return None if value is None else carried(value, version)
 
 
-def parse_request(fields: dict[str, Any]) -> AnyRequest:
-    """A request from its fields by name (bytes as base64).
+def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequest:
+    """A request from its fields by name (bytes as base64). is_replay: what only a recording says is taken too.
 
     Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
     unknown; a field that exists but not in this version.
     """
     api = fields.get("api")
-    if not isinstance(api, str) or api not in APIS:
-        raise RequestError(f"api: {api!r} is none of {', '.join(sorted(APIS))}")
+    known = APIS | REPLAY_APIS if is_replay else APIS
+    if not isinstance(api, str) or api not in known:
+        raise RequestError(f"api: {api!r} is none of {', '.join(sorted(known))}")
     version = fields.get("api_version")
-    versions = APIS[api].versions
+    versions = known[api].versions
     if not isinstance(version, int) or isinstance(version, bool) or not versions.has(version):
         raise RequestError(f"api_version: {version!r} of {api}: {versions.first} to {versions.last} are answered")
     try:
-        request = msgspec.convert(fields, APIS[api].request)
+        request = msgspec.convert(fields, known[api].request)
     except msgspec.ValidationError as error:
         raise RequestError(f"{api} v{version}: {error}") from None
     for name in fields:

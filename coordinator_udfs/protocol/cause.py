@@ -28,7 +28,7 @@ class CauseKind(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Why a member is no longer one: the causes that remove a member, and three that start no rebalance."""
+    """Why a member is no longer one: the causes that remove a member, and those that start no rebalance."""
 
     MEMBER_LEFT = "member_left"
     POLL_TIMEOUT = "poll_timeout"
@@ -39,10 +39,14 @@ class EndCause(StrEnum):
     REBALANCE_TIMEOUT = "rebalance_timeout"
     GROUP_MAX_SIZE_REACHED = "group_max_size_reached"
     GROUP_UNLOADED = "group_unloaded"
+    UNKNOWN = "unknown"
 
 
 class Cause(Shape, kw_only=True):
-    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
+    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame.
+
+    is_inferred: neither the request nor a timer said so; a replay concluded it from later lines of the recording.
+    """
 
     kind: CauseKind
     member_id: str = ""
@@ -50,18 +54,22 @@ class Cause(Shape, kw_only=True):
     client_host: str = ""
     group_instance_id: str | None = None
     client_reason: str | None = None
+    is_inferred: bool = False
 
 
-def cause_of_leaving(reason: str | None, inferred: str | None, *, by_instance_id_only: bool) -> CauseKind:
+def cause_of_leaving(
+    reason: str | None, inferred: str | None, *, by_instance_id_only: bool, by_another: bool
+) -> CauseKind:
     """Tells a clean leave, a poll timeout and an administrator apart by what the LeaveGroup says.
 
-    An administrator's tool names a static member by its instance id alone, or gives its own reason. Libraries that
-    send no reason leave poll timeout and clean leave alike: MEMBER_LEFT, unless a replay inferred more.
+    An administrator's tool names a static member by its instance id alone, gives its own reason, or is at least
+    another client on another host than the member (by_another). Libraries that send no reason leave poll timeout and
+    clean leave alike: MEMBER_LEFT, unless a replay inferred more.
     """
     text = (reason or "").lower()
     if inferred:
         return CauseKind(inferred)
-    if by_instance_id_only or "removed by an admin" in text:
+    if by_instance_id_only or by_another or "removed by an admin" in text:
         return CauseKind.ADMIN_REMOVED
     if "poll timeout" in text or "max.poll.interval" in text:
         return CauseKind.POLL_TIMEOUT

@@ -24,7 +24,10 @@ class Due(NamedTuple):
 
 
 def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:
-    """(Re)starts a member's session timer."""
+    """(Re)starts a member's session timer, if its length is known."""
+    if not member.has_known_timeouts:
+        member.session_deadline_ms = None
+        return
     deadline_ms = turn.armed_from_ms + length_ms
     member.session_deadline_ms = deadline_ms
     if group.next_due_ms is None or deadline_ms < group.next_due_ms:
@@ -32,12 +35,21 @@ def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> Non
 
 
 def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
-    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn."""
+    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn.
+
+    None runs while a member's timeouts are unknown: the length is the longest of them.
+    """
+    if not group.has_known_timeouts:
+        group.join_deadline_ms = None
+        return
     group.join_deadline_ms = _deadline(group, length_ms, Timer.JOIN, turn)
 
 
 def arm_sync(group: Group, length_ms: int, turn: Turn) -> None:
-    """(Re)starts the timer for members that do not send SyncGroup."""
+    """(Re)starts the timer for members that do not send SyncGroup; see `arm_join`."""
+    if not group.has_known_timeouts:
+        group.sync_deadline_ms = None
+        return
     group.sync_deadline_ms = _deadline(group, length_ms, Timer.SYNC, turn)
 
 

@@ -74,6 +74,18 @@ class GroupRemoved(Effect, tag="group_removed", kw_only=True):
     generation_id: int
 
 
+class GroupObserved(Effect, tag="group_observed", kw_only=True):
+    """A recording proves something of the group that no request of it says; all that follows from it is inferred.
+
+    why: what proves it. is_loaded: a coordinator took the group over. member_ids: those seen to be members.
+    """
+
+    why: str
+    is_loaded: bool
+    generation_id: int
+    member_ids: list[str]
+
+
 class StateChanged(Effect, tag="state_changed", kw_only=True):
     """A group moved from one state to another. generation_id: after the move."""
 
@@ -102,7 +114,7 @@ class PendingMemberRemoved(Effect, tag="pending_member_removed", kw_only=True):
 
 
 class MemberJoined(Effect, tag="member_joined", kw_only=True):
-    """A client became a member."""
+    """A client became a member. is_inferred: a recording shows it as one, from now at the latest."""
 
     member_id: str
     client_id: str
@@ -112,6 +124,7 @@ class MemberJoined(Effect, tag="member_joined", kw_only=True):
     rebalance_timeout_ms: int
     topics: list[str] | None
     replaces_member_id: str | None = None
+    is_inferred: bool = False
 
 
 class MemberUpdated(Effect, tag="member_updated", kw_only=True):
@@ -268,6 +281,7 @@ AnyEffect = (
     | RequestRepeated
     | GroupCreated
     | GroupRemoved
+    | GroupObserved
     | StateChanged
     | MemberIdGiven
     | PendingMemberRemoved

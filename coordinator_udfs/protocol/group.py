@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
@@ -40,7 +41,8 @@ class Member:
     """A member of a group. protocols: name to metadata, in the member's order of preference.
 
     is_new: its first JoinGroup is still parked. session_deadline_ms: None while no session timer runs.
-    last_seen_at_ms: its last accepted request of any kind.
+    last_seen_at_ms: its last accepted request of any kind. has_known_timeouts: False for one that a recording shows as
+    a member without its JoinGroup; no timer of its runs.
     """
 
     member_id: str
@@ -57,11 +59,17 @@ class Member:
     parked_sync: ParkedSync | None = None
     session_deadline_ms: int | None = None
     last_seen_at_ms: int = 0
+    has_known_timeouts: bool = True
 
     @property
     def name(self) -> str:
         """How the history names it: the client id, or the instance id where there is none."""
         return self.client_id or self.group_instance_id or self.member_id
+
+    @property
+    def supported(self) -> Iterable[str | None]:
+        """The names of its protocols; None alone where they are unknown, as those of a member seen in a recording."""
+        return self.protocols.keys() or (None,)
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
@@ -121,6 +129,13 @@ class Rebalance:
     last_progress_at_ms: int = 0
     join_phase_ended_at_ms: int | None = None
 
+    def copy(self) -> Rebalance:
+        """The story so far, to be told on in another way."""
+        other = copy(self)
+        other.parts = {member_id: copy(part) for member_id, part in self.parts.items()}
+        other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
+        return other
+
 
 @dataclass(slots=True)
 class Group:
@@ -155,7 +170,7 @@ class Group:
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     _awaiting_join: int = 0
-    _support: Counter[str] = field(default_factory=Counter)
+    _support: Counter[str | None] = field(default_factory=Counter)
     _static: dict[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------ questions
@@ -179,12 +194,18 @@ class Group:
         """The longest rebalance timeout of the current members, 0 without any."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
+    @property
+    def has_known_timeouts(self) -> bool:
+        """Every member has said by a JoinGroup how long to wait for it."""
+        return all(member.has_known_timeouts for member in self.members.values())
+
     def static_member_id(self, group_instance_id: str | None) -> str | None:
         """The member id an instance id stands for, None if it stands for none."""
         return None if group_instance_id is None else self._static.get(group_instance_id)
 
     def is_supported_by_all(self, protocol_name: str) -> bool:
-        return self._support[protocol_name] == len(self.members)
+        """Every member named this protocol, or has not been seen to name any."""
+        return self._support[protocol_name] + self._support[None] == len(self.members)
 
     # ------------------------------------------------------------ members
 
@@ -205,7 +226,7 @@ class Group:
         member = self.members.pop(member_id, None)
         if member is None:
             return None
-        self._support.subtract(member.protocols.keys())
+        self._support.subtract(member.supported)
         if member.group_instance_id is not None:
             self._static.pop(member.group_instance_id, None)
         if member.parked_join is not None:
@@ -229,6 +250,7 @@ class Group:
             joined_at_ms=old.joined_at_ms,
             group_instance_id=old.group_instance_id,
             assignment=old.assignment,
+            has_known_timeouts=old.has_known_timeouts,
         )
         led, awaits_sync = self.leader_id == old.member_id, old.member_id in self.pending_sync
         self.remove(old.member_id)
@@ -244,11 +266,12 @@ class Group:
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
         """Takes over what a JoinGroup says of its sender."""
-        self._support.subtract(member.protocols.keys())
-        self._support.update(protocols.keys())
+        self._support.subtract(member.supported)
         member.protocols = protocols
+        self._support.update(member.supported)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
+        member.has_known_timeouts = True
 
     def park_join(self, member: Member, parked: ParkedJoin) -> ParkedJoin | None:
         """Parks a JoinGroup on its member; returns the one it replaces."""
@@ -267,7 +290,7 @@ class Group:
         return parked
 
     def _index(self, member: Member) -> None:
-        self._support.update(member.protocols.keys())
+        self._support.update(member.supported)
         if member.group_instance_id is not None:
             self._static[member.group_instance_id] = member.member_id
         if member.parked_join is not None:
@@ -278,6 +301,19 @@ class Group:
         for member in members:
             self.members[member.member_id] = member
             self._index(member)
+
+    def copy(self) -> Group:
+        """A group that goes its own way from here; only what never changes is shared."""
+        other = copy(self)
+        other.members = {member_id: copy(member) for member_id, member in self.members.items()}
+        other.pending = self.pending.copy()
+        other.pending_sync = self.pending_sync.copy()
+        other.offsets = self.offsets.copy()
+        other._support = self._support.copy()
+        other._static = self._static.copy()
+        if self.rebalance is not None:
+            other.rebalance = self.rebalance.copy()
+        return other
 
     def forget(self) -> None:
         """The group as if it had never been."""

@@ -21,10 +21,9 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
     Errors in the order checked: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (unknown group), COORDINATOR_NOT_AVAILABLE (Dead),
     UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
     """
-    error = _refusal(group, request)
-    if error is None:
+    error = error_of_heartbeat(group, request)
+    if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
         keep_alive(group, group.members[request.member_id], turn)
-        error = Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
     response = HeartbeatResponse(error_code=error)
     answer(
         request,
@@ -37,7 +36,8 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
     )
 
 
-def _refusal(group: Group, request: HeartbeatRequest) -> Error | None:
+def error_of_heartbeat(group: Group, request: HeartbeatRequest) -> Error:
+    """What a heartbeat is answered; changes nothing."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     if not group.is_known:
@@ -49,4 +49,4 @@ def _refusal(group: Group, request: HeartbeatRequest) -> Error | None:
         return refusal
     if request.generation_id != group.generation_id:
         return Error.ILLEGAL_GENERATION
-    return None
+    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE

@@ -49,7 +49,9 @@ def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) 
 # ---------------------------------------------------------------- members
 
 
-def member_joined(group: Group, member: Member, turn: Turn, replaces_member_id: str | None = None) -> None:
+def member_joined(
+    group: Group, member: Member, turn: Turn, replaces_member_id: str | None = None, *, is_inferred: bool = False
+) -> None:
     """Tells of a new member."""
     turn.emit(
         MemberJoined(
@@ -62,6 +64,7 @@ def member_joined(group: Group, member: Member, turn: Turn, replaces_member_id: 
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             topics=subscription_topics(group, member),
             replaces_member_id=replaces_member_id,
+            is_inferred=is_inferred,
         )
     )
 

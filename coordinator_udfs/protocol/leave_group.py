@@ -86,10 +86,16 @@ def _leave(
     if refusal is not None:
         return refusal
     member = group.members[member_id]
+    inferred = identity.inferred_cause or request.inferred_cause
     kind = cause_of_leaving(
-        identity.reason, identity.inferred_cause or request.inferred_cause, by_instance_id_only=by_instance_id_only
+        identity.reason,
+        inferred,
+        by_instance_id_only=by_instance_id_only,
+        by_another=request.client_id != member.client_id and request.client_host != member.client_host,
     )
-    causes.append(history.cause_by(kind, member, identity.reason))
+    cause = history.cause_by(kind, member, identity.reason)
+    cause.is_inferred = inferred is not None
+    causes.append(cause)
     remove_member(group, member, EndCause(kind), turn, client_reason=identity.reason)
     gone.append((member, EndCause(kind)))
     return Error.NONE

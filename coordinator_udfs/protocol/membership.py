@@ -88,7 +88,9 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
         history.member_updated(group, member, turn)
     park_join(group, member, request, turn)
     if group.can_rebalance:
-        prepare_rebalance(group, history.cause_by(kind, member, request.reason), turn)
+        cause = history.cause_by(kind, member, request.reason)
+        cause.is_inferred = request.inferred_cause is not None
+        prepare_rebalance(group, cause, turn)
         return
     history.join_received(group, member, turn)
     maybe_complete_join(group, turn)

@@ -183,18 +183,14 @@ def _become_empty(group: Group, turn: Turn) -> None:
 def _elect_joined_leader(group: Group) -> bool:
     """Keeps a leader that has joined; else the first in join order that has leads. False if there is none.
 
-    Kafka takes any of them; a replay takes the one the broker took.
+    Kafka takes any of them, and any member when a leader goes; a replay takes the one the broker took.
     """
-    leader = group.members.get(group.leader_id or "")
-    if leader is not None and leader.parked_join is not None:
-        return True
-    waiting = [member for member in group.members.values() if member.parked_join is not None]
+    waiting = {member.member_id: member for member in group.members.values() if member.parked_join is not None}
     if not waiting:
         return False
-    recorded = next(
-        (m.parked_join.recorded_leader_id for m in waiting if m.parked_join and m.parked_join.recorded_leader_id), None
-    )
-    group.leader_id = recorded if recorded in {m.member_id for m in waiting} else waiting[0].member_id
+    recorded = (member.parked_join.recorded_leader_id for member in waiting.values() if member.parked_join)
+    candidates = (*(member_id for member_id in recorded if member_id), group.leader_id, next(iter(waiting)))
+    group.leader_id = next(member_id for member_id in candidates if member_id in waiting)
     return True
 
 
@@ -202,7 +198,8 @@ def select_protocol(group: Group) -> str:
     """The protocol most members put first among those that all support; ties go by Java's HashMap order."""
     votes: Counter[str] = Counter()
     for member in group.members.values():
-        votes[next(name for name in member.protocols if group.is_supported_by_all(name))] += 1
+        if member.protocols:
+            votes[next(name for name in member.protocols if group.is_supported_by_all(name))] += 1
     most = max(votes.values())
     return next(name for name in hash_map_order(votes) if votes[name] == most)
 

@@ -16,6 +16,7 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import heartbeat
 from coordinator_udfs.protocol.join_group import join_group
 from coordinator_udfs.protocol.leave_group import leave_group
+from coordinator_udfs.protocol.observed import observe_group
 from coordinator_udfs.protocol.offset_commit import offset_commit
 from coordinator_udfs.protocol.offset_delete import offset_delete
 from coordinator_udfs.protocol.offset_fetch import offset_fetch
@@ -24,6 +25,7 @@ from coordinator_udfs.protocol.turn import Turn
 from schemas.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
+    GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -80,3 +82,5 @@ def _apply(group: Group, request: GroupRequest, turn: Turn) -> None:
             offset_delete(group, request, turn)
         case DeleteGroupsRequest():
             delete_groups(group, request, turn)
+        case GroupObservedRequest():
+            observe_group(group, request, turn)

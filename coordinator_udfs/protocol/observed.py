@@ -1,0 +1,183 @@
+"""What a recording proves of a group though no request in it says so: written into the group, and marked as inferred.
+
+Only a replay brings such facts (`GroupObserved`): of groups formed before the recording began, of coordinators that
+moved, of members whose last request left no line. Knows how a group is brought to what was seen; knows not what proves
+it.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.answers import drop
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved, StateChanged
+from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
+from coordinator_udfs.protocol.lifecycle import create_group, load_group
+from coordinator_udfs.protocol.membership import remove_member
+from coordinator_udfs.protocol.rebalance import (
+    assign_and_stabilize,
+    complete_join,
+    end_pending_sync,
+    note_synced,
+    prepare_rebalance,
+)
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember
+
+_CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT: CauseKind.SYNC_TIMEOUT}
+
+
+def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
+    """Takes over what was seen, in this order: loaded anew, generation, members, state, who is gone, offsets."""
+    if not group.is_known:
+        create_group(group, turn)
+    turn.emit(
+        GroupObserved(
+            at_ms=turn.now_ms,
+            why=request.why,
+            is_loaded=request.is_loaded,
+            generation_id=group.generation_id if request.generation_id is None else request.generation_id,
+            member_ids=[member.member_id for member in request.members],
+        )
+    )
+    if request.is_loaded:
+        history.rebalance_ended(group, "superseded", turn)
+        load_group(group, turn)
+    if request.generation_id is not None:
+        group.generation_id = request.generation_id
+    _see_members(group, request, turn)
+    if request.state is not None:
+        _see_state(group, GroupState(request.state), turn)
+    if request.gone:
+        _see_gone(group, request.gone, turn)
+    for offset in request.offsets:
+        group.offsets.pop((offset.topic, offset.partition), None)
+        if offset.committed_offset >= 0:
+            group.offsets[offset.topic, offset.partition] = CommittedOffset(
+                committed_offset=offset.committed_offset,
+                leader_epoch=offset.leader_epoch,
+                metadata=offset.metadata,
+                commit_timestamp_ms=turn.now_ms,
+            )
+
+
+def _see_members(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
+    seen = {member.member_id for member in request.members}
+    if request.is_complete:
+        for member in [member for member in group.members.values() if member.member_id not in seen]:
+            _forget(group, member, turn)
+        group.pending.clear()
+    for observed in request.members:
+        _see_member(group, observed, request.protocol_type or group.protocol_type or "", turn)
+    if request.protocol_type is not None:
+        group.protocol_type = request.protocol_type
+    if request.protocol_name is not None:
+        group.protocol_name = request.protocol_name
+    if request.leader_id is not None:
+        group.leader_id = request.leader_id
+
+
+def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn: Turn) -> None:
+    member = group.members.get(observed.member_id)
+    if member is None:
+        replaced = group.members.get(group.static_member_id(observed.group_instance_id) or "")
+        if replaced is not None:
+            _forget(group, replaced, turn)
+        member = Member(
+            member_id=observed.member_id,
+            client_id=observed.client_id,
+            client_host=observed.client_host,
+            session_timeout_ms=-1,
+            rebalance_timeout_ms=-1,
+            protocols={},
+            joined_at_ms=turn.now_ms,
+            group_instance_id=observed.group_instance_id,
+            last_seen_at_ms=turn.now_ms,
+            has_known_timeouts=False,
+        )
+        group.add(member, protocol_type)
+        history.member_joined(group, member, turn, is_inferred=True)
+    if observed.protocols is not None:
+        known, timeouts = member.has_known_timeouts, (member.rebalance_timeout_ms, member.session_timeout_ms)
+        group.update(member, {p.name: p.metadata for p in observed.protocols}, *timeouts)
+        member.has_known_timeouts = known
+    if observed.assignment is not None:
+        member.assignment = observed.assignment
+        if group.state is GroupState.STABLE:
+            history.assigned(group, member, turn)
+
+
+def _forget(group: Group, member: Member, turn: Turn) -> None:
+    """A member that is none any more, nobody knows since when or why; what it had parked was answered unseen."""
+    join = group.take_parked_join(member)
+    for parked, api in ((join, "JoinGroup"), (member.parked_sync, "SyncGroup")):
+        if parked is not None:
+            drop(parked, api, member.member_id, "the recording shows the group without this member", turn)
+    group.remove(member.member_id)
+    history.member_removed(group, member, EndCause.UNKNOWN, turn)
+
+
+def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
+    if state is group.state:
+        return
+    match state:
+        case GroupState.PREPARING_REBALANCE:
+            if group.state is GroupState.EMPTY:
+                _move(group, GroupState.STABLE, turn)
+            prepare_rebalance(group, Cause(kind=CauseKind.UNKNOWN, is_inferred=True), turn)
+        case GroupState.STABLE if group.state is GroupState.COMPLETING_REBALANCE:
+            for member_id in list(group.pending_sync):
+                note_synced(group, member_id)
+            assignments = {member.member_id: member.assignment for member in group.members.values()}
+            assign_and_stabilize(group, assignments, turn)
+        case _:
+            _move(group, state, turn)
+
+
+def _move(group: Group, state: GroupState, turn: Turn) -> None:
+    """Into a state by no way that the protocol knows: nothing that belongs to the old one stays."""
+    for member in group.members.values():
+        join = group.take_parked_join(member)
+        if join is not None:
+            drop(join, "JoinGroup", member.member_id, "the recording shows a later state of the group", turn)
+    end_pending_sync(group)
+    group.join_deadline_ms = group.initial_delay_left_ms = None
+    if state is GroupState.COMPLETING_REBALANCE:
+        group.pending_sync = dict.fromkeys(group.members)
+    from_state = group.state
+    group.previous_state, group.state, group.state_timestamp_ms = from_state, state, turn.now_ms
+    turn.emit(
+        StateChanged(
+            at_ms=turn.now_ms,
+            from_state=from_state,
+            to_state=state,
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+        )
+    )
+    if state in (GroupState.STABLE, GroupState.EMPTY):
+        history.rebalance_ended(group, "completed" if group.members else "empty", turn)
+
+
+def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
+    """Removes them as their session timers would have; one rebalance after all of them."""
+    removed: list[tuple[Member, EndCause]] = []
+    for identity in gone:
+        end_cause = EndCause(identity.end_cause)
+        if group.pending.pop(identity.member_id, None) is not None:
+            turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=identity.member_id, end_cause=end_cause))
+        member = group.members.get(identity.member_id)
+        if member is not None:
+            remove_member(group, member, end_cause, turn)
+            removed.append((member, end_cause))
+    if group.state is GroupState.PREPARING_REBALANCE:
+        if group.has_all_members_joined:
+            complete_join(group, turn)
+    elif removed and group.state is not GroupState.EMPTY:
+        member, end_cause = removed[0]
+        cause = history.cause_by(_CAUSE_OF_GOING.get(end_cause, CauseKind.UNKNOWN), member)
+        cause.is_inferred = True
+        prepare_rebalance(group, cause, turn, gone=removed)

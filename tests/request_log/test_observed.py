@@ -1,0 +1,180 @@
+"""What a recording proves of a group, written into the core's group: formed before, moved, gone without a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import (
+    Effect,
+    GroupObserved,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceStarted,
+    Reply,
+    RequestDropped,
+)
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from schemas.messages import GroupRequest
+from schemas.wire_fields import RequestError, parse_request
+
+CONFIG = GroupConfig()
+DAY_MS = 86_400_000
+
+
+def request(api: str, version: int = 0, **fields: Any) -> GroupRequest:
+    envelope = {"request_id": f"r-{api}", "client_id": "c", "client_host": "/h"}
+    return parse_request({"api": api, "api_version": version, **envelope, **fields}, is_replay=True)  # type: ignore[return-value]
+
+
+def observed(**fields: Any) -> GroupRequest:
+    return request("GroupObserved", group_id="g", why="seen", **fields)
+
+
+def heartbeat(member_id: str, generation_id: int) -> GroupRequest:
+    return request("Heartbeat", 4, group_id="g", generation_id=generation_id, member_id=member_id)
+
+
+def join(member_id: str) -> GroupRequest:
+    return request(
+        "JoinGroup",
+        9,
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": ""}],
+    )
+
+
+def formed_group(*member_ids: str, generation_id: int = 7) -> Group:
+    group = Group("g")
+    members = [{"member_id": member_id, "client_id": f"client-{member_id}"} for member_id in member_ids]
+    seen = observed(state="Stable", generation_id=generation_id, members=members, protocol_type="consumer")
+    step(group, seen, 1000, CONFIG)
+    return group
+
+
+def error_of(effects: list[Effect]) -> str:
+    return next(effect.error_code for effect in effects if isinstance(effect, Reply))
+
+
+def of_kind(effects: list[Effect], kind: type[Effect]) -> list[Any]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def test_members_seen_in_a_recording_are_members_and_marked_as_inferred() -> None:
+    group = Group("g")
+    effects = step(group, observed(state="Stable", generation_id=7, members=[{"member_id": "m1"}]), 1000, CONFIG)
+    assert [effect.why for effect in of_kind(effects, GroupObserved)] == ["seen"]
+    assert [(e.member_id, e.is_inferred) for e in of_kind(effects, MemberJoined)] == [("m1", True)]
+    assert not of_kind(effects, Reply)
+    assert group.state is GroupState.STABLE
+    assert error_of(step(group, heartbeat("m1", 7), 1001, CONFIG)) == "NONE"
+
+
+def test_a_member_whose_timeouts_nobody_saw_never_expires() -> None:
+    group = formed_group("m1")
+    group.sweep_deadline_ms = None
+    assert expire_due(group, DAY_MS, CONFIG) == []
+    assert error_of(step(group, heartbeat("m1", 7), DAY_MS, CONFIG)) == "NONE"
+
+
+def test_it_expires_once_its_own_join_has_said_when() -> None:
+    group = formed_group("m1")
+    step(group, join("m1"), 2000, CONFIG)
+    assert group.state is GroupState.COMPLETING_REBALANCE
+    assert next_deadline_ms(group) == 12_000
+
+
+def test_no_join_timer_runs_while_a_timeout_is_unknown() -> None:
+    group = formed_group("m1", "m2")
+    step(group, join("m1"), 2000, CONFIG)
+    assert group.state is GroupState.PREPARING_REBALANCE
+    assert group.join_deadline_ms is None
+
+
+def test_who_is_seen_to_be_gone_is_removed_with_a_rebalance_that_names_it() -> None:
+    group = formed_group("m1", "m2")
+    effects = step(group, observed(gone=[{"member_id": "m2", "end_cause": "session_expired"}]), 2000, CONFIG)
+    [started] = of_kind(effects, RebalanceStarted)
+    assert (started.cause.kind, started.cause.member_id) == (CauseKind.SESSION_EXPIRED, "m2")
+    assert started.cause.is_inferred
+    assert error_of(step(group, heartbeat("m1", 7), 2001, CONFIG)) == "REBALANCE_IN_PROGRESS"
+
+
+def test_the_last_one_awaited_being_gone_ends_the_join_phase() -> None:
+    group = formed_group("m1", "m2")
+    step(group, join("m1"), 2000, CONFIG)
+    step(group, observed(gone=[{"member_id": "m2", "end_cause": "unknown"}]), 3000, CONFIG)
+    assert (group.state, group.generation_id) == (GroupState.COMPLETING_REBALANCE, 8)
+    assert list(group.members) == ["m1"]
+
+
+def test_a_rebalance_without_a_visible_beginning_has_an_unknown_cause() -> None:
+    group = formed_group("m1")
+    effects = step(group, observed(state="PreparingRebalance"), 2000, CONFIG)
+    assert [e.cause.kind for e in of_kind(effects, RebalanceStarted)] == [CauseKind.UNKNOWN]
+
+
+def test_a_complete_view_forgets_who_is_not_in_it() -> None:
+    group = formed_group("m1", "m2")
+    members = [{"member_id": "m3"}]
+    effects = step(group, observed(is_complete=True, generation_id=9, state="Stable", members=members), 2000, CONFIG)
+    assert [(e.member_id, e.end_cause) for e in of_kind(effects, MemberRemoved)] == [
+        ("m1", EndCause.UNKNOWN),
+        ("m2", EndCause.UNKNOWN),
+    ]
+    assert list(group.members) == ["m3"]
+
+
+def test_an_assignment_that_was_seen_completes_the_rebalance_and_answers_who_waits_for_it() -> None:
+    group = formed_group("m1", "m2")
+    step(group, observed(state="CompletingRebalance", generation_id=8), 2000, CONFIG)
+    sync = request("SyncGroup", 3, group_id="g", generation_id=8, member_id="m2", assignments=[])
+    step(group, sync, 2001, CONFIG)
+    members = [{"member_id": "m1", "assignment": "AQ=="}, {"member_id": "m2", "assignment": "Ag=="}]
+    effects = step(group, observed(state="Stable", members=members), 2002, CONFIG)
+    assert [reply.response.assignment for reply in of_kind(effects, Reply)] == [b"\x02"]
+    assert (group.state, group.pending_sync) == (GroupState.STABLE, {})
+
+
+def test_a_group_that_was_loaded_gives_each_member_a_whole_session_and_drops_what_was_parked() -> None:
+    group = formed_group("m1", "m2")
+    step(group, join("m1"), 2000, CONFIG)
+    effects = step(group, observed(is_loaded=True), 50_000, CONFIG)
+    assert [dropped.request_id for dropped in of_kind(effects, RequestDropped)] == ["r-JoinGroup"]
+    assert group.state is GroupState.STABLE
+    assert group.members["m1"].session_deadline_ms == 60_000
+
+
+def test_offsets_that_were_seen_are_committed_and_those_seen_to_be_none_are_not() -> None:
+    group = Group("g")
+    offset = {"topic": "t", "partition": 0, "committed_offset": 5}
+    step(group, observed(offsets=[offset]), 1000, CONFIG)
+    assert group.offsets["t", 0].committed_offset == 5
+    step(group, observed(offsets=[{**offset, "committed_offset": -1}]), 1001, CONFIG)
+    assert group.offsets == {}
+
+
+def test_only_a_replay_may_bring_what_was_observed() -> None:
+    fields = {"api": "GroupObserved", "api_version": 0, "request_id": "r", "group_id": "g", "why": "seen"}
+    with pytest.raises(RequestError, match="GroupObserved"):
+        parse_request(fields)
+
+
+def test_a_copy_of_a_group_goes_its_own_way() -> None:
+    group = formed_group("m1", "m2")
+    other = group.copy()
+    step(other, join("m1"), 2000, CONFIG)
+    assert group.state is GroupState.STABLE
+    assert group.members["m1"].parked_join is None
+    assert other != group
+    step(group, join("m1"), 2000, CONFIG)
+    assert other == group
