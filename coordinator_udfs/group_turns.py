@@ -131,8 +131,10 @@ class GroupTurns:
         due_ms = next_deadline_ms(group)
         has_slept = due_ms is not None and due_ms < self.at_ms - settings.stall_ms
         if has_slept:
-            resume_group(group, self.at_ms, settings.group, None if is_new_run else memory.resumed_at_ms)
-            memory.resumed_at_ms = self.at_ms
+            # A millisecond on, to tell what was lifted from what a request of this batch will arm.
+            from_ms = self.at_ms + 1
+            resume_group(group, from_ms, settings.group, None if is_new_run else memory.resumed_at_ms)
+            memory.resumed_at_ms = from_ms
         return is_new_run or has_slept
 
     def _read(self, texts: list[str]) -> list[GroupRequest]:

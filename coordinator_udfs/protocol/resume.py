@@ -14,27 +14,27 @@ from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 
 
-def resume_group(group: Group, from_ms: int, config: GroupConfig, armed_after_ms: int | None = None) -> None:
+def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms: int | None = None) -> None:
     """Lifts every deadline to at least from_ms + the length it was armed for; none comes earlier.
 
-    armed_after_ms: deadlines armed then or before are left alone, so that one who never comes back is granted time
-    once and not for ever. The offset sweep needs no lifting.
+    except_from_ms: deadlines that count from just then, an earlier lift, are left alone: one who never comes back is
+    granted time once and not for ever. The offset sweep needs no lifting.
     """
     for owner, length_ms in _sessions(group, config):
         deadline_ms = owner.session_deadline_ms
         if deadline_ms is not None:
-            owner.session_deadline_ms = _lifted(deadline_ms, length_ms, from_ms, armed_after_ms)
+            owner.session_deadline_ms = _lifted(deadline_ms, length_ms, from_ms, except_from_ms)
     if group.join_deadline_ms is not None:
         length_ms = group.rebalance_timeout_ms if group.initial_delay_left_ms is None else group.initial_delay_ms
-        group.join_deadline_ms = _lifted(group.join_deadline_ms, length_ms, from_ms, armed_after_ms)
+        group.join_deadline_ms = _lifted(group.join_deadline_ms, length_ms, from_ms, except_from_ms)
     if group.sync_deadline_ms is not None:
         length_ms = group.rebalance_timeout_ms
-        group.sync_deadline_ms = _lifted(group.sync_deadline_ms, length_ms, from_ms, armed_after_ms)
+        group.sync_deadline_ms = _lifted(group.sync_deadline_ms, length_ms, from_ms, except_from_ms)
     settle_next_deadline_ms(group)
 
 
-def _lifted(deadline_ms: int, length_ms: int, from_ms: int, armed_after_ms: int | None) -> int:
-    if armed_after_ms is not None and deadline_ms - length_ms <= armed_after_ms:
+def _lifted(deadline_ms: int, length_ms: int, from_ms: int, except_from_ms: int | None) -> int:
+    if deadline_ms - length_ms == except_from_ms:
         return deadline_ms
     return max(deadline_ms, from_ms + length_ms)
 

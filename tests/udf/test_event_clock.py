@@ -1,0 +1,147 @@
+"""The replay's clock: time is the requests' own, and how the log was cut into batches changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import Clock, StreamSettings
+from schemas.messages import GroupRequest
+from tests.udf.requests import heartbeat, join, leave, sync
+from tests.udf.stream import Arrived, Effect, Stream, arrived
+
+T = 1_700_000_000_000
+SETTINGS = StreamSettings(
+    group=GroupConfig(group_initial_rebalance_delay_ms=500, offsets_retention_check_interval_ms=40_000),
+    clock=Clock.EVENT,
+    remembered_request_ids=3,
+)
+
+
+def in_order(effects: list[Effect]) -> list[Effect]:
+    return sorted(effects, key=lambda e: (e["group_id"], e["at_ms"], e["seq"]))
+
+
+def test_a_deadline_fires_once_a_later_request_shows_that_its_time_has_passed() -> None:
+    stream = Stream(SETTINGS)
+    found = stream.events([arrived(join("a", T)), arrived(join("b", T + 700, "other"))])
+    assert [(e["effect"], e["at_ms"]) for e in found if e["effect"] == "join_phase_ended"] == [
+        ("join_phase_ended", T + 500)
+    ]
+
+
+def test_a_request_at_the_very_moment_of_a_deadline_goes_first() -> None:
+    stream = Stream(SETTINGS)
+    found = stream.events([arrived(join("a", T)), arrived(join("b", T + 500))])
+    assert [e["at_ms"] for e in found if e["effect"] == "join_phase_ended"] == []
+    assert [e["client_id"] for e in found if e["effect"] == "member_joined"] == ["a", "b"]
+
+
+def test_the_end_of_the_log_fires_nothing() -> None:
+    assert "join_phase_ended" not in {e["effect"] for e in Stream(SETTINGS).events([arrived(join("a", T))])}
+
+
+def test_a_late_request_is_applied_at_its_groups_last_moment() -> None:
+    stream = Stream(SETTINGS)
+    found = stream.events([arrived(join("a", T)), arrived(heartbeat("x", 1, T - 50))])
+    assert [e["at_ms"] for e in found if e["effect"] == "reply"] == [T]
+
+
+# ---------------------------------------------------------------- the same log, cut at random
+
+
+@dataclass
+class World:
+    """Clients of two groups that act at random on a stream of single requests, and so write a log that fits itself."""
+
+    stream: Stream = field(default_factory=lambda: Stream(SETTINGS))
+    log: list[GroupRequest] = field(default_factory=list)
+    now_ms: int = T
+    ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+
+    def act(self, move: tuple[int, str, str, str]) -> None:
+        """After a gap, a client of a group joins, syncs, beats, leaves, comes twice or lets the log repeat a line."""
+        gap_ms, group, client, deed = move
+        self.now_ms += gap_ms
+        place = len([r for r in self.log if r.received_at_ms == self.now_ms])
+        member = self.ids.get((group, client), "")
+        generation = self.generations.get(group, 0)
+        more: dict[str, Any] = {"request_seq": place, "client_id": client, "request_id": f"r{len(self.log)}"}
+        match deed:
+            case "join":
+                self._send(join(client, self.now_ms, group, member_id=member, **more))
+            case "sync":
+                ids = [m for (g, _), m in self.ids.items() if g == group]
+                self._send(sync(member, generation, self.now_ms, group, assigned=ids, **more))
+            case "beat":
+                self._send(heartbeat(member, generation, self.now_ms, group, **more))
+            case "leave":
+                self._send(leave(member, self.now_ms, group, **more))
+            case "again" if self.log:
+                last = self.log[-1]
+                self._send(type(last)(**{f: getattr(last, f) for f in last.__struct_fields__}))
+
+    def _send(self, request: GroupRequest) -> None:
+        self.log.append(request)
+        effects = self.stream._run(0, arrived(request))
+        self.stream.watermark_ms = max(self.stream.watermark_ms, request.received_at_ms)
+        for effect in effects:
+            if effect["effect"] == "member_joined":
+                self.ids[effect["group_id"], effect["client_id"]] = effect["member_id"]
+            if effect["effect"] == "join_phase_ended":
+                self.generations[effect["group_id"]] = effect["generation_id"]
+
+    def effects(self) -> list[Effect]:
+        self.stream._run(0, [])
+        return in_order(self.stream.effects)
+
+
+GAPS = st.sampled_from([0, 0, 1, 100, 499, 500, 501, 3_000, 9_999, 10_000, 10_001, 45_000])
+MOVES = st.tuples(
+    GAPS,
+    st.sampled_from(["orders", "payments"]),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["join", "join", "sync", "sync", "beat", "beat", "beat", "leave", "again"]),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(MOVES, min_size=1, max_size=60), st.data())
+def test_the_same_log_cut_anywhere_gives_the_same_effects(moves: list[Any], data: st.DataObject) -> None:
+    world = World()
+    for move in moves:
+        world.act(move)
+    rows = arrived(*world.log)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(rows)), max_size=8), label="cuts"))
+    cut_up = Stream(SETTINGS)
+    cut_up.events(
+        data.draw(st.permutations(rows[start:end]), label="as it came")
+        for start, end in itertools.pairwise([0, *cuts, len(rows)])
+    )
+    assert in_order(cut_up.effects) == world.effects()
+    assert {g: s.value for g, s in cut_up.stored.items()} == {g: s.value for g, s in world.stream.stored.items()}
+
+
+@settings(max_examples=50)
+@given(st.lists(MOVES.filter(lambda move: move[3] != "again"), max_size=60))
+def test_a_groups_facts_are_told_apart_by_their_time_and_place(moves: list[Any]) -> None:
+    world = World()
+    for move in moves:
+        world.act(move)
+    places = [(e["group_id"], e["at_ms"], e["seq"]) for e in world.effects()]
+    assert len(places) == len(set(places))
+
+
+def test_rows_for_several_groups_keep_to_their_own_group() -> None:
+    rows: list[Arrived] = arrived(join("a", T, "one"), join("b", T, "two"))
+    found = Stream(SETTINGS).events([rows])
+    assert {(e["group_id"], e["client_id"]) for e in found if e["effect"] == "member_joined"} == {
+        ("one", "a"),
+        ("two", "b"),
+    }

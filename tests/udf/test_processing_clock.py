@@ -1,0 +1,193 @@
+"""The live clock: time is the batches' own; what the coordinator sleeps through costs no member its session."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import StreamSettings
+from tests.udf.requests import heartbeat, join, leave, sync
+from tests.udf.stream import Effect, Stream, arrived
+
+T = 1_700_000_000_000
+CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)
+SETTINGS = StreamSettings(group=CONFIG)
+
+
+def stable(stream: Stream, at_ms: int = T, group: str = "orders") -> str:
+    """A group of one member, Stable in generation 1; the member's id."""
+    joined = stream.batch(at_ms, arrived(join("a", at_ms, group)))
+    member_id = str(replies(joined)[0]["member_id"])
+    synced = stream.batch(at_ms, arrived(sync(member_id, 1, at_ms, group, assigned=[member_id])))
+    assert [e["error_code"] for e in replies(synced)] == ["NONE"]
+    return member_id
+
+
+def replies(effects: list[Effect]) -> list[Effect]:
+    return [e for e in effects if e["effect"] == "reply"]
+
+
+def removed(effects: list[Effect]) -> list[tuple[str, int]]:
+    return [(e["cause"], e["at_ms"]) for e in effects if e["effect"] == "member_removed"]
+
+
+def test_a_member_that_falls_silent_expires_without_any_other_traffic() -> None:
+    stream = Stream(SETTINGS)
+    stable(stream)
+    assert stream.batch(T + 10_000) == []
+    assert removed(stream.batch(T + 10_001)) == [("session_expired", T + 10_000)]
+    assert stream.document("orders")["state"] == "Empty"
+
+
+def test_an_idle_group_is_called_only_when_something_is_due() -> None:
+    stream = Stream(SETTINGS)
+    stable(stream)
+    calls = stream.calls
+    for tick in range(1, 10):
+        stream.batch(T + tick * 1000)
+    assert stream.calls == calls
+    for tick in range(10, 100):
+        stream.batch(T + tick * 1000)
+    assert stream.calls == calls + 1
+
+
+def test_requests_are_applied_in_order_of_arrival_and_ties_by_their_place() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    late, early = heartbeat(member, 1, T + 700), heartbeat(member, 1, T + 500, request_seq=1)
+    first = heartbeat(member, 1, T + 500, request_seq=0, request_id="z-first-by-place")
+    found = replies(stream.batch(T + 900, arrived(late, early, first)))
+    assert [e["request_id"] for e in found] == [first.request_id, early.request_id, late.request_id]
+    assert [e["at_ms"] for e in found] == [T + 500, T + 500, T + 700]
+
+
+def test_a_deadline_between_two_requests_of_a_batch_fires_between_them() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    found = stream.batch(T + 20_000 - 7_000, arrived(heartbeat(member, 1, T + 12_000), heartbeat("x", 1, T + 9_000)))
+    told = [(e["effect"], e["at_ms"], e.get("error_code")) for e in found if e["effect"] in ("reply", "member_removed")]
+    assert told == [
+        ("reply", T + 9_000, "UNKNOWN_MEMBER_ID"),
+        ("member_removed", T + 10_000, None),
+        ("reply", T + 12_000, "UNKNOWN_MEMBER_ID"),
+    ]
+
+
+def test_deadlines_count_from_the_batch_not_from_the_arrival() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    stream.batch(T + 8_000, arrived(heartbeat(member, 1, T + 1_000)))
+    assert removed(stream.batch(T + 17_999)) == []
+    assert removed(stream.batch(T + 18_001)) == [("session_expired", T + 18_000)]
+
+
+@pytest.mark.parametrize(("said_ms", "counts_as_ms"), [(T - 60_000, T), (T + 3_600_000, T + 2_000)])
+def test_an_arrival_lies_between_the_groups_last_turn_and_the_batch(said_ms: int, counts_as_ms: int) -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    (reply,) = replies(stream.batch(T + 2_000, arrived(heartbeat(member, 1, said_ms))))
+    assert (reply["at_ms"], reply["received_at_ms"]) == (counts_as_ms, counts_as_ms)
+
+
+def test_a_clock_set_back_removes_nobody() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    (reply,) = replies(stream.batch(T - 5_000, arrived(heartbeat(member, 1, T - 5_000))))
+    assert (reply["error_code"], reply["at_ms"]) == ("NONE", T)
+    assert removed(stream.batch(T + 9_999)) == []
+
+
+def test_a_group_that_is_gone_leaves_no_state() -> None:
+    stream = Stream(StreamSettings(group=GroupConfig(group_initial_rebalance_delay_ms=0)))
+    member = stable(stream)
+    stream.batch(T + 1, arrived(leave(member, T + 1)))
+    found = stream.batch(T + 600_001)
+    assert [e["effect"] for e in found] == ["group_removed"]
+    assert stream.stored == {}
+
+
+def test_a_request_for_an_unknown_group_leaves_no_state() -> None:
+    stream = Stream(SETTINGS)
+    (reply,) = stream.batch(T, arrived(heartbeat("x", 1, T)))
+    assert reply["error_code"] == "UNKNOWN_MEMBER_ID"
+    assert stream.stored == {}
+
+
+# ---------------------------------------------------------------- after a restart, after a stall
+
+
+def restarted(stream: Stream, started_at_ms: int) -> Stream:
+    return replace(stream, settings=replace(stream.settings, started_at_ms=started_at_ms), effects=[])
+
+
+def test_a_minute_down_removes_nobody_who_kept_sending() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    again = restarted(stream, T + 60_000)
+    beats = [heartbeat(member, 1, T + s * 1000) for s in range(3, 60, 3)]
+    assert {e["error_code"] for e in replies(again.batch(T + 62_000, arrived(*beats)))} == {"NONE"}
+    assert removed(again.batch(T + 71_000)) == []
+
+
+def test_a_minute_down_gives_a_silent_member_its_whole_session_once() -> None:
+    stream = Stream(SETTINGS)
+    stable(stream)
+    again = restarted(stream, T + 60_000)
+    assert removed(again.batch(T + 61_000)) == []
+    assert removed(again.batch(T + 70_000)) == []
+    assert removed(again.batch(T + 70_001)) == [("session_expired", T + 70_000)]
+
+
+def test_a_deadline_still_to_come_is_lifted_too_when_its_group_is_first_seen() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    again = restarted(stream, T + 8_000)
+    again.batch(T + 9_000, arrived(heartbeat("x", 1, T + 9_000)))
+    assert again.document("orders")["members"][0]["session_deadline_ms"] == T + 18_000
+    assert replies(again.batch(T + 17_500, arrived(heartbeat(member, 1, T + 17_500))))[0]["error_code"] == "NONE"
+
+
+def test_a_batch_begun_before_the_restart_is_run_again_as_it_was() -> None:
+    before = Stream(SETTINGS)
+    stable(before)
+    twin = replace(before, stored=dict(before.stored))
+    first = before.batch(T + 10_500)
+    assert removed(first) == [("session_expired", T + 10_000)]
+    assert restarted(twin, T + 60_000).batch(T + 10_500) == first
+
+
+def test_a_long_batch_costs_nobody_a_session() -> None:
+    """The batch of T + 1 s took until T + 21 s, so its answer could not be read before: nobody was silent."""
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    stream.batch(T + 1_000, arrived(heartbeat(member, 1, T + 900)))
+    assert removed(stream.batch(T + 21_000)) == []
+    found = stream.batch(T + 22_000, arrived(heartbeat(member, 1, T + 21_100)))
+    assert [e["error_code"] for e in replies(found)] == ["NONE"]
+
+
+def test_a_coordinator_that_is_always_slow_still_tells_the_dead_from_the_living() -> None:
+    stream = Stream(SETTINGS)
+    living = stable(stream, T, "living")
+    stable(stream, T, "dead")
+    gone: list[tuple[str, str]] = []
+    for batch in range(1, 8):
+        at_ms = T + batch * 30_000
+        # An answer is read when its batch has ended, just after the next one has begun.
+        beats = arrived(heartbeat(living, 1, at_ms - 29_900, "living")) if batch % 2 else []
+        found = stream.batch(at_ms, beats)
+        gone += [(e["group_id"], e["cause"]) for e in found if e["effect"] == "member_removed"]
+    assert gone == [("dead", "session_expired")]
+
+
+def test_a_rebalance_that_waited_through_a_stall_waits_on() -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    found = stream.batch(T + 1_000, arrived(join("b", T + 1_000)))
+    assert "rebalance_started" in {e["effect"] for e in found}
+    assert stream.document("orders")["join_deadline_ms"] == T + 31_000
+    stalled = stream.batch(T + 60_000, arrived(join("a", T + 59_000, member_id=member)))
+    assert sorted(e["error_code"] for e in replies(stalled)) == ["NONE", "NONE"]
+    assert stream.document("orders")["generation_id"] == 2

@@ -1,0 +1,204 @@
+"""What cannot be understood, and what breaks: put aside with its reason, the group untouched, the others unharmed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator_udfs import group_turns
+from coordinator_udfs.group_turns import BROKEN_RETRY_MS
+from coordinator_udfs.protocol import step as rules
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import StreamSettings
+from schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
+from tests.udf.requests import heartbeat, join
+from tests.udf.stream import Arrived, Effect, Stored, Stream, arrived
+from tests.udf.test_processing_clock import SETTINGS, T, replies, stable
+
+
+def quarantined(effects: list[Effect]) -> list[Effect]:
+    return [e for e in effects if e["effect"] == "quarantined"]
+
+
+def beat(**fields: Any) -> str:
+    """A Heartbeat's text with other fields; None takes one away."""
+    known = json.loads(msgspec.json.encode(heartbeat("m", 1, T)))
+    return json.dumps({name: value for name, value in {**known, **fields}.items() if value is not None})
+
+
+UNFIT = {
+    "no JSON": ("{", "request: is no JSON: Input data was truncated"),
+    "nothing": ("", "request: is no JSON"),
+    "a JSON list": ("[]", "request: Expected `object`, got `array`"),
+    "half a surrogate pair": ('{"api": "Heartbeat", "client_id": "\\ud800"}', "request: is no JSON"),
+    "nested without end": ("[" * 100_000, "request: "),
+    "an unknown API": (beat(api="ConsumerGroupHeartbeat"), "Invalid value 'ConsumerGroupHeartbeat' - at `$.api`"),
+    "no API": (beat(api=None), "missing required field `api`"),
+    "an API of no single group": (beat(api="ListGroups"), "Invalid value 'ListGroups' - at `$.api`"),
+    "a version too new": (beat(api_version=5), "api_version: 5 of Heartbeat: 0 to 4 are answered"),
+    "a negative version": (beat(api_version=-1), "api_version: -1 of Heartbeat"),
+    "no member": (beat(member_id=None), "missing required field `member_id`"),
+    "a field of the wrong type": (beat(generation_id="one"), "Expected `int`, got `str` - at `$.generation_id`"),
+    "an unknown field": (beat(generation=1), "Object contains unknown field `generation`"),
+    "a generation beyond 32 bits": (beat(generation_id=2**31), "Expected `int` <= 2147483647 - at `$.generation_id`"),
+    "an arrival beyond 64 bits": (beat(received_at_ms=2**63), "at `$.received_at_ms`"),
+    "an arrival before 1970": (beat(received_at_ms=-1), "received_at_ms: -1 lies outside the years 1970 to 9999"),
+    "an arrival after 9999": (beat(received_at_ms=10**15), "received_at_ms: 1000000000000000 lies outside"),
+    "a field of a later version": (
+        beat(api_version=2, group_instance_id="i-1"),
+        "group_instance_id: Heartbeat v2 does not carry this field",
+    ),
+    "an empty request id": (beat(request_id=""), "request_id: has 0 characters, 1 to 512 are taken"),
+    "an endless request id": (beat(request_id="r" * 513), "request_id: has 513 characters"),
+    "another group's request": (beat(group_id="payments"), "group_id: the row says 'orders', the request 'payments'"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_an_unfit_request_is_put_aside_and_its_group_is_untouched(case: str) -> None:
+    text, reason = UNFIT[case]
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    found = stream.batch(T + 1000, [Arrived("orders", text), *arrived(heartbeat(member, 1, T + 900))])
+    (aside,) = quarantined(found)
+    assert reason in aside["cause"]
+    assert (aside["group_id"], aside["detail"], aside["at_ms"]) == ("orders", text, T + 1000)
+    assert [e["error_code"] for e in replies(found)] == ["NONE"]
+
+
+def test_a_request_that_names_two_groups_or_none_is_put_aside() -> None:
+    two = DescribeGroupsRequest(request_id="d", api_version=5, received_at_ms=T, groups=["orders", "payments"])
+    none = OffsetFetchRequest(request_id="f", api_version=8, received_at_ms=T, groups=[])
+    rows = [Arrived("orders", msgspec.json.encode(request).decode()) for request in (two, none)]
+    reasons = sorted(e["cause"] for e in quarantined(Stream(SETTINGS).batch(T, rows)))
+    assert reasons == [
+        "group_id: the request names 0 groups, a row is for exactly one",
+        "group_id: the request names 2 groups, a row is for exactly one",
+    ]
+
+
+def test_the_time_of_arrival_is_kept_where_it_can_be_read() -> None:
+    rows = [Arrived("orders", beat(api="Nonsense")), Arrived("orders", "{")]
+    found = quarantined(Stream(SETTINGS).batch(T + 5, rows))
+    assert sorted(str(e.get("received_at_ms")) for e in found) == [str(T), "None"]
+
+
+def test_a_raw_text_is_cut_to_the_limit_in_bytes() -> None:
+    stream = Stream(replace(SETTINGS, quarantine_raw_max_bytes=10))
+    (aside,) = quarantined(stream.batch(T, [Arrived("orders", "ä" * 100)]))
+    assert aside["detail"] == "ä" * 5
+
+
+def test_negative_and_absurd_timeouts_get_the_protocols_own_answer() -> None:
+    rows = arrived(
+        join("a", T, session_timeout_ms=-1),
+        join("b", T, session_timeout_ms=2**31 - 1),
+        join("c", T, rebalance_timeout_ms=-5),
+    )
+    found = replies(Stream(SETTINGS).batch(T, rows))
+    assert [e["error_code"] for e in found] == ["INVALID_SESSION_TIMEOUT", "INVALID_SESSION_TIMEOUT", "NONE"]
+
+
+def test_a_row_whose_columns_disqualify_it_is_put_aside_under_what_it_named() -> None:
+    text = json.dumps({"reason": "group_id: is null", "request": "{}", "received_at_ms": T - 3})
+    stream = Stream(SETTINGS)
+    (aside,) = stream.batch(T, [Arrived(None, text)])
+    assert (aside["group_id"], aside["cause"], aside["detail"], aside["received_at_ms"]) == (
+        None,
+        "group_id: is null",
+        "{}",
+        T - 3,
+    )
+    assert stream.stored == {}
+
+
+# ---------------------------------------------------------------- what breaks inside
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Request ids, or "timers", that make the rules raise after they have changed the group."""
+    ids: set[str] = set()
+
+    def step(group: Any, request: Any, *more: Any) -> Any:
+        effects = rules.step(group, request, *more)
+        if request.request_id in ids:
+            group.generation_id += 7
+            raise AssertionError("awaiting_join below zero")
+        return effects
+
+    def expire_due(group: Any, *more: Any) -> Any:
+        effects = rules.expire_due(group, *more)
+        if "timers" in ids:
+            raise KeyError("gone")
+        return effects
+
+    monkeypatch.setattr(group_turns, "step", step)
+    monkeypatch.setattr(group_turns, "expire_due", expire_due)
+    return ids
+
+
+def test_a_request_that_breaks_its_group_is_put_aside_and_undone(broken: set[str]) -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    beats = [heartbeat(member, 1, T + ms) for ms in (100, 200, 300)]
+    broken.add(beats[1].request_id)
+    found = stream.batch(T + 1000, arrived(*beats, join("c", T, "other")))
+    (aside,) = quarantined(found)
+    assert "broke the group" in aside["cause"]
+    assert "AssertionError: awaiting_join below zero" in aside["cause"]
+    assert json.loads(aside["detail"])["request_id"] == beats[1].request_id
+    assert [e["at_ms"] for e in replies(found) if e["group_id"] == "orders"] == [T + 100, T + 300]
+    assert [e["error_code"] for e in replies(found)] == ["NONE"] * 3
+    assert stream.document("orders")["generation_id"] == 1
+
+
+def test_what_a_broken_request_leaves_is_what_was_there_without_it(broken: set[str]) -> None:
+    stream, twin = Stream(SETTINGS), Stream(SETTINGS)
+    requests = [join("a", T), join("b", T + 1), join("c", T + 2), join("d", T + 3)]
+    broken.update(requests[n].request_id for n in (1, 3))
+    stream.batch(T + 10, arrived(*requests))
+    twin.batch(T + 10, arrived(requests[0], requests[2]))
+    assert stream.stored == twin.stored
+
+
+def test_a_first_request_that_breaks_leaves_no_group(broken: set[str]) -> None:
+    stream = Stream(SETTINGS)
+    broken.add(join("a", T).request_id)
+    assert [e["effect"] for e in stream.batch(T, arrived(join("a", T)))] == ["quarantined"]
+    assert stream.stored == {}
+
+
+def test_a_deadline_that_breaks_is_tried_again_later_and_requests_go_on(broken: set[str]) -> None:
+    stream = Stream(SETTINGS)
+    member = stable(stream)
+    broken.add("timers")
+    found = stream.batch(T + 11_000, arrived(heartbeat(member, 1, T + 10_500)))
+    assert "KeyError: 'gone'" in quarantined(found)[0]["cause"]
+    assert [e["error_code"] for e in replies(found)] == ["NONE"]
+    assert stream.batch(T + 11_000 + BROKEN_RETRY_MS) == []
+    broken.clear()
+    # So late a deadline counts as slept through: the member gets its session back, once.
+    assert stream.batch(T + 11_001 + BROKEN_RETRY_MS) == []
+    assert "member_removed" in {e["effect"] for e in stream.batch(T + 22_000 + BROKEN_RETRY_MS)}
+
+
+def test_a_group_whose_state_cannot_be_read_keeps_it_and_the_others_go_on() -> None:
+    stream = Stream(SETTINGS)
+    stable(stream)
+    stream.stored["orders"] = Stored((*stream.stored["orders"].value[:-1], '{"v": 99}'), stream.stored["orders"][1])
+    before = stream.stored["orders"].value
+    found = stream.batch(T + 1000, arrived(heartbeat("m", 1, T + 1), join("b", T, "other")))
+    assert "stored document has version 99" in quarantined(found)[0]["cause"]
+    assert [e["group_id"] for e in replies(found)] == ["other"]
+    assert stream.stored["orders"] == Stored(before, T + 1000 + BROKEN_RETRY_MS)
+
+
+def test_limits_come_from_the_settings() -> None:
+    settings = StreamSettings(group=GroupConfig(group_max_session_timeout_ms=9_000))
+    (reply,) = replies(Stream(settings).batch(T, arrived(join("a", T))))
+    assert reply["error_code"] == "INVALID_SESSION_TIMEOUT"
