@@ -242,11 +242,11 @@ class _Reader:
         return version
 
     def int16(self, field: str) -> int:
-        value: int = _INT16.unpack(self._take(field, _INT16.size))[0]
+        value: int = _INT16.unpack_from(self._data, self._pass(field, 2))[0]
         return value
 
     def int32(self, field: str) -> int:
-        value: int = _INT32.unpack(self._take(field, _INT32.size))[0]
+        value: int = _INT32.unpack_from(self._data, self._pass(field, 4))[0]
         return value
 
     def string(self, field: str) -> str:
@@ -299,7 +299,14 @@ class _Reader:
         return None if length == -1 else length
 
     def _take(self, field: str, size: int) -> bytes:
-        if size > self.remaining():
-            raise ConsumerProtocolError(field, f"needs {size} bytes, {self.remaining()} are left", self._position)
-        start, self._position = self._position, self._position + size
+        start = self._pass(field, size)
         return self._data[start : self._position]
+
+    def _pass(self, field: str, size: int) -> int:
+        """Where a field of this size begins; reading goes on behind it."""
+        start = self._position
+        end = start + size
+        if end > len(self._data):
+            raise ConsumerProtocolError(field, f"needs {size} bytes, {self.remaining()} are left", start)
+        self._position = end
+        return start

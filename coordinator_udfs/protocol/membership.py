@@ -82,9 +82,9 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
 
 def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseKind, turn: Turn) -> None:
     """Parks a known member's JoinGroup with what it now says of itself, and rebalances or completes the join phase."""
-    terms = history.terms_of(group, member)
+    terms = history.terms_of(group, member) if _says_anything_new(member, request) else None
     group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
-    if history.terms_of(group, member) != terms:
+    if terms is not None and terms != history.terms_of(group, member):
         history.member_updated(group, member, turn)
     park_join(group, member, request, turn)
     if group.can_rebalance:
@@ -94,6 +94,13 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
         return
     history.join_received(group, member, turn)
     maybe_complete_join(group, turn)
+
+
+def _says_anything_new(member: Member, request: JoinGroupRequest) -> bool:
+    """Spares those who only say again what they have said the reading of their bytes."""
+    timeouts_ms = (request.session_timeout_ms, rebalance_timeout_of(request))
+    has_new_protocols = list(protocols_of(request).items()) != list(member.protocols.items())
+    return has_new_protocols or timeouts_ms != (member.session_timeout_ms, member.rebalance_timeout_ms)
 
 
 def remove_member(

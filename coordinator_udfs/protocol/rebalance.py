@@ -208,12 +208,9 @@ def _subscribed_topics(group: Group) -> frozenset[str] | None:
     """The union of what members subscribe to by the selected protocol; None (unknown) for other types or bad bytes."""
     if group.protocol_type != history.CONSUMER:
         return None
+    said = {member.protocols[group.protocol_name or ""] for member in group.members.values()}
     try:
-        return frozenset(
-            topic
-            for member in group.members.values()
-            for topic in decode_topics(member.protocols[group.protocol_name or ""])
-        )
+        return frozenset(topic for metadata in said for topic in decode_topics(metadata))
     except ConsumerProtocolError:
         return None
 
