@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
-from coordinator_udfs.protocol.effects import Effect, MemberRemoved, Reply
+from coordinator_udfs.protocol.effects import Effect, MemberRemoved, MemberUpdated, Reply
 from coordinator_udfs.protocol.group import Group
 from schemas.errors import Error
 from tests.protocol.invariants_moves import Move, configs, plays
@@ -81,7 +81,10 @@ def test_in_late_batches_every_invariant_holds_and_nobody_loses_its_session_befo
 
 
 def _note_alive(group: Group, effects: list[Effect], armed_from_ms: int, alive_until_ms: dict[str, int]) -> None:
+    """A heartbeat proves a member alive for a session timeout; a later JoinGroup may have shortened that."""
     for effect in effects:
+        if isinstance(effect, MemberUpdated):
+            alive_until_ms.pop(effect.member_id, None)
         if isinstance(effect, Reply) and effect.api == "Heartbeat" and effect.error_code in ALIVE:
             timeout_ms = group.members[effect.member_id].session_timeout_ms
             alive_until_ms[effect.member_id] = armed_from_ms + timeout_ms
