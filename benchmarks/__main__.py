@@ -1,0 +1,112 @@
+"""`python -m benchmarks`: finds the benches, runs those asked for, and shows their figures.
+
+Exit status: 0, also where a goal is missed; 1 if a bench failed to run; 2 for a name that is no bench's.
+Knows where benches are; must not know what any of them measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks
+from benchmarks.figures import BenchFunction, Figure, is_bench
+
+PREFIX = "bench_"
+
+
+def layers() -> list[str]:
+    """The names of the layers that have a module of benches."""
+    found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    return sorted(name.removeprefix(PREFIX) for name in found if name.startswith(PREFIX))
+
+
+def benches(names: Iterable[str]) -> dict[str, BenchFunction]:
+    """The benches asked for by name, all of them for no name; modules of other layers stay unimported.
+
+    Raises LookupError: a name is no layer's, no bench's and no beginning of one.
+    """
+    wanted = list(names)
+    asked = {name.partition(".")[0] for name in wanted}
+    all_layers = layers()
+    found: dict[str, BenchFunction] = {}
+    for layer in all_layers:
+        if not wanted or any(layer.startswith(name) for name in asked):
+            module = importlib.import_module(f"{benchmarks.__name__}.{PREFIX}{layer}")
+            found |= {f"{layer}.{name}": thing for name, thing in vars(module).items() if is_bench(thing)}
+    for name in wanted:
+        if not any(bench.startswith(name) for bench in found):
+            raise LookupError(f"{name}: is no bench; the layers are {', '.join(all_layers)}")
+    return {bench: f for bench, f in found.items() if not wanted or any(bench.startswith(name) for name in wanted)}
+
+
+def figures(name: str, function: BenchFunction) -> Iterator[Figure]:
+    """The figures of one bench, each under its layer's name."""
+    layer = name.partition(".")[0]
+    result = function()
+    for figure in [result] if isinstance(result, Figure) else result:
+        yield figure._replace(name=f"{layer}.{figure.name}")
+
+
+def as_json(figure: Figure) -> str:
+    """One line of JSON."""
+    goal = None if figure.goal is None else str(figure.goal)
+    fields = {"name": figure.name, "value": figure.value, "unit": figure.unit, "goal": goal, "holds": figure.holds}
+    return json.dumps(fields)
+
+
+def as_table(measured: Iterable[Figure]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure", no_wrap=True)
+    for heading, justify in (("value", "right"), ("unit", "left"), ("goal", "left"), ("", "left")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for figure in measured:
+        verdict = {True: "[green]holds[/]", False: "[red]missed[/]", None: ""}[figure.holds]
+        goal = "" if figure.goal is None else str(figure.goal)
+        table.add_row(figure.name, _readable(figure.value), figure.unit, goal, verdict)
+    return table
+
+
+def _readable(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the benches named on the command line; see the module for the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measures the project, layer by layer.")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a layer, a bench, or the beginning of one; default all"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="json: one object a line")
+    options = parser.parse_args(arguments)
+    try:
+        chosen = benches(options.names)
+    except LookupError as error:
+        print(error.args[0], file=sys.stderr)
+        return 2
+    measured: list[Figure] = []
+    status = 0
+    for name, function in chosen.items():
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            for figure in figures(name, function):
+                measured.append(figure)
+                if options.format == "json":
+                    print(as_json(figure), flush=True)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+            status = 1
+    if options.format == "table":
+        Console().print(as_table(measured))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

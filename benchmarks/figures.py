@@ -1,0 +1,77 @@
+"""What a bench gives: a named figure, and the goal it is held to. And a clock that other processes do not disturb.
+
+Knows no layer of the project.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+
+class Goal(NamedTuple):
+    """A bound: sense is ">=" or "<="."""
+
+    sense: str
+    bound: float
+
+    def holds(self, value: float) -> bool:
+        return value >= self.bound if self.sense == ">=" else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.sense} {self.bound:g}" if abs(self.bound) < 10_000 else f"{self.sense} {self.bound:.0f}"
+
+
+def at_least(bound: float) -> Goal:
+    return Goal(">=", bound)
+
+
+def at_most(bound: float) -> Goal:
+    return Goal("<=", bound)
+
+
+class Figure(NamedTuple):
+    """One thing measured. goal: None where it is only reported."""
+
+    name: str
+    value: float
+    unit: str
+    goal: Goal | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        return None if self.goal is None else self.goal.holds(self.value)
+
+
+BenchFunction = Callable[[], Figure | Iterable[Figure]]
+
+_MARK = "is_bench"
+
+
+def bench(function: BenchFunction) -> BenchFunction:
+    """Marks a function of a `bench_` module as a bench."""
+    setattr(function, _MARK, True)
+    return function
+
+
+def is_bench(thing: object) -> bool:
+    return callable(thing) and getattr(thing, _MARK, False) is True
+
+
+def cpu_seconds(action: Callable[[], object], repeats: int = 3, prepare: Callable[[], object] | None = None) -> float:
+    """The least processor time that the action took, of several runs; prepare runs before each, unmeasured.
+
+    This process's processor time, for the machine may be shared; the least, for what disturbs only adds. Garbage is
+    collected as it is outside a bench.
+    """
+    least = float("inf")
+    for _ in range(repeats):
+        if prepare is not None:
+            prepare()
+        gc.collect()
+        started = time.process_time()
+        action()
+        least = min(least, time.process_time() - started)
+    return least
