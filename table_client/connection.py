@@ -1,0 +1,134 @@
+"""One process's way to a home: its members share one appender and one reader of replies.
+
+The loop is a thread that follows the effects table, hands each reply to whoever asked, and wakes members at their
+deadlines. Knows who asked what; knows no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import pyarrow.compute as pc
+
+from schemas.messages import GroupRequest, Response
+from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+from table_client.appender import RequestAppender
+from table_client.follower import TableFollower
+from table_client.rows import response_of
+
+LOOK_EVERY_S = 0.02
+_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
+_log = logging.getLogger("rollcall.table_client")
+
+
+class Asker(Protocol):
+    """Whoever sends requests through a connection. Both are called by the connection's thread."""
+
+    def answered(self, request_id: str, response: Response) -> None: ...
+
+    def look_at_the_clock(self) -> None: ...
+
+
+class HomeConnection:
+    """Appends requests to a home and brings the answers. Use `connect` and `disconnect`, which share it."""
+
+    def __init__(self, home: Path) -> None:
+        self.id = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._home = home
+        self._sequence = itertools.count()
+        self._askers: dict[str, Asker] = {}
+        self._members: set[Asker] = set()
+        self._guard = threading.Lock()
+        self._is_closed = threading.Event()
+        self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
+        self._appender = RequestAppender(home / REQUESTS_FOLDER, self._not_written)
+        self._loop = threading.Thread(target=self._run, name="rollcall-replies", daemon=True)
+        self._loop.start()
+
+    def add(self, member: Asker) -> None:
+        """From now on the member is woken at its deadlines."""
+        with self._guard:
+            self._members.add(member)
+
+    def remove(self, member: Asker) -> None:
+        """Nothing more reaches this member."""
+        with self._guard:
+            self._members.discard(member)
+            self._askers = {id_: asker for id_, asker in self._askers.items() if asker is not member}
+
+    def send(self, asker: Asker, request: GroupRequest) -> str:
+        """Sends a request; its id is made unique in the table. Returns that id, which the answer names."""
+        sequence = next(self._sequence)
+        request_id = f"{self.id}-{sequence}"
+        stamped = msgspec.structs.replace(
+            request, request_id=request_id, received_at_ms=int(time.time() * 1000), request_seq=sequence
+        )
+        with self._guard:
+            self._askers[request_id] = asker
+        self._appender.submit([stamped])
+        return request_id
+
+    def close(self) -> None:
+        """Writes what was sent, then ends both threads."""
+        self._appender.close()
+        self._is_closed.set()
+        if threading.current_thread() is not self._loop:
+            self._loop.join()
+
+    def _run(self) -> None:
+        while not self._is_closed.wait(LOOK_EVERY_S):
+            try:
+                self._bring_answers()
+            except (OSError, ValueError) as error:
+                _log.warning("the effects of %s cannot be read just now: %s", self._home, error)
+            with self._guard:
+                members = list(self._members)
+            for member in members:
+                member.look_at_the_clock()
+
+    def _bring_answers(self) -> None:
+        for table in self._follower.poll():
+            mine = pc.and_(pc.equal(table["effect"], "reply"), pc.starts_with(table["request_id"], self.id))
+            for row in table.filter(mine).to_pylist():
+                with self._guard:
+                    asker = self._askers.pop(row["request_id"], None)
+                if asker is not None:
+                    asker.answered(row["request_id"], response_of(row["api"], row["error_code"], row["detail"]))
+
+    def _not_written(self, requests: Sequence[GroupRequest], error: Exception) -> None:
+        """A request that could not be written is one that got lost: its member sends it again when it gives up."""
+        _log.error("%d requests could not be written to %s: %s", len(requests), self._home, error)
+
+
+_shared: dict[Path, tuple[HomeConnection, int]] = {}
+_shared_guard = threading.Lock()
+
+
+def connect(home: Path) -> HomeConnection:
+    """The process's connection to this home, made for its first user."""
+    with _shared_guard:
+        connection, users = _shared.get(home, (None, 0))
+        if connection is None:
+            connection = HomeConnection(home)
+        _shared[home] = (connection, users + 1)
+        return connection
+
+
+def disconnect(home: Path) -> None:
+    """Gives the process's connection back; the last user closes it."""
+    with _shared_guard:
+        connection, users = _shared[home]
+        if users > 1:
+            _shared[home] = (connection, users - 1)
+            return
+        del _shared[home]
+    connection.close()

@@ -1,0 +1,135 @@
+"""GroupMember over the tables of a home: joining, sharing, committing, leaving, being expired, errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from clients.config import ConsumerConfigError
+from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from table_client import CommitError, GroupError, GroupMember
+from tests.table_client.small_coordinator import SmallCoordinator
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    with SmallCoordinator(tmp_path):
+        yield tmp_path
+
+
+def poll_until(done: Callable[[], bool], *members: GroupMember) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < until, [m.assignment for m in members]
+        for member in members:
+            member.poll(0.02)
+
+
+def owned(*members: GroupMember) -> list[int]:
+    return sorted(tp.partition for member in members for tp in member.assignment)
+
+
+def test_one_member_owns_everything(home: Path) -> None:
+    with GroupMember(home, "orders", {"payments": 4}) as member:
+        poll_until(lambda: len(member.assignment) == 4, member)
+        assert member.generation_id == 1
+        assert member.member_id.startswith("rollcall-")
+
+
+def test_three_members_share_twelve_partitions_and_take_over_from_one_that_leaves(home: Path) -> None:
+    with ExitStack() as stack:
+        members = [
+            stack.enter_context(
+                GroupMember(home, "orders", {"payments": 12}, client_id=f"w-{n}", heartbeat_interval_ms=100)
+            )
+            for n in range(3)
+        ]
+        poll_until(lambda: [len(m.assignment) for m in members] == [4, 4, 4], *members)
+        assert owned(*members) == list(range(12))
+        members[1].close()
+        stayed = [members[0], members[2]]
+        poll_until(lambda: [len(m.assignment) for m in stayed] == [6, 6], *stayed)
+        assert owned(*stayed) == list(range(12))
+
+
+def test_commits_are_kept_for_the_next_member(home: Path) -> None:
+    with GroupMember(home, "orders", {"payments": 2}) as member:
+        poll_until(lambda: len(member.assignment) == 2, member)
+        member.commit({("payments", 0): 41, ("payments", 1): 7})
+    with GroupMember(home, "orders", {"payments": 2}) as member:
+        poll_until(lambda: len(member.assignment) == 2, member)
+        assert member.committed([("payments", 0), ("payments", 1)]) == {("payments", 0): 41, ("payments", 1): 7}
+
+
+def test_changes_are_told_in_the_poll_and_to_the_callback(home: Path) -> None:
+    told: list[object] = []
+    with (
+        GroupMember(
+            home, "orders", {"payments": 2}, client_id="a", heartbeat_interval_ms=100, on_change=told.append
+        ) as first,
+    ):
+        poll_until(lambda: len(first.assignment) == 2, first)
+        with GroupMember(home, "orders", {"payments": 2}, client_id="b", heartbeat_interval_ms=100) as second:
+            poll_until(lambda: len(first.assignment) == len(second.assignment) == 1, first, second)
+    kinds = [type(change) for change in told]
+    assert kinds[:3] == [PartitionsAssigned, PartitionsRevoked, PartitionsAssigned]
+    assert PartitionsLost not in kinds
+
+
+def test_a_member_that_does_not_poll_keeps_its_session_by_heartbeats(home: Path) -> None:
+    with GroupMember(
+        home, "orders", {"payments": 1}, session_timeout_ms=600, heartbeat_interval_ms=150, max_poll_interval_ms=60_000
+    ) as member:
+        poll_until(lambda: bool(member.assignment), member)
+        until = time.monotonic() + 1.5
+        with GroupMember(home, "other", {"payments": 1}) as other:
+            while time.monotonic() < until:
+                other.poll(0.1)
+        member.poll(0.3)
+        assert member.generation_id == 1
+        assert len(member.assignment) == 1
+
+
+def test_a_static_member_that_comes_back_keeps_generation_and_partitions(home: Path) -> None:
+    settings = {"group_instance_id": "w-1", "session_timeout_ms": 10_000}
+    with GroupMember(home, "orders", {"payments": 2}, **settings) as member:
+        poll_until(lambda: len(member.assignment) == 2, member)
+        first_id = member.member_id
+    with GroupMember(home, "orders", {"payments": 2}, **settings) as member:
+        poll_until(lambda: len(member.assignment) == 2, member)
+        assert member.generation_id == 1
+        assert member.member_id != first_id
+
+
+def test_a_commit_after_the_group_was_lost_is_refused(home: Path) -> None:
+    with GroupMember(home, "orders", {"payments": 1}, max_poll_interval_ms=300, session_timeout_ms=5000) as member:
+        poll_until(lambda: bool(member.assignment), member)
+        until = time.monotonic() + PATIENCE_S
+        while member.member_id:
+            assert time.monotonic() < until
+        with pytest.raises(CommitError, match="not committed"):
+            member.commit({("payments", 0): 1})
+
+
+def test_a_refusal_for_good_is_raised_by_poll(home: Path) -> None:
+    with (
+        GroupMember(home, "orders", {"payments": 1}, session_timeout_ms=50, heartbeat_interval_ms=10) as member,
+        pytest.raises(GroupError, match="JoinGroup: INVALID_SESSION_TIMEOUT"),
+    ):
+        poll_until(lambda: bool(member.assignment), member)
+
+
+def test_a_home_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere: there is no such home"):
+        GroupMember(tmp_path / "nowhere", "orders", {"payments": 1})
+
+
+def test_a_setting_that_contradicts_another_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConsumerConfigError, match=r"heartbeat\.interval\.ms=50000"):
+        GroupMember(tmp_path, "orders", {"payments": 1}, heartbeat_interval_ms=50_000)
