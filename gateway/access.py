@@ -1,0 +1,128 @@
+"""Who may do what with which group: rules a principal, allowed or denied, by literal name or prefix.
+
+    allow User:alice prefix  team-a-  READ,DESCRIBE
+    deny  User:*     literal payments DELETE
+
+As with Kafka: a denial beats every allowance; once there are rules, what no rule allows is denied; who may READ or
+DELETE may DESCRIBE; the literal name `*` stands for every group, the principal `User:*` for everybody.
+
+Knows rules and names; knows no request and no socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from coordinator_udfs.protocol.config import ConfigError
+
+_ANYBODY = "User:*"
+_ANY_GROUP = "*"
+_REMEMBERED = 10_000
+
+
+class Operation(StrEnum):
+    """What can be done with a group."""
+
+    READ = "READ"
+    DESCRIBE = "DESCRIBE"
+    DELETE = "DELETE"
+
+
+ALL_OPERATIONS = frozenset(Operation)
+
+
+class Access(Protocol):
+    """Says whether a principal may do something with a group."""
+
+    def allows(self, principal: str, operation: Operation, group_id: str) -> bool: ...
+
+
+class Everybody:
+    """No rules: everybody may do everything."""
+
+    def allows(self, principal: str, operation: Operation, group_id: str) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of the rules."""
+
+    is_allowed: bool
+    principal: str
+    is_prefix: bool
+    pattern: str
+    operations: frozenset[Operation]
+
+    def is_about(self, principal: str, group_id: str) -> bool:
+        """Whether the rule speaks of this principal and this group."""
+        if self.principal not in (principal, _ANYBODY):
+            return False
+        if self.is_prefix:
+            return group_id.startswith(self.pattern)
+        return self.pattern in (group_id, _ANY_GROUP)
+
+    @property
+    def covered(self) -> frozenset[Operation]:
+        """The operations it decides; an allowance to READ or DELETE is one to DESCRIBE."""
+        if self.is_allowed and self.operations:
+            return self.operations | {Operation.DESCRIBE}
+        return self.operations
+
+
+class Rules:
+    """Access by rules, whose order does not matter."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = tuple(rules)
+        self._decide = lru_cache(_REMEMBERED)(self._decide_anew)
+
+    def allows(self, principal: str, operation: Operation, group_id: str) -> bool:
+        return self._decide(principal, operation, group_id)
+
+    def _decide_anew(self, principal: str, operation: Operation, group_id: str) -> bool:
+        verdicts = {
+            rule.is_allowed for rule in self._rules if operation in rule.covered and rule.is_about(principal, group_id)
+        }
+        return verdicts == {True}
+
+
+def read_rules(path: Path) -> Rules:
+    """The rules of a file; # begins a comment line. Raises ConfigError, naming the line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return Rules(
+        _rule(f"{path} line {number}", line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
+
+
+def _rule(where: str, line: str) -> Rule:
+    words = line.split()
+    if len(words) != 5:
+        raise ConfigError(f"{where}: {line.strip()!r} is not of the form allow|deny PRINCIPAL literal|prefix GROUP OPS")
+    effect, principal, kind, pattern, operations = words
+    if effect not in ("allow", "deny"):
+        raise ConfigError(f"{where}: {effect!r} is neither allow nor deny")
+    if not principal.startswith("User:") or principal == "User:":
+        raise ConfigError(f"{where}: principal {principal!r} is not of the form User:name")
+    if kind not in ("literal", "prefix"):
+        raise ConfigError(f"{where}: {kind!r} is neither literal nor prefix")
+    return Rule(effect == "allow", principal, kind == "prefix", pattern, _operations(where, operations))
+
+
+def _operations(where: str, text: str) -> frozenset[Operation]:
+    if text == "ALL":
+        return ALL_OPERATIONS
+    try:
+        return frozenset(Operation(name) for name in text.split(","))
+    except ValueError:
+        raise ConfigError(f"{where}: {text!r} is not ALL or a list of {', '.join(Operation)}") from None

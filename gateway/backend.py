@@ -1,0 +1,46 @@
+"""Where group requests go, as the rest of the gateway sees it: the tables in earnest, the core in-process in tests.
+
+Knows the messages; knows no wire and no socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from schemas.errors import Error
+from schemas.messages import GroupRequest, Response
+
+Known = tuple[str, str, str]
+"""A group as ListGroups tells of it: id, protocol type ("" if none), state."""
+
+
+class BackendError(Exception):
+    """A request could not be handed over. answer: what its client is told; COORDINATOR_NOT_AVAILABLE: try again."""
+
+    def __init__(self, why: str, answer: Error = Error.COORDINATOR_NOT_AVAILABLE) -> None:
+        super().__init__(why)
+        self.answer = answer
+
+
+class Backend(Protocol):
+    """Takes requests, each for one group and with an id of its own, and answers each once, or never if it is dropped.
+
+    An answer's future fails with BackendError. A future that is cancelled is one nobody waits for any more.
+    """
+
+    gateway_id: str
+    """What the ids of this gateway's requests begin with."""
+
+    async def start(self) -> None:
+        """Ready to be asked when it returns."""
+
+    async def close(self) -> None:
+        """Hands over what it has; whatever is unanswered stays so."""
+
+    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
+        """The answers, in the requests' order, each when it is due."""
+
+    def groups(self) -> Iterable[Known]:
+        """Every group there is."""

@@ -1,0 +1,196 @@
+"""The group APIs: from a client's message to requests for one group each, and back.
+
+FindCoordinator and ListGroups are answered here, as no group can; what names several groups is split and put together
+again; who may not is told so. Everything else is the backend's.
+
+Knows the messages and the rules of access; knows no socket and no table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from coordinator_udfs.protocol.find_coordinator import find_coordinator
+from coordinator_udfs.protocol.list_groups import list_groups
+from gateway.access import Access, Operation
+from gateway.backend import Backend, BackendError
+from gateway.exchange import ANONYMOUS, Answer, Ask, Caller, Endpoint
+from gateway.refusals import refusal
+from gateway.topic_ids import TopicIds
+from gateway.wire.shaping import entity_of, values_of
+from schemas.errors import Error
+from schemas.fan_out import group_id_of, join, split
+from schemas.messages import (
+    APIS,
+    AnyRequest,
+    Coordinator,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    GroupRequest,
+    ListGroupsRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    Response,
+)
+
+HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup"})
+"""Their answers may be withheld for minutes."""
+GROUP_KEY_TYPE = 0
+
+Node = tuple[int, str, int]
+"""Node id, host and port."""
+
+
+class GroupApis:
+    """Answers the group APIs from a backend. coordinator: the node that a client is told to ask about its group."""
+
+    def __init__(
+        self, backend: Backend, coordinator: Callable[[Caller], Node], access: Access, topic_ids: TopicIds
+    ) -> None:
+        self._backend = backend
+        self._coordinator = coordinator
+        self._access = access
+        self._topic_ids = topic_ids
+        self._numbers = itertools.count(1)
+        self._last_ms = 0
+
+    def endpoints(self) -> list[Endpoint]:
+        """One a group API."""
+        return [
+            Endpoint(name, api.key, *api.versions, answer=self.answer, holds=name in HOLDING_APIS)
+            for name, api in APIS.items()
+        ]
+
+    def answer(self, ask: Ask) -> Answer:
+        """The response to one request. Raises WireError: null where the protocol allows none."""
+        response = self._respond(self._request(ask), ask.caller)
+        response_type = ask.codec.response_type
+        if isinstance(response, Response):
+            return entity_of(response_type, response)
+        return _then(response, lambda done: entity_of(response_type, done))
+
+    def _request(self, ask: Ask) -> AnyRequest:
+        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
+        number = next(self._numbers)
+        request_type: Any = APIS[ask.codec.api].request
+        request: AnyRequest = request_type(
+            request_id=self._id(number),
+            api_version=ask.codec.version,
+            client_id=ask.client_id,
+            client_host=ask.caller.host,
+            received_at_ms=self._last_ms,
+            request_seq=number,
+            principal=None if ask.caller.principal == ANONYMOUS else ask.caller.principal,
+            connection=ask.caller.connection_id,
+            **values_of(ask.message, request_type),
+        )
+        return request
+
+    def _id(self, number: int) -> str:
+        return f"{self._backend.gateway_id}-{number}"
+
+    def _respond(self, request: AnyRequest, caller: Caller) -> Response | asyncio.Future[Response]:
+        match request:
+            case FindCoordinatorRequest():
+                return self._find_coordinator(request, caller)
+            case ListGroupsRequest():
+                return self._list_groups(request, caller)
+        parts = split(request)
+        if len(parts) == 1:
+            return self._ask_group(parts[0], caller)
+        answers = [_as_future(self._ask_group(self._numbered(part), caller)) for part in parts]
+        return _then(asyncio.gather(*answers), lambda responses: join(request, responses))
+
+    def _numbered(self, part: GroupRequest) -> GroupRequest:
+        number = next(self._numbers)
+        return msgspec.structs.replace(part, request_seq=number, request_id=self._id(number))
+
+    def _ask_group(self, request: GroupRequest, caller: Caller) -> Response | asyncio.Future[Response]:
+        if not self._access.allows(caller.principal, _operation(request), group_id_of(request)):
+            return refusal(request, Error.GROUP_AUTHORIZATION_FAILED)
+        named = self._topic_ids.named(request)
+        [answer] = self._backend.submit([named])
+        return _then(answer, lambda response: self._topic_ids.answered(request, response), _refused(request))
+
+    def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller) -> FindCoordinatorResponse:
+        found = find_coordinator(request, *self._coordinator(caller))
+        if request.key_type != GROUP_KEY_TYPE:
+            return found
+        if found.coordinators:
+            found.coordinators = [
+                node if self._may_describe(caller, node.key) else _hidden(node.key) for node in found.coordinators
+            ]
+        elif not self._may_describe(caller, request.key):
+            return FindCoordinatorResponse(error_code=Error.GROUP_AUTHORIZATION_FAILED)
+        return found
+
+    def _list_groups(self, request: ListGroupsRequest, caller: Caller) -> Response:
+        return list_groups((group for group in self._backend.groups() if self._may_describe(caller, group[0])), request)
+
+    def _may_describe(self, caller: Caller, group_id: str) -> bool:
+        return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
+
+
+def _operation(request: GroupRequest) -> Operation:
+    """What a request does with its group, as Kafka sees it."""
+    match request:
+        case DescribeGroupsRequest() | OffsetFetchRequest():
+            return Operation.DESCRIBE
+        case DeleteGroupsRequest() | OffsetDeleteRequest():
+            return Operation.DELETE
+        case _:
+            return Operation.READ
+
+
+def _hidden(key: str) -> Coordinator:
+    return Coordinator(key=key, error_code=Error.GROUP_AUTHORIZATION_FAILED)
+
+
+def _refused(request: GroupRequest) -> Callable[[BackendError], Response]:
+    return lambda error: refusal(request, error.answer)
+
+
+def _as_future(response: Response | asyncio.Future[Response]) -> asyncio.Future[Response]:
+    if isinstance(response, asyncio.Future):
+        return response
+    future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    future.set_result(response)
+    return future
+
+
+def _then(
+    first: asyncio.Future[Any],
+    change: Callable[[Any], Any],
+    rescue: Callable[[BackendError], Any] | None = None,
+) -> asyncio.Future[Any]:
+    """What becomes of a future's result, later. Whoever gives up on the second gives up on the first."""
+    second = first.get_loop().create_future()
+
+    def pass_on(done: asyncio.Future[Any]) -> None:
+        if second.done():
+            return
+        if done.cancelled():
+            second.cancel()
+            return
+        try:
+            error = done.exception()
+            if error is None:
+                second.set_result(change(done.result()))
+            elif rescue is not None and isinstance(error, BackendError):
+                second.set_result(rescue(error))
+            else:
+                second.set_exception(error)
+        except Exception as unforeseen:
+            second.set_exception(unforeseen)
+
+    first.add_done_callback(pass_on)
+    second.add_done_callback(lambda given_up: first.cancel() if given_up.cancelled() else None)
+    return second

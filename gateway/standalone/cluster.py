@@ -1,0 +1,82 @@
+"""Metadata and DescribeCluster: the gateways there are, the topics of the settings, and who leads their partitions.
+
+The gateway that is asked leads every partition, so that a client depends on no other. Topics are not created by being
+asked for. Knows nodes and topics; knows no group and no record.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.exchange import Ask, Caller, Endpoint
+from gateway.groups import Node
+from gateway.topic_ids import TopicIds
+from gateway.wire.shaping import entity_of
+from schemas.errors import Error
+
+CLUSTER_ID = "rollcall"
+_ALL_TOPICS_IS_EMPTY_LIST = 0
+_BROKERS = 1
+
+Values = dict[str, Any]
+
+
+class Cluster:
+    """Answers what clients ask about the cluster. nodes: this gateway first, as a caller should reach it."""
+
+    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds, nodes: Callable[[Caller], list[Node]]) -> None:
+        self._topics = topics
+        self._topic_ids = topic_ids
+        self._nodes = nodes
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("Metadata", 3, 0, 13, self._metadata),
+            Endpoint("DescribeCluster", 60, 0, 2, self._describe_cluster),
+        ]
+
+    def _metadata(self, ask: Ask) -> Any:
+        nodes = self._nodes(ask.caller)
+        values = {
+            "brokers": _brokers(nodes, "node_id"),
+            "cluster_id": CLUSTER_ID,
+            "controller_id": nodes[0][0],
+            "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in self._asked(ask)],
+        }
+        return entity_of(ask.codec.response_type, values)
+
+    def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
+        """(name, id) of each topic asked for; one of them may be None. All topics if none is named."""
+        topics = ask.message.topics
+        if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
+            return list(self._topic_ids.by_name.items())
+        return [(topic.name, getattr(topic, "topic_id", None)) for topic in topics]
+
+    def _topic(self, name: str | None, topic_id: uuid.UUID | None, leader: int) -> Values:
+        if name is None and topic_id is not None:
+            name = self._topic_ids.name_by_id.get(str(topic_id))
+            if name is None:
+                return {"topic_id": topic_id, "error_code": Error.UNKNOWN_TOPIC_ID}
+        if name is None or name not in self._topics:
+            return {"name": name, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
+        partitions = [
+            {"partition_index": partition, "leader_id": leader, "replica_nodes": [leader], "isr_nodes": [leader]}
+            for partition in range(self._topics[name])
+        ]
+        return {"name": name, "topic_id": self._topic_ids.by_name[name], "partitions": partitions}
+
+    def _describe_cluster(self, ask: Ask) -> Any:
+        nodes = self._nodes(ask.caller)
+        values = {
+            "endpoint_type": _BROKERS,
+            "cluster_id": CLUSTER_ID,
+            "controller_id": nodes[0][0],
+            "brokers": _brokers(nodes, "broker_id"),
+        }
+        return entity_of(ask.codec.response_type, values)
+
+
+def _brokers(nodes: list[Node], id_name: str) -> list[Values]:
+    return [{id_name: node_id, "host": host, "port": port} for node_id, host, port in nodes]

@@ -1,0 +1,97 @@
+"""ListOffsets and Fetch of partitions that are empty for ever: their first and their next offset are the same.
+
+A Fetch waits as long as the client allows, holding a timer and no thread. There are no fetch sessions.
+Knows topics and offsets; knows no group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from gateway.exchange import Answer, Ask, Endpoint
+from gateway.topic_ids import TopicIds
+from gateway.wire.shaping import entity_of
+from schemas.errors import Error
+
+_LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
+_NONE = -1
+_IDS_SINCE = 13
+_NO_SESSION = 0
+
+Values = dict[str, Any]
+
+
+class EmptyLog:
+    """Answers what consumers ask about records. offset: the first and next one of every partition."""
+
+    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds, offset: int) -> None:
+        self._topics = topics
+        self._topic_ids = topic_ids
+        self._offset = offset
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("Fetch", 1, 4, 17, self._fetch, holds=True),
+            Endpoint("ListOffsets", 2, 1, 10, self._list_offsets),
+        ]
+
+    def _exists(self, topic: str | None, partition: int) -> bool:
+        return topic is not None and 0 <= partition < self._topics.get(topic, 0)
+
+    def _list_offsets(self, ask: Ask) -> Any:
+        topics = [
+            {"name": topic.name, "partitions": [self._listed(topic.name, partition) for partition in topic.partitions]}
+            for topic in ask.message.topics
+        ]
+        return entity_of(ask.codec.response_type, {"topics": topics})
+
+    def _listed(self, topic: str, partition: Any) -> Values:
+        index = partition.partition_index
+        if not self._exists(topic, index):
+            return {"partition_index": index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
+        is_known = partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL)
+        return {"partition_index": index, "offset": self._offset if is_known else _NONE}
+
+    def _fetch(self, ask: Ask) -> Answer:
+        response = self._fetched(ask)
+        wait_s = ask.message.max_wait / datetime.timedelta(seconds=1)
+        is_worth_waiting = not any(
+            partition.error_code for topic in response.responses for partition in topic.partitions
+        )
+        if response.error_code or not is_worth_waiting or wait_s <= 0:
+            return response
+        return _after(wait_s, response)
+
+    def _fetched(self, ask: Ask) -> Any:
+        has_ids = ask.codec.version >= _IDS_SINCE
+        if getattr(ask.message, "session_id", _NO_SESSION) != _NO_SESSION:
+            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
+        responses = []
+        for topic in ask.message.topics:
+            name = self._topic_ids.name_by_id.get(str(topic.topic_id)) if has_ids else topic.topic
+            missing = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
+            partitions = [self._partition(name, partition, missing) for partition in topic.partitions]
+            key = {"topic_id": topic.topic_id} if has_ids else {"topic": topic.topic}
+            responses.append({**key, "partitions": partitions})
+        return entity_of(ask.codec.response_type, {"responses": responses})
+
+    def _partition(self, name: str | None, partition: Any, missing: Error) -> Values:
+        values: Values = {"partition_index": partition.partition, "records": b""}
+        if not self._exists(name, partition.partition):
+            return {**values, "error_code": missing, "high_watermark": _NONE}
+        # A consumer may have committed an offset of its own choice: it is at the end as well.
+        end = max(self._offset, partition.fetch_offset)
+        return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
+
+
+def _after(wait_s: float, response: Any) -> asyncio.Future[Any]:
+    loop = asyncio.get_running_loop()
+    later = loop.create_future()
+    timer = loop.call_later(wait_s, later.set_result, response)
+    later.add_done_callback(lambda _: timer.cancel())
+    return later

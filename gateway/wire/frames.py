@@ -1,0 +1,50 @@
+"""Cuts a stream of bytes into Kafka's frames: four bytes of length, then as many bytes.
+
+Knows lengths; knows nothing of what a frame holds. The same cutter serves requests and an upstream's responses.
+"""
+
+from __future__ import annotations
+
+LENGTH_BYTES = 4
+
+
+class FrameError(ValueError):
+    """A length that no frame may have; the stream cannot be read on."""
+
+
+class FrameCutter:
+    """Frames from chunks of any size. Holds what was fed and not yet taken, never more than that."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._buffer = bytearray()
+        self._at = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes were fed and not taken."""
+        return len(self._buffer) - self._at
+
+    def feed(self, chunk: bytes) -> None:
+        if self._at:
+            del self._buffer[: self._at]
+            self._at = 0
+        self._buffer += chunk
+
+    def next_length(self) -> int | None:
+        """The length of the frame that comes next, None while it is not there. Raises FrameError."""
+        if self.held_bytes < LENGTH_BYTES:
+            return None
+        length = int.from_bytes(self._buffer[self._at : self._at + LENGTH_BYTES], "big", signed=True)
+        if not 0 <= length <= self.max_bytes:
+            raise FrameError(f"frame length {length}: 0 to {self.max_bytes} bytes are read")
+        return length
+
+    def take(self) -> bytes | None:
+        """The next whole frame without its length, None while it is not all there. Raises FrameError."""
+        length = self.next_length()
+        if length is None or self.held_bytes - LENGTH_BYTES < length:
+            return None
+        start = self._at + LENGTH_BYTES
+        self._at = start + length
+        return bytes(self._buffer[start : self._at])

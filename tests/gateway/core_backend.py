@@ -1,0 +1,98 @@
+"""A backend without tables: the pure core in this process, in real time. For what clients see of the protocol.
+
+Must not know the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from gateway.backend import Known
+from schemas.fan_out import group_id_of
+from schemas.messages import GroupRequest, Response
+
+
+class CoreBackend:
+    """Applies each request at once, and fires deadlines when they are due."""
+
+    def __init__(self, config: GroupConfig, gateway_id: str = "core") -> None:
+        self.gateway_id = gateway_id
+        self.config = config
+        self.by_id: dict[str, Group] = {}
+        self.effects: list[tuple[str, Effect]] = []
+        self._waiting: dict[str, asyncio.Future[Response]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._now_ms = 0
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    async def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+
+    def groups(self) -> Iterable[Known]:
+        return [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()]
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are unanswered and still wanted."""
+        return len(self._waiting)
+
+    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
+        answers = []
+        for request in requests:
+            answer: asyncio.Future[Response] = self._loop.create_future()
+            self._waiting[request.request_id] = answer
+            answer.add_done_callback(partial(self._forget, request.request_id))
+            answers.append(answer)
+            self._apply(request)
+        return answers
+
+    def _forget(self, request_id: str, _: asyncio.Future[Response]) -> None:
+        self._waiting.pop(request_id, None)
+
+    def _now(self) -> int:
+        self._now_ms = max(self._now_ms, time.time_ns() // 1_000_000)
+        return self._now_ms
+
+    def _apply(self, request: GroupRequest) -> None:
+        now_ms = self._now()
+        group_id = group_id_of(request)
+        group = self.by_id.get(group_id) or Group(group_id)
+        self._tell(group_id, expire_due(group, now_ms - 1, self.config))
+        self._tell(group_id, step(group, request, now_ms, self.config))
+        self._come_back(group)
+
+    def _expire(self, group: Group) -> None:
+        self._tell(group.group_id, expire_due(group, self._now(), self.config))
+        self._come_back(group)
+
+    def _come_back(self, group: Group) -> None:
+        timer = self._timers.pop(group.group_id, None)
+        if timer is not None:
+            timer.cancel()
+        if not group.is_known:
+            self.by_id.pop(group.group_id, None)
+            return
+        self.by_id[group.group_id] = group
+        due_ms = next_deadline_ms(group)
+        if due_ms is not None:
+            delay_s = max(0, due_ms - self._now() + 1) / 1000
+            self._timers[group.group_id] = self._loop.call_later(delay_s, self._expire, group)
+
+    def _tell(self, group_id: str, effects: list[Effect]) -> None:
+        for effect in effects:
+            self.effects.append((group_id, effect))
+            match effect:
+                case Reply() if effect.request_id in self._waiting:
+                    self._waiting.pop(effect.request_id).set_result(effect.response)
+                case RequestDropped():
+                    self._waiting.pop(effect.request_id, None)

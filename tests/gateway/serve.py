@@ -1,0 +1,36 @@
+"""A gateway over the pure core as a process of its own: `python -m tests.gateway.serve [--set key=value]...`.
+
+Says `listening on host:port` once it is ready, ends at SIGTERM. Takes the gateway's keys and Kafka's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+
+from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
+from coordinator_udfs.protocol.config import GroupConfig
+from gateway.assembly import stand_alone
+from gateway.server import allow_many_files
+from gateway.settings import Settings
+from tests.gateway.core_backend import CoreBackend
+
+
+async def serve(pairs: dict[str, str]) -> None:
+    group = {key: value for key, value in pairs.items() if key in GROUP_KEYS.values()}
+    server = stand_alone(Settings.from_pairs(pairs), CoreBackend(GroupConfig.from_pairs(group)))
+    await server.start()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    print(f"listening on {server.address}", flush=True)
+    await stop.wait()
+    await server.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--set", action="append", default=[])
+    allow_many_files()
+    asyncio.run(serve(dict(word.split("=", 1) for word in parser.parse_args().set)))
