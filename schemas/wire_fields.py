@@ -20,16 +20,18 @@ class RequestError(ValueError):
 
 
 class _Field(msgspec.Struct):
+    """nested: the shape that the field holds, one or a list of it."""
+
     name: str
     versions: Versions
-    nested: bool
+    nested: type[Shape] | None
 
 
 @cache
 def _fields(shape: type[Shape]) -> tuple[_Field, ...]:
     hints = get_type_hints(shape, include_extras=True)
     return tuple(
-        _Field(name, _versions(hints[name]), _is_nested(hints[name]))
+        _Field(name, _versions(hints[name]), _nested_shape(hints[name]))
         for name in shape.__struct_fields__
         if name not in REPLAY_FIELDS
     )
@@ -39,17 +41,19 @@ def _versions(hint: Any) -> Versions:
     return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Versions)), Versions(0))
 
 
-def _is_nested(hint: Any) -> bool:
+def _nested_shape(hint: Any) -> type[Shape] | None:
     if get_origin(hint) is None:
-        return isinstance(hint, type) and issubclass(hint, Shape)
-    return any(_is_nested(inner) for inner in get_args(hint))
+        return hint if isinstance(hint, type) and issubclass(hint, Shape) else None
+    return next(filter(None, map(_nested_shape, get_args(hint))), None)
 
 
 @cache
 def carried_names(shape: type[Shape], version: int) -> tuple[tuple[str, bool], ...]:
     """(name, holds shapes) of every field that `version` of the message carries, envelope left out."""
     envelope = ENVELOPE_FIELDS if issubclass(shape, Request) else frozenset()
-    return tuple((f.name, f.nested) for f in _fields(shape) if f.versions.has(version) and f.name not in envelope)
+    return tuple(
+        (f.name, f.nested is not None) for f in _fields(shape) if f.versions.has(version) and f.name not in envelope
+    )
 
 
 def carried(message: Shape, version: int) -> dict[str, Any]:
@@ -70,7 +74,7 @@ def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequ
     """A request from its fields by name (bytes as base64). is_replay: what only a recording says is taken too.
 
     Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
-    unknown; a field that exists but not in this version.
+    unknown; a field, nested ones too, that this version does not carry.
     """
     api = fields.get("api")
     known = APIS | REPLAY_APIS if is_replay else APIS
@@ -84,9 +88,26 @@ def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequ
         request = msgspec.convert(fields, known[api].request)
     except msgspec.ValidationError as error:
         raise RequestError(f"{api} v{version}: {error}") from None
-    for name in fields:
-        if name in ENVELOPE_FIELDS or name == "api" or name in REPLAY_FIELDS:
-            continue
-        if name not in dict(carried_names(type(request), version)):
-            raise RequestError(f"{name}: {api} v{version} does not carry this field")
+    _refuse_what_is_not_carried(fields, type(request), version, f"{api} v{version}")
     return request  # type: ignore[return-value]
+
+
+def _refuse_what_is_not_carried(
+    fields: dict[str, Any], shape: type[Shape], version: int, message: str, path: str = ""
+) -> None:
+    takes = _taken(shape, version)
+    for name, value in fields.items():
+        if name not in takes:
+            raise RequestError(f"{path}{name}: {message} does not carry this field")
+        nested = takes[name]
+        if nested is not None and isinstance(value, list):
+            for place, item in enumerate(value):
+                _refuse_what_is_not_carried(item, nested, version, message, f"{path}{name}[{place}].")
+
+
+@cache
+def _taken(shape: type[Shape], version: int) -> dict[str, type[Shape] | None]:
+    """Every field that may stand in a request of this version, with the shape it holds."""
+    beside = {*REPLAY_FIELDS, "api", *ENVELOPE_FIELDS} if issubclass(shape, Request) else REPLAY_FIELDS
+    carried = {field.name: field.nested for field in _fields(shape) if field.versions.has(version)}
+    return dict.fromkeys(beside) | carried

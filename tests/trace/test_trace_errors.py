@@ -76,6 +76,34 @@ def test_an_unbound_name_is_found_inside_lists_and_as_an_assignments_member_too(
         traced(sync(1, "s", "a", assignments=assignments))
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            ask(1, "l", "LeaveGroup", 3, group_id="g", members=[{"member_id": "a"}, {"member_id": "b", "reason": "r"}]),
+            r"members\[1\].reason: LeaveGroup v3 does not carry this field",
+        ),
+        (
+            ask(1, "l", "LeaveGroup", 5, group_id="g", members=[{"member_id": "a", "raeson": "r"}]),
+            r"members\[0\].raeson: LeaveGroup v5 does not carry this field",
+        ),
+        (
+            ask(
+                1,
+                "f",
+                "OffsetFetch",
+                8,
+                groups=[{"group_id": "g", "topics": [{"topic_id": "t", "partition_indexes": []}]}],
+            ),
+            r"groups\[0\].topics\[0\].topic_id: OffsetFetch v8 does not carry this field",
+        ),
+    ],
+)
+def test_a_field_inside_a_list_is_held_to_its_version_too(line: Line, says: str) -> None:
+    with pytest.raises(TraceError, match=rf"^line 1: {says}"):
+        traced(line)
+
+
 def test_a_name_is_unbound_until_its_join_is_answered() -> None:
     with pytest.raises(TraceError, match=r"line 2: member_id: \$m is not bound"):
         traced(join(0, "j", bind="m"), heartbeat(2999, "h", "$m"), config=["group.initial.rebalance.delay.ms=3000"])
