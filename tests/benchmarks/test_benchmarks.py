@@ -1,0 +1,103 @@
+"""`python -m benchmarks`: which benches a name means, what a figure says, and how a run ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import benchmarks.__main__ as command
+from benchmarks.figures import BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
+
+
+def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
+    assert [Figure("f", value, "ms", at_most(50)).holds for value in (49.9, 50, 50.1)] == [True, True, False]
+    assert [Figure("f", value, "1/s", at_least(500_000)).holds for value in (499_999, 500_000)] == [False, True]
+    assert Figure("f", 1, "bytes").holds is None
+    assert [str(goal) for goal in (at_most(50), at_least(500_000), at_most(0.5))] == ["<= 50", ">= 500000", "<= 0.5"]
+
+
+def test_benches_are_found_by_the_name_of_their_layer_and_only_that_layer_is_imported() -> None:
+    sys.modules.pop("benchmarks.bench_assignors", None)
+    assert {"assignors", "core", "state"} <= set(command.layers())
+    found = command.benches(["state"])
+    assert set(found) == {"state.codec"}
+    assert "benchmarks.bench_assignors" not in sys.modules
+
+
+def test_a_name_is_a_layer_a_bench_or_the_beginning_of_one_and_no_name_is_all() -> None:
+    assert set(command.benches(["core.mem"])) == {"core.memory"}
+    assert set(command.benches(["core.memory", "state"])) == {"core.memory", "state.codec"}
+    assert set(command.benches(["core"])) > {"core.memory", "core.rebalance"}
+
+
+def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("nonsense", "core.nonsense"):
+        assert command.main([name]) == 2
+        assert capsys.readouterr().err.startswith(f"{name}: is no bench; the layers are assignors, core, ")
+
+
+def test_json_is_one_object_a_line_with_name_value_unit_goal_and_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--format", "json", "state"]) == 0
+    figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [list(figure) for figure in figures] == [["name", "value", "unit", "goal", "holds"]] * 3
+    assert {f["name"]: (f["unit"], f["goal"]) for f in figures} == {
+        "state.encode_200_members": ("ms", "<= 2"),
+        "state.decode_200_members": ("ms", "<= 2"),
+        "state.document_per_member": ("bytes", None),
+    }
+    assert figures[-1]["holds"] is None
+
+
+@pytest.fixture
+def three_benches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that misses its goal, one that fails, one that gives two figures."""
+
+    @bench
+    def missed() -> Figure:
+        return Figure("missed", 3, "ms", at_most(2))
+
+    @bench
+    def fails() -> Figure:
+        raise RuntimeError("no group is here")
+
+    @bench
+    def two() -> Iterator[Figure]:
+        yield Figure("first", 1234.5, "1/s", at_least(1000))
+        yield Figure("second", 0.5, "ratio")
+
+    found: dict[str, BenchFunction] = {"x.missed": missed, "x.fails": fails, "x.two": two}
+    monkeypatch.setattr(command, "benches", lambda names: found)
+
+
+@pytest.mark.usefixtures("three_benches")
+def test_a_bench_that_fails_is_named_the_others_are_still_measured_and_the_status_is_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.main(["--format", "json"]) == 1
+    shown = capsys.readouterr()
+    figures = [json.loads(line) for line in shown.out.splitlines()]
+    assert [(f["name"], f["holds"]) for f in figures] == [("x.missed", False), ("x.first", True), ("x.second", None)]
+    assert "x.fails: RuntimeError: no group is here" in shown.err
+
+
+@pytest.mark.usefixtures("three_benches")
+def test_the_table_shows_every_figure_and_whether_its_goal_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main([])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[1:] == [
+        ["x.missed", "3", "ms", "<=", "2", "missed"],
+        ["x.first", "1,234", "1/s", ">=", "1000", "holds"],
+        ["x.second", "0.5", "ratio"],
+    ]
+
+
+def test_the_clock_runs_each_repeat_after_its_own_preparation_and_measures_the_action_alone() -> None:
+    calls: list[str] = []
+    seconds = cpu_seconds(lambda: calls.append("run"), repeats=2, prepare=lambda: calls.append("prepare"))
+    assert calls == ["prepare", "run"] * 2
+    assert 0 <= seconds < 1
