@@ -65,8 +65,8 @@ types: setup ## Check the types with mypy.
 check: lint types ## Everything that needs no test run: lint and types.
 
 .PHONY: bench
-bench: setup jars ## Measure; FORMAT=json gives one object a line (name, value, unit, goal, holds).
-	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT))
+bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds).
+	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(ARGS)
 
 ##@ Upkeep
 
