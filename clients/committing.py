@@ -6,7 +6,7 @@ commitOffsetsSync, maybeAutoCommitOffsetsAsync, OffsetCommitResponseHandler.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, OffsetsCommitted
 from clients.lookup import mark_coordinator_unknown, maybe_look
@@ -104,9 +104,13 @@ def expire_commits(member: Membership, turn: Turn) -> None:
             _try(member, commit, turn)
 
 
-def commit_deadlines(member: Membership) -> Iterable[int]:
-    for commit in member.commits.values():
-        yield from (at_ms for at_ms in (commit.deadline_ms, commit.retry_at_ms) if at_ms is not None)
+def next_commit_ms(member: Membership) -> int | None:
+    """When a commit has to be given up or tried again, or its coordinator looked for, at the earliest."""
+    moments = [each.deadline_ms for each in member.commits.values()]
+    moments += [each.retry_at_ms for each in member.commits.values()]
+    if member.lookup.node is None and not member.is_looking and awaiting_coordinator(member):
+        moments.append(member.lookup.retry_at_ms)
+    return min((each for each in moments if each is not None), default=None)
 
 
 def on_disconnect(member: Membership, sent: InFlight, turn: Turn) -> None:

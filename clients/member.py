@@ -121,6 +121,11 @@ class GroupMember:
         return member.subscription.topics is not None and joining.is_rejoin_needed(member)
 
     @property
+    def session_ends_at_ms(self) -> int:
+        """Without a good answer until then, a member that has joined looks for its coordinator anew."""
+        return self._member.pulse.session_deadline_ms
+
+    @property
     def awaited_request_ids(self) -> frozenset[str]:
         """The requests whose answers count."""
         return frozenset(self._member.in_flight)
@@ -134,16 +139,14 @@ class GroupMember:
         member = self._member
         if member.is_closed:
             return None
-        moments = [each.deadline_ms for each in member.in_flight.values()]
-        moments += committing.commit_deadlines(member)
-        beat_ms = heartbeats.next_beat_ms(member)
-        if beat_ms is not None:
-            moments.append(beat_ms)
-        if member.lookup.node is None and not member.is_looking and committing.awaiting_coordinator(member):
-            moments.append(member.lookup.retry_at_ms)
+        due_ms = heartbeats.next_beat_ms(member)
+        for each in member.in_flight.values():
+            due_ms = _earlier(due_ms, each.deadline_ms)
+        if member.commits:
+            due_ms = _earlier(due_ms, committing.next_commit_ms(member))
         if member.closing is not None:
-            moments.append(member.closing.deadline_ms)
-        return min(moments, default=None)
+            due_ms = _earlier(due_ms, member.closing.deadline_ms)
+        return due_ms
 
     def next_poll_ms(self) -> int | None:
         """When a poll has something to do next without any further input; None if it waits for one. May be past."""
@@ -354,6 +357,12 @@ class GroupMember:
                 heartbeats.heartbeat_failed(self._member, turn)
             case OffsetCommitRequest():
                 committing.on_disconnect(self._member, sent, turn)
+
+
+def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    if one_ms is None or other_ms is None:
+        return one_ms if other_ms is None else other_ms
+    return min(one_ms, other_ms)
 
 
 def _common_protocol(assignors: Mapping[str, Assignor]) -> RebalanceProtocol:

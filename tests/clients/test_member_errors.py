@@ -1,0 +1,513 @@
+"""Every error of every API: what the member does about it, row by row, and the reason it gives when it joins again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from clients.events import CommitFailed, CommitFailure, CommitKind, CoordinatorLost, FatalError, PartitionsLost
+from clients.membership import MemberState
+from clients.reactions import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+from schemas.errors import Error
+from schemas.messages import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from tests.clients.member_bench import Bench, partitions
+
+COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",), "enable_auto_commit": False}
+STATIC: dict[str, Any] = {**COOPERATIVE, "group_instance_id": "pod-1"}
+BACKOFF_MS = 100
+
+
+def lost(error: Error) -> CoordinatorLost:
+    return CoordinatorLost(f"error response {error}")
+
+
+# ---------------------------------------------------------------- JoinGroup
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the next attempt looks like: when it is made, as whom, and with which reason."""
+
+    error: Error
+    waits_ms: int
+    member_id: str
+    reason: str
+    finds_first: bool = False
+
+
+JOIN_ROWS = [
+    Row(
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to CoordinatorLoadInProgressException",
+    ),
+    Row(
+        Error.COORDINATOR_NOT_AVAILABLE,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to CoordinatorNotAvailableException",
+        finds_first=True,
+    ),
+    Row(
+        Error.NOT_COORDINATOR,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to NotCoordinatorException",
+        finds_first=True,
+    ),
+    Row(Error.UNKNOWN_MEMBER_ID, 0, "", "rebalance failed due to UnknownMemberIdException"),
+    Row(Error.REBALANCE_IN_PROGRESS, 0, "app-1", "rebalance failed due to RebalanceInProgressException"),
+    Row(Error.MEMBER_ID_REQUIRED, 0, "app-9", "need to re-join with the given member-id: app-9"),
+]
+
+
+@pytest.mark.parametrize("row", JOIN_ROWS, ids=lambda row: row.error)
+def test_after_a_join_group_error_the_member_joins_again(row: Row) -> None:
+    bench = Bench(**COOPERATIVE).preparing()
+    events = bench.at(1000).join_refused(row.error, "app-9")
+    bench.take()
+    assert events == ([lost(row.error)] if row.finds_first else [])
+    assert_next_join(bench, row)
+
+
+@pytest.mark.parametrize("row", JOIN_ROWS, ids=lambda row: row.error)
+def test_partitions_are_not_touched_by_a_join_group_error_unless_the_membership_is_lost(row: Row) -> None:
+    bench = Bench(**COOPERATIVE).rejoining("t0 t1")
+    bench.join_refused(row.error, "app-9")
+    bench.at(bench.now_ms + BACKOFF_MS)
+    if row.finds_first:
+        bench.poll()
+        bench.found()
+    loses = row.member_id != "app-1" and row.error is not Error.MEMBER_ID_REQUIRED
+    assert bench.poll() == ([PartitionsLost(partitions("t0 t1"))] if loses else [])
+
+
+def assert_next_join(bench: Bench, row: Row) -> None:
+    """Nothing happens before the wait is over; then the JoinGroup of the row is sent."""
+    sent_at_ms = bench.now_ms
+    assert bench.poll() == []
+    if row.finds_first:
+        assert isinstance(bench.sent, FindCoordinatorRequest)
+        bench.found()
+        bench.poll()
+        bench.take()
+    if row.waits_ms:
+        assert bench.take() == []
+        assert bench.member.next_poll_ms() == sent_at_ms + row.waits_ms
+        bench.at(sent_at_ms + row.waits_ms - 1).poll()
+        assert bench.take() == []
+        assert bench.at(sent_at_ms + row.waits_ms).poll() == []
+    assert isinstance(bench.sent, JoinGroupRequest)
+    assert (bench.sent.member_id, bench.sent.reason) == (row.member_id, row.reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (Error.FENCED_INSTANCE_ID, "group.instance.id=pod-1 is fenced: another consumer joined with it"),
+        (Error.INCONSISTENT_GROUP_PROTOCOL, "JoinGroup of group orders failed: INCONSISTENT_GROUP_PROTOCOL"),
+        (Error.INVALID_GROUP_ID, "JoinGroup of group orders failed: INVALID_GROUP_ID"),
+        (Error.INVALID_SESSION_TIMEOUT, "session.timeout.ms=45000 is outside what the broker allows"),
+        (Error.GROUP_AUTHORIZATION_FAILED, "JoinGroup of group orders failed: GROUP_AUTHORIZATION_FAILED"),
+        (
+            Error.GROUP_MAX_SIZE_REACHED,
+            "consumer group orders already has the configured maximum number of members",
+        ),
+        (
+            Error.UNSUPPORTED_VERSION,
+            "the broker does not know static members: unset group.instance.id and try again",
+        ),
+        # Not JoinGroup's own: an error that this API should not give is fatal too.
+        (Error.ILLEGAL_GENERATION, "JoinGroup of group orders failed: ILLEGAL_GENERATION"),
+        (Error.UNKNOWN_SERVER_ERROR, "JoinGroup of group orders failed: UNKNOWN_SERVER_ERROR"),
+    ],
+)
+def test_a_fatal_join_group_error_ends_the_applications_poll(error: Error, message: str) -> None:
+    bench = Bench(**STATIC).preparing()
+    assert bench.join_refused(error) == []
+    bench.take()
+    assert bench.poll() == [FatalError("JoinGroup", error, message)]
+    assert bench.take() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Error.GROUP_MAX_SIZE_REACHED, "rebalance failed due to GroupMaxSizeReachedException"),
+        (Error.FENCED_INSTANCE_ID, "rebalance failed due to FencedInstanceIdException"),
+        (Error.UNKNOWN_SERVER_ERROR, "rebalance failed due to KafkaException"),
+    ],
+)
+def test_an_application_that_polls_on_after_a_fatal_error_joins_again(error: Error, reason: str) -> None:
+    bench = Bench(**COOPERATIVE).preparing()
+    bench.join_refused(error)
+    bench.poll()
+    bench.take()
+    assert bench.poll() == []
+    assert isinstance(bench.sent, JoinGroupRequest)
+    assert bench.sent.reason == reason
+
+
+def test_failed_joins_back_off_longer_and_longer_until_the_group_is_joined() -> None:
+    bench = Bench(**COOPERATIVE).preparing()
+    waits = []
+    for _ in range(6):
+        bench.join_refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+        due_ms = bench.member.next_poll_ms()
+        assert due_ms is not None
+        waits.append(due_ms - bench.now_ms)
+        bench.at(due_ms).poll()
+    assert waits == [100, 200, 400, 800, 1000, 1000]
+    bench.joined(1)
+    bench.synced("t0")
+    bench.poll()
+    bench.member.enforce_rebalance()
+    bench.poll()
+    bench.join_refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    assert bench.member.next_poll_ms() == bench.now_ms + 100
+
+
+# ---------------------------------------------------------------- SyncGroup
+
+
+SYNC_ROWS = [
+    Row(
+        Error.COORDINATOR_NOT_AVAILABLE,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to CoordinatorNotAvailableException",
+        finds_first=True,
+    ),
+    Row(
+        Error.NOT_COORDINATOR,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to NotCoordinatorException",
+        finds_first=True,
+    ),
+    Row(Error.ILLEGAL_GENERATION, 0, "app-1", "rebalance failed due to IllegalGenerationException"),
+    Row(Error.UNKNOWN_MEMBER_ID, 0, "", "rebalance failed due to UnknownMemberIdException"),
+    Row(Error.REBALANCE_IN_PROGRESS, 0, "app-1", "rebalance failed due to RebalanceInProgressException"),
+]
+
+
+@pytest.mark.parametrize("row", SYNC_ROWS, ids=lambda row: row.error)
+def test_after_a_sync_group_error_the_member_joins_again(row: Row) -> None:
+    bench = Bench(**COOPERATIVE).completing()
+    events = bench.at(1000).sync_refused(row.error)
+    bench.take()
+    assert events == ([lost(row.error)] if row.finds_first else [])
+    assert_next_join(bench, row)
+
+
+@pytest.mark.parametrize(
+    ("error", "generation_id"),
+    [(Error.ILLEGAL_GENERATION, -1), (Error.UNKNOWN_MEMBER_ID, -1), (Error.REBALANCE_IN_PROGRESS, 1)],
+)
+def test_a_sync_group_error_keeps_or_forgets_the_generation(error: Error, generation_id: int) -> None:
+    bench = Bench(**COOPERATIVE).completing()
+    bench.sync_refused(error)
+    assert bench.member.generation_id == generation_id
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Error.FENCED_INSTANCE_ID,
+        Error.GROUP_AUTHORIZATION_FAILED,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.UNKNOWN_SERVER_ERROR,
+    ],
+)
+def test_a_fatal_or_unexpected_sync_group_error_ends_the_applications_poll(error: Error) -> None:
+    bench = Bench(**STATIC).completing()
+    bench.sync_refused(error)
+    assert bench.poll() == [FatalError("SyncGroup", error, f"SyncGroup of group orders failed: {error}")]
+
+
+def test_a_sync_group_answered_after_the_background_gave_the_generation_up_is_of_no_use() -> None:
+    bench = Bench(**COOPERATIVE).completing()
+    bench.at(3000).expire()
+    bench.beaten(Error.UNKNOWN_MEMBER_ID)
+    bench.synced("t0")
+    assert bench.member.state is MemberState.UNJOINED
+    assert bench.poll() == []
+    assert bench.join.reason == "rebalance failed due to IllegalGenerationException"
+    assert bench.join.member_id == ""
+
+
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
+def test_a_sync_group_error_about_a_generation_left_behind_resets_nothing(error: Error) -> None:
+    bench = Bench(**COOPERATIVE).completing()
+    bench.at(3000).expire()
+    bench.beaten(Error.ILLEGAL_GENERATION)
+    bench.sync_refused(error)
+    assert bench.member.member_id == "app-1"
+
+
+# ---------------------------------------------------------------- Heartbeat
+
+
+@pytest.mark.parametrize(
+    ("error", "member_id", "reason"),
+    [
+        (Error.ILLEGAL_GENERATION, "app-1", "encountered ILLEGAL_GENERATION from HEARTBEAT response"),
+        (Error.UNKNOWN_MEMBER_ID, "", "encountered UNKNOWN_MEMBER_ID from HEARTBEAT response"),
+    ],
+)
+def test_a_heartbeat_error_about_the_membership_resets_it(error: Error, member_id: str, reason: str) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.at(3000).expire()
+    assert bench.beaten(error) == []
+    assert (bench.member.state, bench.member.generation_id) == (MemberState.UNJOINED, -1)
+    assert bench.poll() == [PartitionsLost(partitions("t0"))]
+    assert (bench.join.member_id, bench.join.reason) == (member_id, reason)
+
+
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID])
+def test_a_heartbeat_error_about_a_generation_left_behind_proves_the_session_alive(error: Error) -> None:
+    bench = Bench(**STATIC).stable("t0")
+    bench.at(3000).expire()
+    late = bench.heartbeat
+    bench.member.enforce_rebalance()
+    bench.poll()
+    bench.joined(2)
+    bench.at(5000)
+    bench.answer(late, HeartbeatResponse(error_code=error))
+    assert (bench.member.state, bench.member.generation_id) == (MemberState.COMPLETING_REBALANCE, 2)
+    assert bench.member.session_ends_at_ms == 50_000
+
+
+def test_a_heartbeat_told_of_a_rebalance_makes_a_stable_member_join_again_and_keeps_its_session() -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.at(3000).expire()
+    assert bench.beaten(Error.REBALANCE_IN_PROGRESS) == []
+    assert bench.member.session_ends_at_ms == 48_000
+    bench.poll()
+    assert (bench.join.member_id, bench.join.reason) == ("app-1", "group is already rebalancing")
+
+
+def test_a_heartbeat_told_of_a_rebalance_means_nothing_while_the_member_is_in_one() -> None:
+    bench = Bench(**COOPERATIVE).completing()
+    bench.at(3000).expire()
+    bench.beaten(Error.REBALANCE_IN_PROGRESS)
+    bench.synced("t0")
+    bench.poll()
+    assert not bench.member.is_rebalancing
+    assert bench.member.session_ends_at_ms == 48_000
+
+
+@pytest.mark.parametrize("error", [Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR])
+def test_a_heartbeat_that_met_no_coordinator_has_it_looked_for_at_once(error: Error) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.at(3000).expire()
+    assert bench.beaten(error) == [lost(error)]
+    assert bench.expire() == []
+    assert isinstance(bench.sent, FindCoordinatorRequest)
+    assert bench.member.state is MemberState.STABLE
+
+
+@pytest.mark.parametrize("error", [Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_SERVER_ERROR])
+def test_any_other_heartbeat_error_is_tried_again_after_a_backoff(error: Error) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.at(3000).expire()
+    for wait_ms in (100, 200, 400, 800, 1000, 1000):
+        bench.beaten(error)
+        bench.take()
+        bench.at(bench.now_ms + wait_ms - 1).expire()
+        assert bench.take() == []
+        bench.at(bench.now_ms + 1).expire()
+        assert isinstance(bench.sent, HeartbeatRequest)
+    bench.beaten()
+    assert bench.member.session_ends_at_ms == bench.now_ms + 45_000
+
+
+def test_a_fenced_heartbeat_is_fatal_at_the_next_poll() -> None:
+    bench = Bench(**STATIC).stable("t0")
+    bench.at(3000).expire()
+    assert bench.beaten(Error.FENCED_INSTANCE_ID) == []
+    message = "group.instance.id=pod-1 is fenced: another consumer joined with it"
+    assert bench.poll() == [FatalError("Heartbeat", Error.FENCED_INSTANCE_ID, message)]
+    assert bench.poll() == [PartitionsLost(partitions("t0"))]
+    assert bench.join.reason == "encountered FENCED_INSTANCE_ID from HEARTBEAT response"
+
+
+def test_a_heartbeat_that_is_not_authorized_is_fatal_at_the_next_poll() -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.at(3000).expire()
+    assert bench.beaten(Error.GROUP_AUTHORIZATION_FAILED) == []
+    message = "not authorized to access group orders"
+    assert bench.poll() == [FatalError("Heartbeat", Error.GROUP_AUTHORIZATION_FAILED, message)]
+
+
+# ---------------------------------------------------------------- OffsetCommit
+
+
+def failed(failure: CommitFailure, error: Error) -> CommitFailed:
+    return CommitFailed(1, CommitKind.ASYNC, failure, error, dict.fromkeys(partitions("t0"), 7))
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, CommitFailure.RETRIABLE),
+        (Error.UNKNOWN_TOPIC_OR_PARTITION, CommitFailure.RETRIABLE),
+        (Error.REBALANCE_IN_PROGRESS, CommitFailure.REBALANCE_IN_PROGRESS),
+        (Error.ILLEGAL_GENERATION, CommitFailure.COMMIT_FAILED),
+        (Error.UNKNOWN_MEMBER_ID, CommitFailure.COMMIT_FAILED),
+        (Error.GROUP_AUTHORIZATION_FAILED, CommitFailure.FATAL),
+        (Error.TOPIC_AUTHORIZATION_FAILED, CommitFailure.FATAL),
+        (Error.OFFSET_METADATA_TOO_LARGE, CommitFailure.FATAL),
+        (Error.INVALID_COMMIT_OFFSET_SIZE, CommitFailure.FATAL),
+        (Error.UNKNOWN_SERVER_ERROR, CommitFailure.FATAL),
+    ],
+)
+def test_a_commit_that_nobody_waits_for_fails_at_the_first_error(error: Error, failure: CommitFailure) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    assert bench.commit("t0") == []
+    assert bench.committed(error) == [failed(failure, error)]
+    bench.take()
+    bench.at(2999).expire()
+    assert bench.take() == []
+
+
+@pytest.mark.parametrize("error", [Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR])
+def test_a_commit_that_met_no_coordinator_has_it_looked_for(error: Error) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.commit("t0")
+    assert bench.committed(error) == [failed(CommitFailure.RETRIABLE, error), lost(error)]
+
+
+@pytest.mark.parametrize(
+    ("error", "member_id", "reason"),
+    [
+        (Error.ILLEGAL_GENERATION, "app-1", "encountered ILLEGAL_GENERATION from OFFSET_COMMIT response"),
+        (Error.UNKNOWN_MEMBER_ID, "", "encountered UNKNOWN_MEMBER_ID from OFFSET_COMMIT response"),
+    ],
+)
+def test_a_commit_error_about_the_membership_resets_it(error: Error, member_id: str, reason: str) -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.commit("t0")
+    bench.committed(error)
+    assert bench.poll() == [PartitionsLost(partitions("t0"))]
+    assert (bench.join.member_id, bench.join.reason) == (member_id, reason)
+
+
+def test_a_commit_told_of_a_rebalance_makes_the_member_join_again_in_its_generation() -> None:
+    bench = Bench(**COOPERATIVE).stable("t0")
+    bench.commit("t0")
+    bench.committed(Error.REBALANCE_IN_PROGRESS)
+    assert bench.member.generation_id == 1
+    assert bench.poll() == []
+    assert (bench.join.member_id, bench.join.reason) == (
+        "app-1",
+        "offset commit failed since group is already rebalancing",
+    )
+
+
+def test_a_fenced_commit_is_fatal_for_the_commit_and_for_the_next_poll() -> None:
+    bench = Bench(**STATIC).stable("t0")
+    bench.commit("t0")
+    error = Error.FENCED_INSTANCE_ID
+    assert bench.committed(error) == [failed(CommitFailure.FATAL, error)]
+    message = "group.instance.id=pod-1 is fenced: another consumer joined with it"
+    assert bench.poll() == [FatalError("OffsetCommit", error, message)]
+
+
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID])
+@pytest.mark.parametrize("is_preparing", [True, False])
+def test_a_commit_error_about_a_generation_left_behind_resets_nothing(error: Error, is_preparing: bool) -> None:
+    bench = Bench(**STATIC).stable("t0")
+    bench.commit("t0")
+    bench.at(3000).expire()
+    bench.beaten(Error.ILLEGAL_GENERATION)
+    if is_preparing:
+        bench.poll()
+    failure = CommitFailure.REBALANCE_IN_PROGRESS if is_preparing else CommitFailure.COMMIT_FAILED
+    assert bench.committed(error) == [failed(failure, error)]
+    assert bench.member.member_id == "app-1"
+    assert bench.poll() == ([] if is_preparing else [PartitionsLost(partitions("t0"))])
+
+
+def test_the_first_error_of_a_partition_is_the_commits() -> None:
+    bench = Bench(**COOPERATIVE).stable("t0 t1")
+    bench.commit("t0 t1")
+    request = bench.last(OffsetCommitRequest)
+    response = _commit_response([(0, Error.NONE), (1, Error.OFFSET_METADATA_TOO_LARGE)])
+    (event,) = bench.answer(request, response)
+    assert isinstance(event, CommitFailed)
+    assert event.error is Error.OFFSET_METADATA_TOO_LARGE
+
+
+def _commit_response(errors: list[tuple[int, Error]]) -> OffsetCommitResponse:
+    answered = [OffsetCommitResponsePartition(partition_index=number, error_code=error) for number, error in errors]
+    return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=answered)])
+
+
+# ---------------------------------------------------------------- FindCoordinator
+
+
+def test_a_coordinator_that_is_not_found_is_looked_for_again_after_longer_and_longer() -> None:
+    bench = Bench()
+    bench.poll()
+    for wait_ms in (100, 200, 400, 800, 1000, 1000):
+        assert bench.not_found(Error.COORDINATOR_NOT_AVAILABLE) == []
+        bench.take()
+        bench.at(bench.now_ms + wait_ms - 1).poll()
+        assert bench.take() == []
+        assert bench.member.next_poll_ms() == bench.now_ms + 1
+        bench.at(bench.now_ms + 1).poll()
+        assert isinstance(bench.sent, FindCoordinatorRequest)
+    bench.found()
+    bench.disconnect()
+    bench.poll()
+    bench.not_found(Error.COORDINATOR_NOT_AVAILABLE)
+    assert bench.member.next_poll_ms() == bench.now_ms + 100
+
+
+def test_a_lookup_that_is_not_authorized_is_fatal() -> None:
+    bench = Bench()
+    bench.poll()
+    bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
+    message = "not authorized to access group orders"
+    assert bench.poll() == [FatalError("FindCoordinator", Error.GROUP_AUTHORIZATION_FAILED, message)]
+
+
+def test_a_lookup_answered_with_two_coordinators_is_fatal() -> None:
+    bench = Bench()
+    bench.poll()
+    bench.answer(bench.sent, FindCoordinatorResponse(coordinators=[Coordinator(key="a"), Coordinator(key="b")]))
+    message = "FindCoordinator answered with 2 coordinators for one group"
+    assert bench.poll() == [FatalError("FindCoordinator", None, message)]
+
+
+# ---------------------------------------------------------------- the tables are complete
+
+TESTED = {
+    "FindCoordinator": (FIND_COORDINATOR, {30}),
+    "JoinGroup": (JOIN_GROUP, {14, 15, 16, 25, 27, 79, 82, 23, 24, 26, 30, 81, 35}),
+    "SyncGroup": (SYNC_GROUP, {15, 16, 22, 25, 27, 82, 30}),
+    "Heartbeat": (HEARTBEAT, {15, 16, 22, 25, 27, 82, 30}),
+    "OffsetCommit": (OFFSET_COMMIT, {14, 3, 15, 16, 22, 25, 27, 82}),
+}
+
+
+@pytest.mark.parametrize("api", TESTED)
+def test_every_row_of_a_table_is_tested_above(api: str) -> None:
+    table, codes = TESTED[api]
+    assert {error.code for error in table} == codes
