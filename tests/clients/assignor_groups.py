@@ -125,15 +125,20 @@ def groups(draw: st.DrawFn, is_equal: bool | None = None, has_conflicts: bool = 
     some_topics = st.lists(st.sampled_from([*counts, "nowhere"]), min_size=1, unique=True).map(tuple)
     common = draw(some_topics) if is_equal or (is_equal is None and draw(st.booleans())) else None
     every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-    claimants = st.lists(st.sampled_from(member_ids), max_size=3 if has_conflicts else 1, unique=True)
-    claims: dict[str, list[TopicPartition]] = {member_id: [] for member_id in member_ids}
-    for partition in every:
-        for member_id in draw(claimants):
-            claims[member_id].append(partition)
+    claimants = st.integers(0, len(member_ids) if not has_conflicts else 2 ** len(member_ids) - 1)
+    claimed = draw(st.lists(claimants, min_size=len(every), max_size=len(every)))
+    claims = {
+        member_id: tuple(
+            partition
+            for partition, by in zip(every, claimed, strict=True)
+            if (by >> index & 1 if has_conflicts else by == index)
+        )
+        for index, member_id in enumerate(member_ids)
+    }
     return Group(
         counts,
         {member_id: common or draw(some_topics) for member_id in member_ids},
-        {member_id: tuple(partitions) for member_id, partitions in claims.items()},
+        claims,
         {member_id: draw(st.integers(-1, 3)) if has_conflicts else 3 for member_id in member_ids},
         {member_id: draw(st.none() | st.just(f"instance-{member_id}")) for member_id in member_ids},
     )
