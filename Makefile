@@ -38,6 +38,10 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
 	@$(BIN)/python -m jobs.jars
 
+.PHONY: run
+run: jars ## Run the coordinator and a demo fleet until Ctrl-C (ROLLCALL_HOME=, CONF=, DEMO=0, DEMO_SECONDS=).
+	@exec $(BIN)/python -m jobs.run
+
 ##@ Look after the code
 
 .PHONY: test

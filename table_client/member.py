@@ -44,7 +44,7 @@ from schemas.messages import (
 )
 from table_client.connection import connect, disconnect
 
-Offsets = Mapping[tuple[str, int], int]
+Offsets = Mapping[tuple[str, int], int] | Mapping[TopicPartition, int]
 Change = PartitionsAssigned | PartitionsRevoked | PartitionsLost
 
 _OFFSET_FETCH_VERSION = 8

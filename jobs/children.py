@@ -1,0 +1,78 @@
+"""Processes that a program starts and surely ends: their output in log files, their end in the right order.
+
+Knows processes and signals; must not know what they do. Each runs in a session of its own, so that a Ctrl-C in the
+terminal reaches the parent alone, which then ends its children as it sees fit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+KILL_AFTER_S = 5.0
+_TAIL_BYTES = 4000
+
+
+class Child:
+    """One Python program, `python -m module ...`, with what it prints in a log file."""
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, None while it runs."""
+        return self._process.poll()
+
+    def last_words(self) -> str:
+        """The last line that it printed, for the person who asks why it ended."""
+        with self.log.open("rb") as log:
+            log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
+            lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else "it printed nothing"
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM, once."""
+        if self.status is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, to it and to whatever it started."""
+        if self.status is None:
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self, patience_s: float) -> None:
+        """Asks it to stop, waits so long, then kills it and whatever it started."""
+        self.ask_to_stop()
+        try:
+            self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait(KILL_AFTER_S)
+
+
+def end_all(children: Sequence[Child], patience_s: float) -> None:
+    """Ends several at once: all are asked before any is waited for."""
+    for child in children:
+        child.ask_to_stop()
+    for child in children:
+        child.end(patience_s)

@@ -1,0 +1,130 @@
+"""What a home's groups do, as they do it: followed in the effects table, shown on a terminal or as plain lines.
+
+Knows the effects that tell of groups, members and rebalances; must not know Spark: it reads what commits add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Group as Stack
+from rich.table import Table
+from rich.text import Text
+
+from schemas.tables import EFFECTS_FOLDER
+from table_client.follower import TableFollower
+
+SHOWN_REBALANCES = 12
+_COLUMNS = ("group_id", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
+_TOLD = pa.array(["state_changed", "member_joined", "member_removed", "group_removed", "rebalance_ended"])
+_STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
+
+
+class _Culprit(msgspec.Struct):
+    kind: str
+    client_id: str = ""
+    group_instance_id: str | None = None
+    client_reason: str | None = None
+
+
+class _Rebalance(msgspec.Struct):
+    cause: _Culprit
+    from_generation_id: int
+    to_generation_id: int
+    started_at_ms: int
+    outcome: str
+    members_before: int
+    members_after: int
+    slowest_client_id: str | None = None
+    slowest_wait_ms: int | None = None
+
+
+class _State(msgspec.Struct):
+    to_state: str
+
+
+_rebalance_decoder = msgspec.json.Decoder(_Rebalance)
+_state_decoder = msgspec.json.Decoder(_State)
+
+
+@dataclass
+class WatchedGroup:
+    """A group as the effects have told of it so far. members: client ids by member id."""
+
+    state: str = "Empty"
+    generation_id: int = 0
+    members: dict[str, str] = field(default_factory=dict)
+
+
+class Watch:
+    """Follows a home from now on. `look` takes in what is new and tells of it, a line a fact worth a line."""
+
+    def __init__(self, home: Path) -> None:
+        self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
+        self.groups: dict[str, WatchedGroup] = {}
+        self.rebalances: list[str] = []
+
+    def look(self) -> Iterator[str]:
+        """Plain lines for what has happened since the last look."""
+        for table in self._follower.poll():
+            told = table.filter(pc.is_in(table["effect"], _TOLD))
+            for row in told.to_pylist():
+                line = self._take(row)
+                if line is not None:
+                    yield line
+
+    def _take(self, row: dict[str, object]) -> str | None:
+        group_id, detail, at_ms = str(row["group_id"]), str(row["detail"] or "{}"), int(str(row["at_ms"]))
+        group = self.groups.setdefault(group_id, WatchedGroup())
+        match row["effect"]:
+            case "state_changed":
+                group.state = _state_decoder.decode(detail).to_state
+                group.generation_id = int(str(row["generation_id"]))
+            case "member_joined":
+                group.members[str(row["member_id"])] = str(row["client_id"])
+                return f"{_time(at_ms)}  {group_id}: {row['client_id']} became a member"
+            case "member_removed":
+                group.members.pop(str(row["member_id"]), None)
+                return f"{_time(at_ms)}  {group_id}: {row['client_id']} is a member no longer ({row['cause']})"
+            case "group_removed":
+                del self.groups[group_id]
+            case "rebalance_ended":
+                line = f"{_time(at_ms)}  {group_id}: {_sentence(_rebalance_decoder.decode(detail), at_ms)}"
+                self.rebalances.append(line)
+                return line
+        return None
+
+    def screen(self) -> Stack:
+        """The groups as a table, and the last rebalances below it."""
+        table = Table(title="consumer groups", title_justify="left", expand=False)
+        for name in ("group", "state", "generation", "members"):
+            table.add_column(name, justify="right" if name == "generation" else "left")
+        for group_id, group in sorted(self.groups.items()):
+            state = Text(group.state, style=_STYLES.get(group.state, ""))
+            table.add_row(group_id, state, str(group.generation_id), ", ".join(sorted(group.members.values())))
+        lines = [Text(line) for line in self.rebalances[-SHOWN_REBALANCES:]]
+        return Stack(table, Text("rebalances (UTC)", style="italic"), *lines)
+
+
+def _sentence(rebalance: _Rebalance, at_ms: int) -> str:
+    cause = rebalance.cause
+    culprit = cause.client_id or cause.group_instance_id
+    by = f" by {culprit}" if culprit else ""
+    reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
+    generations = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
+    members = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    took = f"{(at_ms - rebalance.started_at_ms) / 1000:.1f} s"
+    slow = ""
+    if rebalance.slowest_client_id and rebalance.slowest_wait_ms:
+        slow = f", waited {rebalance.slowest_wait_ms / 1000:.1f} s for {rebalance.slowest_client_id}"
+    return f"rebalance {rebalance.outcome}: {cause.kind}{by}{reason}, {generations}, {members}, {took}{slow}"
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
