@@ -15,7 +15,7 @@ import pytest
 from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
-PURE = ("coordinator_udfs.protocol", "clients")
+PURE = ("coordinator_udfs.protocol", "clients", "simulation")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,272 @@
+"""One process with one consumer in it: an application that polls, works, stalls, closes or is killed.
+
+Knows when the application is inside a poll, when the process stands still, and what of its socket is read meanwhile;
+knows no rule of the protocol: that is the member's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from enum import StrEnum
+
+from clients.events import (
+    Closed,
+    CoordinatorFound,
+    CoordinatorLost,
+    FatalError,
+    Output,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    Send,
+)
+from clients.member import GroupMember
+from clients.membership import MemberState
+from schemas.consumer_protocol import TopicPartition
+from schemas.messages import Response
+from simulation.network import Connection, Network, is_for_any_broker
+from simulation.ownership import Ownership
+from simulation.plan import ConsumerPlan, Span
+from simulation.record import ConsumerEvent, Record
+from simulation.virtual_time import VirtualTime
+
+
+class Mode(StrEnum):
+    """ABSENT: no process. POLLING: inside a poll. WORKING: between two polls. CLOSING: inside close."""
+
+    ABSENT = "absent"
+    POLLING = "polling"
+    WORKING = "working"
+    CLOSING = "closing"
+
+
+class SimulatedConsumer:
+    """One consumer of the plan, through all its lives. member: of the present or the last life, None before."""
+
+    def __init__(
+        self, plan: ConsumerPlan, time: VirtualTime, network: Network, ownership: Ownership, record: Record
+    ) -> None:
+        self.plan = plan
+        self.mode = Mode.ABSENT
+        self.member: GroupMember | None = None
+        self.is_paused = False
+        self._time = time
+        self._network = network
+        self._ownership = ownership
+        self._record = record
+        self._bootstrap = Connection(self)
+        self._connection: Connection | None = None
+        self._unread: deque[tuple[str, Response]] = deque()
+        self._partition_counts: Mapping[str, int] = {}
+        self._busy_until_ms = 0
+        self._woken_at_ms: int | None = None
+        self._lives = 0
+        self._is_close_wanted = False
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def host(self) -> str:
+        return self.plan.host
+
+    @property
+    def is_present(self) -> bool:
+        """Its process is there, be it paused."""
+        return self.mode is not Mode.ABSENT
+
+    @property
+    def owned_partitions(self) -> frozenset[TopicPartition]:
+        """What its application believes is its own; nothing without a process."""
+        return self.member.owned_partitions if self.member is not None and self.is_present else frozenset()
+
+    # ------------------------------------------------------------ its life
+
+    def schedule(self) -> None:
+        """Puts the whole life into time."""
+        life, at = self.plan.life, self._time.at
+        at(life.start_ms, self._start)
+        for pause in life.pauses:
+            at(pause.from_ms, self._pause)
+            at(pause.to_ms, self._resume)
+        for slow in life.slow:
+            at(slow.from_ms, self._slow, slow)
+        if life.close_ms is not None:
+            at(life.close_ms, self._want_close)
+        if life.kill_ms is not None:
+            at(life.kill_ms, self._end)
+
+    def _start(self) -> None:
+        life, now_ms = self.plan.life, self._time.now_ms
+        is_over = any(end_ms is not None and end_ms <= now_ms for end_ms in (life.close_ms, life.kill_ms))
+        if self.is_present or (is_over and self._lives > 0):
+            return
+        self._lives += 1
+        self.member = GroupMember(self.plan.config, request_id_prefix=f"{self.name}.{self._lives}")
+        self.member.metadata_changed(self._partition_counts)
+        self.mode = Mode.POLLING
+        self._is_close_wanted = False
+        self._busy_until_ms = now_ms
+        self._do(self.member.subscribe(self.plan.topics, now_ms))
+        self._go_on()
+
+    def _pause(self) -> None:
+        self.is_paused = self.is_present
+
+    def _resume(self) -> None:
+        if not self.is_paused:
+            return
+        self.is_paused = False
+        self._read()
+        self._go_on()
+
+    def _slow(self, span: Span) -> None:
+        """From inside a poll, or longer than it works anyway, the application is busy until the span ends."""
+        if self.mode not in (Mode.POLLING, Mode.WORKING):
+            return
+        self.mode = Mode.WORKING
+        self._busy_until_ms = max(self._busy_until_ms, span.to_ms)
+        self._go_on()
+
+    def _want_close(self) -> None:
+        self._is_close_wanted = True
+        self._go_on()
+
+    def _end(self) -> None:
+        """The process is gone; what it owned nobody owns."""
+        self.mode = Mode.ABSENT
+        self.is_paused = False
+        self._unread.clear()
+        self._disconnect()
+        self._ownership.drop_all(self.name)
+
+    # ------------------------------------------------------------ what reaches it
+
+    def topics_changed(self, partition_counts: Mapping[str, int]) -> None:
+        """Its metadata shows these topics from now on."""
+        self._partition_counts = partition_counts
+        if self.member is None or not self.is_present:
+            return
+        self.member.metadata_changed(partition_counts)
+        self._go_on()
+
+    def receive(self, request_id: str, response: Response) -> None:
+        """An answer is in its socket; it reads it when it reads."""
+        if not self.is_present:
+            return
+        self._unread.append((request_id, response))
+        self._read()
+        self._go_on()
+
+    def connection_broke(self, connection: Connection) -> None:
+        if connection is not self._connection or self.member is None or not self.is_present:
+            return
+        self._do(self.member.disconnected(self._time.now_ms))
+        self._go_on()
+
+    def request_failed(self, request_id: str) -> None:
+        if self.member is None or not self.is_present:
+            return
+        self._do(self.member.request_failed(request_id, self._time.now_ms))
+        self._go_on()
+
+    def _read(self) -> None:
+        """Reads what may be read: nothing while paused; between two polls only if its heartbeat thread is at work."""
+        while self._unread and self.member is not None and self.is_present and not self.is_paused:
+            if self.mode is Mode.WORKING and not self.member.has_joined:
+                return
+            request_id, response = self._unread.popleft()
+            self._do(self.member.response(request_id, response, self._time.now_ms))
+
+    # ------------------------------------------------------------ going on
+
+    def _go_on(self) -> None:
+        """After anything: does what is due, lets the application poll or close, and comes back at the next deadline."""
+        member, now_ms = self.member, self._time.now_ms
+        if member is None or not self.is_present or self.is_paused:
+            return
+        if self.mode is Mode.WORKING and self._busy_until_ms <= now_ms:
+            self.mode = Mode.POLLING
+            self._read()
+        if self.mode is Mode.POLLING:
+            self._poll(member, now_ms)
+        if self.is_present:
+            self._do(member.expire(now_ms))
+        if self.is_present:
+            self._come_back(member)
+
+    def _poll(self, member: GroupMember, now_ms: int) -> None:
+        if self._is_close_wanted:
+            return self._close(member, now_ms)
+        if member.config.enable_auto_commit:
+            member.advance(dict.fromkeys(member.owned_partitions, now_ms))
+        self._do(member.poll(now_ms))
+        if self.mode is not Mode.POLLING:
+            return
+        processing_ms = self.plan.life.processing_ms
+        has_work = member.state is MemberState.STABLE and member.owned_partitions and not member.is_rebalancing
+        if processing_ms and has_work:
+            self.mode = Mode.WORKING
+            self._busy_until_ms = now_ms + processing_ms
+
+    def _close(self, member: GroupMember, now_ms: int) -> None:
+        self.mode = Mode.CLOSING
+        self._do(member.close(now_ms))
+
+    def _come_back(self, member: GroupMember) -> None:
+        moments = [member.next_deadline_ms()]
+        if self.mode is Mode.POLLING:
+            moments.append(member.next_poll_ms())
+        elif self.mode is Mode.WORKING:
+            moments.append(self._busy_until_ms)
+        at_ms = min((each for each in moments if each is not None), default=None)
+        if at_ms is None or (self._woken_at_ms is not None and self._woken_at_ms <= at_ms):
+            return
+        self._woken_at_ms = max(at_ms, self._time.now_ms)
+        self._time.at(self._woken_at_ms, self._wake, self._woken_at_ms)
+
+    def _wake(self, at_ms: int) -> None:
+        if self._woken_at_ms != at_ms:
+            return
+        self._woken_at_ms = None
+        self._go_on()
+
+    # ------------------------------------------------------------ what the member says
+
+    def _do(self, outputs: list[Output]) -> None:
+        now_ms = self._time.now_ms
+        for output in outputs:
+            if not isinstance(output, Send):
+                self._record.events.append(ConsumerEvent(now_ms, self.name, output))
+            match output:
+                case Send(request):
+                    connection = self._bootstrap if is_for_any_broker(request) else self._connection
+                    assert connection is not None
+                    self._network.send(connection, request)
+                case CoordinatorFound():
+                    self._connection = Connection(self)
+                case CoordinatorLost():
+                    self._disconnect()
+                case PartitionsAssigned(partitions=partitions):
+                    self._ownership.take(self.name, self.plan.config.group_id, partitions)
+                case PartitionsRevoked(partitions) | PartitionsLost(partitions):
+                    self._ownership.drop(self.name, self.plan.config.group_id, partitions)
+                case FatalError():
+                    self._on_fatal_error(now_ms)
+                case Closed():
+                    self._end()
+
+    def _on_fatal_error(self, now_ms: int) -> None:
+        """The error ends the application's loop, which closes the consumer; a supervisor may start it anew."""
+        restart_after_ms = self.plan.life.restart_after_ms
+        if restart_after_ms is not None:
+            self._time.at(now_ms + restart_after_ms, self._start)
+        if self.member is not None:
+            self._close(self.member, now_ms)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._network.close(self._connection)
+        self._connection = None

@@ -1,0 +1,86 @@
+"""The broker's side of a run: the protocol's core, driven by arrivals and by its own deadlines.
+
+Knows the caller's rule of the core (what is due before an arrival fires before it); knows no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from clients.events import MemberRequest
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, Reply
+from coordinator_udfs.protocol.find_coordinator import find_coordinator
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from schemas.errors import Error
+from schemas.fan_out import group_id_of
+from schemas.messages import FindCoordinatorRequest, GroupRequest, JoinGroupResponse, Response
+from simulation.record import GroupEffect, Record
+from simulation.virtual_time import DEADLINE, VirtualTime
+
+NODE_ID, HOST, PORT = 0, "localhost", 9092
+
+
+class SimulatedCoordinator:
+    """Every group of a run. answer: told each answer, by the id of its request.
+
+    joined: by group and member id, the generation that a member's last answered JoinGroup led to.
+    """
+
+    def __init__(
+        self, config: GroupConfig, time: VirtualTime, record: Record, answer: Callable[[str, Response], None]
+    ) -> None:
+        self.config = config
+        self.groups: dict[str, Group] = {}
+        self.joined: dict[tuple[str, str], int] = {}
+        self._time = time
+        self._record = record
+        self._answer = answer
+        self._woken_at: dict[str, int] = {}
+        self._arrivals = 0
+
+    def receive(self, request: MemberRequest, client_host: str) -> None:
+        """A request arrives now; what only the network knows is filled in."""
+        now_ms = self._time.now_ms
+        if isinstance(request, FindCoordinatorRequest):
+            self._answer(request.request_id, find_coordinator(request, NODE_ID, HOST, PORT))
+            return
+        self._arrivals += 1
+        request.received_at_ms, request.request_seq, request.client_host = now_ms, self._arrivals, client_host
+        self._step(request, now_ms)
+
+    def _step(self, request: GroupRequest, now_ms: int) -> None:
+        group_id = group_id_of(request)
+        group = self.groups.setdefault(group_id, Group(group_id))
+        effects = expire_due(group, now_ms - 1, self.config)
+        effects += step(group, request, now_ms, self.config)
+        self._tell(group_id, effects)
+        self._come_back(group)
+
+    def _wake(self, group_id: str, due_ms: int) -> None:
+        if self._woken_at.get(group_id) != due_ms:
+            return
+        del self._woken_at[group_id]
+        group = self.groups[group_id]
+        self._tell(group_id, expire_due(group, due_ms, self.config))
+        self._come_back(group)
+
+    def _come_back(self, group: Group) -> None:
+        """Comes back at the next deadline, unless that is known already."""
+        due_ms = next_deadline_ms(group)
+        woken_at_ms = self._woken_at.get(group.group_id)
+        if due_ms is None or (woken_at_ms is not None and woken_at_ms <= due_ms):
+            return
+        self._woken_at[group.group_id] = due_ms
+        self._time.at(due_ms, self._wake, group.group_id, due_ms, rank=DEADLINE)
+
+    def _tell(self, group_id: str, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._record.effects.append(GroupEffect(group_id, effect))
+            if not isinstance(effect, Reply):
+                continue
+            response = effect.response
+            if isinstance(response, JoinGroupResponse) and response.error_code is Error.NONE:
+                self.joined[group_id, response.member_id] = response.generation_id
+            self._answer(effect.request_id, response)

@@ -1,0 +1,36 @@
+"""Time that passes only when everything due has been done.
+
+Knows nothing of what is due. At the same moment a deadline of the coordinator comes after everything else, as it does
+in the coordinator itself: a tie goes to the request.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+ORDINARY, DEADLINE = 0, 1
+
+_Entry = tuple[int, int, int, Callable[..., None], tuple[Any, ...]]
+
+
+class VirtualTime:
+    """What is to be done, by when. now_ms: the moment of what is being done."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self._due: list[_Entry] = []
+        self._order = 0
+
+    def at(self, at_ms: int, action: Callable[..., None], *arguments: Any, rank: int = ORDINARY) -> None:
+        """Does it at at_ms, now at the earliest; what was asked for first is done first."""
+        self._order += 1
+        heapq.heappush(self._due, (max(at_ms, self.now_ms), rank, self._order, action, arguments))
+
+    def run_until(self, until_ms: int) -> None:
+        """Does everything due up to and at until_ms, which it is afterwards."""
+        while self._due and self._due[0][0] <= until_ms:
+            self.now_ms, _, _, action, arguments = heapq.heappop(self._due)
+            action(*arguments)
+        self.now_ms = max(self.now_ms, until_ms)

@@ -1,0 +1,101 @@
+"""A plan put to work: every part of a run joined together.
+
+    world = World(plan)
+    world.run_until(120_000)
+    world.record, world.group("orders"), world.consumers["a"]
+
+Knows which part needs which; knows no behaviour of any.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.group import Group
+from schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
+from schemas.messages import Response
+from simulation.chance import between
+from simulation.consumer import SimulatedConsumer
+from simulation.coordinator import SimulatedCoordinator
+from simulation.network import Network
+from simulation.ownership import Ownership
+from simulation.plan import TopicChange, WorldPlan
+from simulation.record import Record
+from simulation.virtual_time import VirtualTime
+
+
+class World:
+    """One run of a plan, as far as it has been run."""
+
+    def __init__(self, plan: WorldPlan) -> None:
+        self.plan = plan
+        self.record = Record()
+        self._time = VirtualTime()
+        self._network = Network(plan.network, plan.seed, self._time, self.record)
+        self._coordinator = SimulatedCoordinator(plan.group_config, self._time, self.record, self._answer)
+        self._network.connect(self._coordinator)
+        self._ownership = Ownership(self._time, self.record, self.has_valid_session)
+        self.consumers = {
+            each.name: SimulatedConsumer(each, self._time, self._network, self._ownership, self.record)
+            for each in plan.consumers
+        }
+        self._topics = dict(plan.topics)
+        for change in plan.topic_changes:
+            self._time.at(change.at_ms, self._change_topic, change)
+        for consumer in self.consumers.values():
+            consumer.topics_changed(self._existing_topics())
+            consumer.schedule()
+
+    @property
+    def now_ms(self) -> int:
+        return self._time.now_ms
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """The topics that exist now, with their partition counts."""
+        return self._existing_topics()
+
+    def run_until(self, until_ms: int) -> None:
+        """Lets time pass up to and at until_ms."""
+        self._time.run_until(until_ms)
+
+    def group(self, group_id: str) -> Group:
+        """A group as the coordinator has it; one that it does not know is empty."""
+        return self._coordinator.groups.get(group_id) or Group(group_id)
+
+    def has_valid_session(self, name: str) -> bool:
+        """Whether the coordinator counts the consumer among the members of the current generation."""
+        consumer = self.consumers[name]
+        if consumer.member is None or not consumer.is_present:
+            return False
+        group = self.group(consumer.member.config.group_id)
+        member_id = consumer.member.member_id
+        joined = self._coordinator.joined.get((group.group_id, member_id))
+        return member_id in group.members and joined == group.generation_id
+
+    def assigned_partitions(self, group_id: str) -> dict[str, list[TopicPartition]]:
+        """By member id, what the coordinator has stored as its assignment; nothing where it has none it can read."""
+        assigned: dict[str, list[TopicPartition]] = {}
+        for member in self.group(group_id).members.values():
+            try:
+                assigned[member.member_id] = list(decode_assignment(member.assignment).partitions)
+            except ConsumerProtocolError:
+                assigned[member.member_id] = []
+        return assigned
+
+    def _answer(self, request_id: str, response: Response) -> None:
+        self._network.answer(request_id, response)
+        self._ownership.check()
+
+    def _existing_topics(self) -> dict[str, int]:
+        return {topic: count for topic, count in self._topics.items() if count > 0}
+
+    def _change_topic(self, change: TopicChange) -> None:
+        """The topic changes now; every consumer sees it after a delay of its own."""
+        self._topics[change.topic] = change.partitions
+        for name, consumer in self.consumers.items():
+            longest_ms = consumer.plan.metadata_delay_ms
+            delay_ms = between(0, longest_ms, self.plan.seed, "metadata", name, change.topic, change.at_ms)
+            self._time.at(self.now_ms + delay_ms, self._show_topics, consumer)
+
+    def _show_topics(self, consumer: SimulatedConsumer) -> None:
+        """What a consumer asks for then, it is told as it is then."""
+        consumer.topics_changed(self._existing_topics())

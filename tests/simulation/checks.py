@@ -1,0 +1,120 @@
+"""What must hold of a run: at every moment, and once a group has been left in quiet.
+
+Knows the record of a run; knows nothing of how it came about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from clients.assignors import ASSIGNORS, RebalanceProtocol
+from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from clients.membership import MemberState
+from coordinator_udfs.protocol.effects import (
+    GroupRemoved,
+    Reply,
+    RequestDropped,
+    RequestParked,
+    StateChanged,
+)
+from coordinator_udfs.protocol.states import GroupState
+from schemas.consumer_protocol import TopicPartition
+from schemas.errors import Error
+from schemas.messages import JoinGroupResponse
+from simulation.world import World
+
+GROUP = "fleet"
+
+
+def assert_always(world: World) -> None:
+    """What no loss, stall or death may break."""
+    assert world.record.double_ownerships == []
+    assert_generations_grow(world)
+    assert_callbacks_add_up(world)
+    assert_answered_once(world)
+
+
+def assert_generations_grow(world: World) -> None:
+    """Each join phase ends exactly one generation later, and no member is told of an earlier one than before."""
+    last, told = 0, Counter[str]()
+    for each in world.record.effects:
+        match each.effect:
+            case GroupRemoved():
+                last, told = 0, Counter()
+            case StateChanged(from_state=GroupState.PREPARING_REBALANCE, generation_id=generation_id):
+                assert generation_id == last + 1
+                last = generation_id
+            case StateChanged(generation_id=generation_id):
+                assert generation_id == last
+            case Reply(response=JoinGroupResponse(error_code=Error.NONE) as joined):
+                assert joined.generation_id >= told[joined.member_id]
+                told[joined.member_id] = joined.generation_id
+
+
+def assert_callbacks_add_up(world: World) -> None:
+    """An application is given only what it does not have, and loses only what it has."""
+    owned: dict[str, set[TopicPartition]] = {}
+    for each in world.record.events:
+        mine = owned.setdefault(each.consumer, set())
+        match each.event:
+            case PartitionsAssigned(partitions=partitions):
+                assert mine.isdisjoint(partitions)
+                mine |= set(partitions)
+            case PartitionsRevoked(partitions) | PartitionsLost(partitions):
+                assert mine.issuperset(partitions)
+                mine -= set(partitions)
+    for name, consumer in world.consumers.items():
+        if consumer.is_present:
+            assert consumer.owned_partitions == owned.get(name, set())
+
+
+def assert_answered_once(world: World) -> None:
+    """Every request the coordinator took is answered once, dropped as Kafka drops it, or still parked on a member."""
+    ends: Counter[str] = Counter()
+    parked: set[str] = set()
+    for each in world.record.effects:
+        match each.effect:
+            case Reply(request_id=request_id) | RequestDropped(request_id=request_id):
+                ends[request_id] += 1
+            case RequestParked(request_id=request_id):
+                parked.add(request_id)
+    waiting = {
+        each.request_id
+        for member in world.group(GROUP).members.values()
+        for each in (member.parked_join, member.parked_sync)
+        if each is not None
+    }
+    assert set(ends.values()) <= {1}
+    assert parked - ends.keys() == waiting
+
+
+def assert_settled(world: World) -> None:
+    """The group is Stable, its members are the living consumers, and every partition is owned once, in both views."""
+    group = world.group(GROUP)
+    present = {name: consumer for name, consumer in world.consumers.items() if consumer.is_present}
+    members = {name: consumer.member for name, consumer in present.items() if consumer.member is not None}
+    assert group.state is (GroupState.STABLE if present else GroupState.EMPTY)
+    assert {member.member_id for member in members.values()} == set(group.members)
+    assert {member.state for member in members.values()} <= {MemberState.STABLE}
+    assert all(member.parked_join is None and member.parked_sync is None for member in group.members.values())
+    believed = {member.member_id: set(member.owned_partitions) for member in members.values()}
+    stored = {member_id: set(partitions) for member_id, partitions in world.assigned_partitions(GROUP).items()}
+    assert believed == stored
+    owned = Counter(partition for partitions in believed.values() for partition in partitions)
+    assert owned == Counter(wanted_partitions(world))
+    for consumer in present.values():
+        assert consumer.member is not None
+        due_ms = consumer.member.next_deadline_ms()
+        assert due_ms is not None
+        assert due_ms > world.now_ms
+
+
+def wanted_partitions(world: World) -> set[TopicPartition]:
+    """Every partition of every topic that a living consumer subscribes to."""
+    topics = {topic for each in world.consumers.values() if each.is_present for topic in each.plan.topics}
+    counts = world.topics
+    return {TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))}
+
+
+def is_cooperative(strategy: tuple[str, ...]) -> bool:
+    return all(RebalanceProtocol.COOPERATIVE in ASSIGNORS[name].rebalance_protocols for name in strategy)
