@@ -11,7 +11,7 @@ from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
 from coordinator_udfs.protocol.effects import GroupCreated, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, transition
+from coordinator_udfs.protocol.rebalance import end_pending_sync, move, prepare_rebalance, transition
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
@@ -30,9 +30,7 @@ def unload_group(group: Group, turn: Turn) -> None:
     """any -> Dead: the coordinator moves away; what is parked is answered NOT_COORDINATOR and no timer is left."""
     end_pending_sync(group)
     group.join_deadline_ms = group.sweep_deadline_ms = group.initial_delay_left_ms = None
-    for member_id in list(group.pending):
-        del group.pending[member_id]
-        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_UNLOADED))
+    _forget_pending(group, turn)
     for member in group.members.values():
         _answer_not_coordinator(group, member, turn)
         member.session_deadline_ms = None
@@ -52,6 +50,12 @@ def _answer_not_coordinator(group: Group, member: Member, turn: Turn) -> None:
         send_sync(sync, member.member_id, member.client_id, group.generation_id, response_, turn)
 
 
+def _forget_pending(group: Group, turn: Turn) -> None:
+    for member_id in list(group.pending):
+        del group.pending[member_id]
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_UNLOADED))
+
+
 def load_group(group: Group, turn: Turn) -> None:
     """(a stored group) -> Stable or Empty: every member gets a whole session to find the new coordinator.
 
@@ -68,11 +72,14 @@ def load_group(group: Group, turn: Turn) -> None:
         member.parked_sync = None
         member.is_new = False
         arm_session(group, member, member.session_timeout_ms, turn)
-    group.pending.clear()
+    _forget_pending(group, turn)
     end_pending_sync(group)
     group.join_deadline_ms = group.initial_delay_left_ms = None
     group.new_member_added = False
-    group.state = GroupState.STABLE if group.members else GroupState.EMPTY
+    history.rebalance_ended(group, "superseded", turn)
+    loaded_state = GroupState.STABLE if group.members else GroupState.EMPTY
+    if group.state is not loaded_state:
+        move(group, loaded_state, turn)
     group.previous_state = GroupState.DEAD
     arm_sweep(group, turn)
     if len(group.members) > turn.config.group_max_size:

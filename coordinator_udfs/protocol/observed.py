@@ -10,7 +10,7 @@ from __future__ import annotations
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
-from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved, StateChanged
+from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
 from coordinator_udfs.protocol.lifecycle import create_group, load_group
 from coordinator_udfs.protocol.membership import remove_member
@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.rebalance import (
     assign_and_stabilize,
     complete_join,
     end_pending_sync,
+    move,
     note_synced,
     prepare_rebalance,
 )
@@ -42,7 +43,6 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
         )
     )
     if request.is_loaded:
-        history.rebalance_ended(group, "superseded", turn)
         load_group(group, turn)
     if request.generation_id is not None:
         group.generation_id = request.generation_id
@@ -145,19 +145,7 @@ def _move(group: Group, state: GroupState, turn: Turn) -> None:
     group.join_deadline_ms = group.initial_delay_left_ms = None
     if state is GroupState.COMPLETING_REBALANCE:
         group.pending_sync = dict.fromkeys(group.members)
-    from_state = group.state
-    group.previous_state, group.state, group.state_timestamp_ms = from_state, state, turn.now_ms
-    turn.emit(
-        StateChanged(
-            at_ms=turn.now_ms,
-            from_state=from_state,
-            to_state=state,
-            generation_id=group.generation_id,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            leader_id=group.leader_id,
-        )
-    )
+    move(group, state, turn)
     if state in (GroupState.STABLE, GroupState.EMPTY):
         history.rebalance_ended(group, "completed" if group.members else "empty", turn)
 
