@@ -1,0 +1,36 @@
+"""One Spark session for all tests that need one, and a live home to talk to.
+
+Tests wait for what they expect, with a deadline; they never sleep for a while and hope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.spark_session import spark_session
+from tests.streaming.live import Live
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = spark_session("rollcall tests")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def live(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Live]]:
+    """Makes live coordinators, each on a home of its own unless told otherwise; all are stopped in the end."""
+    made: list[Live] = []
+
+    def make(home: Path | None = None, **settings: str) -> Live:
+        made.append(Live(spark, home or tmp_path / f"home-{len(made)}", settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()

@@ -1,0 +1,36 @@
+"""A coordinator that is killed on the spot: run as a program of its own by the tests of crashes.
+
+python -m tests.streaming.doomed HOME BATCH|never [key=value]...     SIGKILL to itself in batch BATCH, after the
+                                               sink's commit and before the checkpoint's; never: until it is drained
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.spark_session import spark_session
+from jobs.stream import failure_of, start
+from jobs.writers.result import BatchResult
+
+
+def main(home: str, last_batch: str, *settings: str) -> int:
+    spark = spark_session("doomed")
+    config = JobConfig.from_pairs(dict(setting.split("=", 1) for setting in settings))
+
+    def die(result: BatchResult) -> None:
+        if str(result.batch_id) == last_batch:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    coordinator = start(spark, Home(home), config, until_drained=True, on_batch=die)
+    coordinator.query.awaitTermination()
+    reason = failure_of(coordinator.query)
+    print(reason or "drained")
+    return 0 if reason is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

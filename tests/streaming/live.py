@@ -1,0 +1,137 @@
+"""A coordinator on a home, and the client's side of its tables: append requests, wait for effects.
+
+Knows the tables and the clock on the wall; must not know a rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.stream import Coordinator, failure_of, start, stop_after_batch
+from jobs.writers.driver import open_requests
+from jobs.writers.result import BatchResult
+from schemas.messages import GroupRequest
+from schemas.tables import REQUESTS
+
+WAIT_S = 60.0
+QUICK = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0"}
+"""Sessions short enough to wait for."""
+
+Effect = dict[str, Any]
+T = TypeVar("T")
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def wait_until(ask: Callable[[], T | None], what: str, within_s: float = WAIT_S) -> T:
+    """Asks until the answer is not None; AssertionError naming what was awaited."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        found = ask()
+        if found is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"{what}: not within {within_s} s")
+
+
+def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
+    """Requests as rows of the request table."""
+    rows = [
+        {
+            "group_id": getattr(request, "group_id", None),
+            "request_id": request.request_id,
+            "received_at_ms": request.received_at_ms,
+            "request_seq": request.request_seq,
+            "request": msgspec.json.encode(request).decode(),
+        }
+        for request in requests
+    ]
+    return pa.Table.from_pylist(rows, schema=REQUESTS.arrow)
+
+
+class Live:
+    """A running coordinator; `stop` and `go_on` may follow each other."""
+
+    def __init__(self, spark: SparkSession, folder: Path, settings: dict[str, str]) -> None:
+        self.spark = spark
+        self.home = Home(folder)
+        self.config = JobConfig.from_pairs({**QUICK, **settings})
+        self.batches: list[BatchResult] = []
+        self.coordinator: Coordinator | None = None
+        open_requests(self.home, self.config)
+        self.go_on()
+
+    def go_on(self) -> None:
+        self.coordinator = start(self.spark, self.home, self.config, on_batch=self.batches.append)
+
+    def stop(self) -> None:
+        if self.coordinator is not None:
+            stop_after_batch(self.coordinator.query)
+            self.coordinator = None
+
+    # ------------------------------------------------------------ requests
+
+    def send(self, *requests: GroupRequest) -> None:
+        self.append(request_rows(requests))
+
+    def append(self, rows: pa.Table) -> None:
+        write_deltalake(self.home.requests, rows, mode="append")
+
+    def ask(self, request: GroupRequest) -> Effect:
+        """Sends a request and waits for its reply."""
+        self.send(request)
+        return self.reply_to(request)
+
+    def reply_to(self, request: GroupRequest) -> Effect:
+        return self.effect("reply", request_id=request.request_id)
+
+    # ------------------------------------------------------------ effects
+
+    def effects(self, **where: Any) -> list[Effect]:
+        """Effects so far, in order, with their details opened."""
+        rows = read_rows(self.home.effects)
+        for row in rows:
+            row["detail"] = json.loads(row["detail"]) if row["detail"] else {}
+        found = [row for row in rows if all(row[name] == value for name, value in where.items())]
+        return sorted(found, key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
+
+    def effect(self, kind: str, **where: Any) -> Effect:
+        """The first effect of a kind, once it is there."""
+        return self.until(lambda: next(iter(self.effects(effect=kind, **where)), None), f"{kind} {where}")
+
+    def quarantine(self) -> list[Effect]:
+        return read_rows(self.home.quarantine)
+
+    def until(self, ask: Callable[[], T | None], what: str) -> T:
+        """As wait_until, and fails at once with the query's own failure."""
+
+        def ask_while_running() -> T | None:
+            assert self.coordinator is not None
+            reason = failure_of(self.coordinator.query)
+            assert reason is None, reason
+            return ask()
+
+        return wait_until(ask_while_running, what)
+
+    def after_batches(self, count: int) -> None:
+        """Waits until so many more batches are done."""
+        goal = len(self.batches) + count
+        self.until(lambda: True if len(self.batches) >= goal else None, f"{count} more batches")
+
+
+def read_rows(path: str) -> list[Effect]:
+    """A Delta table's rows; none if it is not there."""
+    return DeltaTable(path).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(path) else []

@@ -1,0 +1,48 @@
+"""A recorded log for the tests of crashes and cuts: a few groups through joins, heartbeats, expiries and leaves.
+
+Written by driving the stream's function once, one request a batch, so that ids and generations fit; see
+`tests.udf.test_event_clock.World`.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from deltalake import write_deltalake
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.writers.driver import open_requests
+from schemas.messages import GroupRequest
+from tests.streaming.live import request_rows
+from tests.udf.test_event_clock import SETTINGS, World
+
+EVENT = {
+    "spark.coordinator.clock": "event",
+    "spark.coordinator.source.tick.ms": "0",
+    "spark.coordinator.remembered.request.ids": str(SETTINGS.remembered_request_ids),
+    "group.initial.rebalance.delay.ms": str(SETTINGS.group.group_initial_rebalance_delay_ms),
+    "offsets.retention.check.interval.ms": str(SETTINGS.group.offsets_retention_check_interval_ms),
+}
+
+
+def recorded(count: int, seed: int = 1) -> World:
+    """A world that has acted so often; its log and its effects."""
+    world, chance = World(), random.Random(seed)
+    for _ in range(count):
+        gap_ms = chance.choice([0, 1, 100, 500, 1000, 3000, 10_001])
+        group, client = chance.choice(["orders", "payments", "returns"]), chance.choice("abc")
+        deed = chance.choice(["join", "sync", "beat", "beat", "leave", "again"])
+        world.act((gap_ms, group, client, deed))
+    return world
+
+
+def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
+    """A home whose request table holds the log in so many commits."""
+    home = Home(folder)
+    open_requests(home, JobConfig())
+    size = -(-len(log) // commits)
+    for begin in range(0, len(log), size):
+        write_deltalake(home.requests, request_rows(log[begin : begin + size]), mode="append")
+    return home

@@ -1,0 +1,88 @@
+"""What survives a crash: exactly one copy of every effect, and everybody's membership."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.source_tree import ROOT
+from tests.streaming.live import Live, now_ms, read_rows, wait_until
+from tests.streaming.logs import EVENT, home_with, recorded
+from tests.streaming.test_event_clock import told
+from tests.streaming.test_live import form
+from tests.udf.requests import heartbeat
+
+Lives = Callable[..., Live]
+
+
+def doomed(home: str, last_batch: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a coordinator of its own until it kills itself, or until the log is drained."""
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    command = [sys.executable, "-m", "tests.streaming.doomed", home, last_batch, *pairs]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.parametrize("batch", ["0", "4"])
+def test_a_kill_between_the_sinks_commit_and_the_checkpoints_leaves_no_trace(tmp_path: Path, batch: str) -> None:
+    world = recorded(200, seed=3)
+    home = home_with(tmp_path / "home", world.log, 8)
+    settings = {**EVENT, "spark.coordinator.source.max.requests.per.batch": "1"}
+    killed = doomed(home.location, batch, **settings)
+    assert killed.returncode == -9, killed.stdout + killed.stderr
+    written = len(read_rows(home.effects))
+    assert 0 < written < len(world.effects())
+    assert not (Path(home.checkpoint) / "commits" / batch).exists()
+    done = doomed(home.location, "never", **settings)
+    assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
+    assert told(read_rows(home.effects)) == told(world.effects())
+
+
+def test_members_that_keep_sending_survive_a_coordinator_that_is_away_for_several_sessions(live: Lives) -> None:
+    running = live()
+    member = form(running, "a", session_timeout_ms=1500)
+    running.stop()
+    last_ms = now_ms()
+
+    def beat_and_look() -> bool | None:
+        running.send(heartbeat(member, 1, now_ms()))
+        return True if now_ms() > last_ms + 4 * 1500 else None
+
+    wait_until(beat_and_look, "four sessions")
+    running.go_on()
+    beat = heartbeat(member, 1, now_ms())
+    assert running.ask(beat)["error_code"] == "NONE"
+    assert running.effects(effect="member_removed") == []
+    answered = {e["request_id"] for e in running.effects(effect="reply")}
+    assert answered == {row["request_id"] for row in read_rows(running.home.requests)}
+
+
+def test_an_overdue_deadline_fires_after_a_restart_without_any_traffic(live: Lives) -> None:
+    running = live()
+    member = form(running, "a", session_timeout_ms=1500)
+    running.stop()
+    stopped_ms = now_ms()
+    wait_until(lambda: True if now_ms() > stopped_ms + 1500 else None, "the deadline")
+    assert running.effects(effect="member_removed") == []
+    running.go_on()
+    assert running.coordinator is not None
+    gone = running.effect("member_removed")
+    assert (gone["member_id"], gone["cause"]) == (member, "session_expired")
+    assert gone["at_ms"] >= running.coordinator.started_at_ms + 1500
+
+
+def test_a_home_is_freed_when_its_job_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, signal\nfrom jobs.home import Home\n"
+        f"with Home({str(tmp_path)!r}).locked('the coordinator'): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False, env={**os.environ})
+    assert killed.returncode == -9
+    from jobs.home import Home
+
+    with Home(tmp_path).locked("the next one"):
+        assert (tmp_path / "lock").read_text().startswith("the next one")
