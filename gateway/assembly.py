@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gateway.access import Access, Everybody, read_rules
 from gateway.backend import Backend
 from gateway.exchange import Caller
@@ -12,6 +14,7 @@ from gateway.service import Service
 from gateway.settings import Settings
 from gateway.standalone.cluster import Cluster
 from gateway.standalone.log import EmptyLog
+from gateway.tables.backend import TablesBackend
 from gateway.topic_ids import TopicIds
 
 NODE_ID = 0
@@ -38,3 +41,8 @@ def own_node(settings: Settings, caller: Caller) -> Node:
 
 def _access(settings: Settings) -> Access:
     return Everybody() if settings.rules is None else read_rules(settings.rules)
+
+
+def gateway_on(home: Path, settings: Settings) -> Server:
+    """A gateway over the tables of a home. Raises ConfigError."""
+    return stand_alone(settings, TablesBackend(home, settings))

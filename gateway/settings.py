@@ -120,6 +120,16 @@ class Settings:
     poll_interval_ms: int = field(
         default=10, metadata=_key("poll.interval.ms", "how often the effects table is asked for a new version", 1)
     )
+    group_id_max_bytes: int = field(
+        default=32_767,
+        metadata={
+            "key": Key("spark.coordinator.group.id.max.bytes", "the coordinator's: a longer group id is refused")
+        },
+    )
+    packed_max_bytes: int = field(
+        default=4_194_304,
+        metadata={"key": Key("spark.coordinator.request.max.bytes", "the coordinator's: longer JSON is refused")},
+    )
     metrics_listen: Address | None = field(
         default=Address("127.0.0.1", 9464),
         metadata=_key("metrics.listen", "where /metrics and /health are served, host:port; none: nowhere"),

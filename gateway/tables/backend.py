@@ -1,0 +1,157 @@
+"""Groups behind the tables: requests go out in few appends, answers come in as the coordinator commits them.
+
+Knows who waits for which answer; knows no protocol. The disk is touched in threads, one for each direction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from gateway.backend import BackendError, Known
+from gateway.settings import Settings
+from gateway.tables.directory import Directory
+from gateway.tables.effects import EffectsTable, Fact, News
+from gateway.tables.requests import RequestTable, Row
+from schemas.errors import Error
+from schemas.fan_out import group_id_of
+from schemas.messages import GroupRequest, Response
+from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+
+log = logging.getLogger("gateway")
+
+_LINGER_S = 0.002
+"""What comes so shortly after the first request of a flush goes with it."""
+_ANSWERS_A_TURN = 200
+
+
+class TablesBackend:
+    """The backend over the tables of a home on this machine."""
+
+    def __init__(self, home: Path, settings: Settings) -> None:
+        self.gateway_id = uuid.uuid4().hex[:12]
+        self.directory = Directory()
+        self.rebalances: Counter[str] = Counter()
+        self._settings = settings
+        self._requests = RequestTable(home / REQUESTS_FOLDER, self.gateway_id)
+        self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
+        self._waiting: dict[str, asyncio.Future[Response]] = {}
+        self._parked: set[str] = set()
+        self._queue: list[Row] = []
+        self._encoder = msgspec.json.Encoder()
+        self._wake = asyncio.Event()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._loop.run_in_executor(self._threads, self._requests.open)
+        await self._loop.run_in_executor(self._threads, self._learn_history)
+        self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._follow())]
+
+    def _learn_history(self) -> None:
+        self.directory.learn_history(self._effects.history())
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._flush()
+        self._threads.shutdown()
+
+    def groups(self) -> Iterable[Known]:
+        return self.directory
+
+    @property
+    def backlog(self) -> int:
+        """Requests that the coordinator has neither answered nor parked yet."""
+        return len(self._waiting) - len(self._parked)
+
+    # ------------------------------------------------------------ out
+
+    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
+        return [self._submit(request) for request in requests]
+
+    def _submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        group_id, packed = group_id_of(request), self._encoder.encode(request)
+        if len(group_id.encode()) > self._settings.group_id_max_bytes:
+            answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
+        elif len(packed) > self._settings.packed_max_bytes:
+            answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
+        else:
+            self._waiting[request.request_id] = answer
+            answer.add_done_callback(partial(self._forget, request.request_id))
+            row = Row(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
+            self._queue.append(row)
+            self._wake.set()
+        return answer
+
+    def _forget(self, request_id: str, _: asyncio.Future[Response] | None = None) -> None:
+        self._waiting.pop(request_id, None)
+        self._parked.discard(request_id)
+
+    async def _write(self) -> None:
+        """Appends what is queued: at once after a pause, else once an interval."""
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(_LINGER_S)
+            self._wake.clear()
+            began = self._loop.time()
+            await self._flush()
+            rest_s = self._settings.flush_interval_ms / 1000 - (self._loop.time() - began)
+            await asyncio.sleep(max(0.0, rest_s))
+
+    async def _flush(self) -> None:
+        rows, self._queue = self._queue, []
+        if not rows:
+            return
+        try:
+            await self._loop.run_in_executor(self._threads, self._requests.append, rows)
+        except OSError as error:
+            log.error("requests: %d could not be appended: %s", len(rows), error)
+            for row in rows:
+                answer = self._waiting.get(row.request_id)
+                if answer is not None and not answer.done():
+                    answer.set_exception(BackendError(str(error)))
+
+    # ------------------------------------------------------------ in
+
+    async def _follow(self) -> None:
+        """Passes on the news of each version of the effects table as it comes."""
+        while True:
+            try:
+                while self._effects.has_news():
+                    await self._learn(await self._loop.run_in_executor(self._threads, self._effects.news))
+            except Exception:
+                log.exception("effects: a version could not be read and was passed over")
+            await asyncio.sleep(self._settings.poll_interval_ms / 1000)
+
+    async def _learn(self, news: News) -> None:
+        for fact in news.facts:
+            self._learn_fact(fact)
+        for start in range(0, len(news.replies), _ANSWERS_A_TURN):
+            for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
+                answer = self._waiting.get(request_id)
+                if answer is not None and not answer.done():
+                    self._forget(request_id)
+                    answer.set_result(response)
+            await asyncio.sleep(0)
+
+    def _learn_fact(self, fact: Fact) -> None:
+        match fact.effect:
+            case "request_parked" if fact.request_id in self._waiting:
+                self._parked.add(fact.request_id)
+            case "request_dropped":
+                self._forget(fact.request_id or "")
+            case "rebalance_started":
+                self.rebalances[fact.cause or "unknown"] += 1
+            case _:
+                self.directory.learn(fact)

@@ -1,0 +1,55 @@
+"""Which groups there are and how they fare, from what befell them. Knows facts; knows no table and no request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from gateway.backend import Known
+from gateway.tables.effects import Fact
+
+_EMPTY = "Empty"
+
+
+class _Change(msgspec.Struct):
+    to_state: str
+    protocol_type: str | None = None
+
+
+_change = msgspec.json.Decoder(_Change)
+
+
+class Directory:
+    """Groups by id, kept up by facts in the order they happened."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, tuple[str, str]] = {}
+
+    def learn_history(self, facts: Iterable[Fact]) -> None:
+        """Takes in facts of the past, in any order: the last of each group counts."""
+        last: dict[str, Fact] = {}
+        for fact in facts:
+            known = last.get(fact.group_id)
+            if known is None or (known.at_ms, known.seq) < (fact.at_ms, fact.seq):
+                last[fact.group_id] = fact
+        for fact in last.values():
+            self.learn(fact)
+
+    def learn(self, fact: Fact) -> None:
+        match fact.effect:
+            case "group_created":
+                self._groups[fact.group_id] = ("", _EMPTY)
+            case "group_removed":
+                self._groups.pop(fact.group_id, None)
+            case "state_changed":
+                change = _change.decode(fact.detail or "{}")
+                self._groups[fact.group_id] = (change.protocol_type or "", change.to_state)
+
+    def __iter__(self) -> Iterator[Known]:
+        return iter([(group_id, *known) for group_id, known in self._groups.items()])
+
+    def by_state(self) -> Counter[str]:
+        """How many groups are in each state."""
+        return Counter(state for _, state in self._groups.values())

@@ -1,0 +1,84 @@
+"""A coordinator over the tables without Spark: a thread that applies the request table to the core, in real time.
+
+Stands in for the coordinator job where a test is about the gateway. Must not know the wire.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
+
+from coordinator_udfs.effect_rows import row_of
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import expire_due, step
+from gateway.tables.delta_log import DeltaLog
+from schemas.fan_out import group_id_of
+from schemas.messages import GroupRequest
+from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+
+_DAY_MS = 86_400_000
+
+
+class TableCoordinator:
+    """Batches of at least batch_s each until it is stopped; may be started again on the same groups."""
+
+    def __init__(self, home: Path, config: GroupConfig, batch_s: float = 0.02) -> None:
+        self.home = home
+        self.config = config
+        self.batch_s = batch_s
+        self.groups: dict[str, Group] = {}
+        self.requests: list[GroupRequest] = []
+        self._log = DeltaLog(home / REQUESTS_FOLDER)
+        self._next = 0
+        self._seq = 0
+        self._decoder = msgspec.json.Decoder(GroupRequest)
+        self._effects = str(home / EFFECTS_FOLDER)
+
+    def __enter__(self) -> TableCoordinator:
+        DeltaTable.create(self._effects, schema=EFFECTS.arrow, mode="ignore", partition_by=list(EFFECTS.partition_by))
+        self._table = DeltaTable(self._effects)
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_stopping = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            began = time.monotonic()
+            self._batch()
+            time.sleep(max(0.001, self.batch_s - (time.monotonic() - began)))
+
+    def _batch(self) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        rows: list[dict[str, object]] = []
+        while self._log.has(self._next):
+            for path in self._log.added(self._next) or []:
+                requests = [self._decoder.decode(text) for text in pq.ParquetFile(path).read()["request"].to_pylist()]
+                for request in sorted(requests, key=lambda r: (r.received_at_ms, r.request_seq)):
+                    self.requests.append(request)
+                    group = self.groups.setdefault(group_id_of(request), Group(group_id_of(request)))
+                    self._note(rows, group, expire_due(group, now_ms - 1, self.config))
+                    self._note(rows, group, step(group, request, now_ms, self.config))
+            self._next += 1
+        for group in self.groups.values():
+            self._note(rows, group, expire_due(group, now_ms, self.config))
+        if rows:
+            write_deltalake(self._table, pa.Table.from_pylist(rows, schema=EFFECTS.arrow), mode="append")
+
+    def _note(self, rows: list[dict[str, object]], group: Group, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._seq += 1
+            values = msgspec.to_builtins(row_of(effect, self._seq))
+            rows.append({**values, "group_id": group.group_id, "at_date": effect.at_ms // _DAY_MS})
