@@ -26,7 +26,6 @@ def answer(
     error: Error,
     response: Response,
     turn: Turn,
-    *,
     member_id: str = "",
     generation_id: int = -1,
 ) -> None:

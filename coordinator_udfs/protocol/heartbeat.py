@@ -22,18 +22,10 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
     UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
     """
     error = error_of_heartbeat(group, request)
-    if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+    if error is Error.NONE or error is Error.REBALANCE_IN_PROGRESS:
         keep_alive(group, group.members[request.member_id], turn)
     response = HeartbeatResponse(error_code=error)
-    answer(
-        request,
-        "Heartbeat",
-        error,
-        response,
-        turn,
-        member_id=request.member_id,
-        generation_id=request.generation_id,
-    )
+    answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
 
 
 def error_of_heartbeat(group: Group, request: HeartbeatRequest) -> Error:

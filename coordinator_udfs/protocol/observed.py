@@ -10,6 +10,7 @@ from __future__ import annotations
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.deadlines import arm_session
 from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
 from coordinator_udfs.protocol.lifecycle import create_group, load_group
@@ -30,7 +31,10 @@ _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause
 
 
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
-    """Takes over what was seen, in this order: loaded anew, generation, members, state, who is gone, offsets."""
+    """Takes over what was seen, in this order: loaded anew, generation, members, state, who is gone, offsets.
+
+    A member that is seen has a whole session again.
+    """
     if not group.is_known:
         create_group(group, turn)
     turn.emit(
@@ -98,6 +102,8 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
         )
         group.add(member, protocol_type)
         history.member_joined(group, member, turn, is_inferred=True)
+    else:
+        arm_session(group, member, member.session_timeout_ms, turn)
     if observed.protocols is not None:
         known, timeouts = member.has_known_timeouts, (member.rebalance_timeout_ms, member.session_timeout_ms)
         group.update(member, {p.name: p.metadata for p in observed.protocols}, *timeouts)

@@ -6,6 +6,9 @@ request: `expire_due(group, arrival - 1)` leaves a tie to the request.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.deadlines import next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
@@ -36,7 +39,20 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 
-__all__ = ["expire_due", "next_deadline_ms", "step"]
+__all__ = ["HANDLERS", "expire_due", "next_deadline_ms", "step"]
+
+HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
+    HeartbeatRequest: heartbeat,
+    JoinGroupRequest: join_group,
+    SyncGroupRequest: sync_group,
+    OffsetCommitRequest: offset_commit,
+    LeaveGroupRequest: leave_group,
+    OffsetFetchRequest: offset_fetch,
+    DescribeGroupsRequest: describe_groups,
+    OffsetDeleteRequest: offset_delete,
+    DeleteGroupsRequest: delete_groups,
+    GroupObservedRequest: observe_group,
+}
 
 
 def step(
@@ -47,7 +63,7 @@ def step(
     armed_from_ms: what new deadlines count from, now_ms if None. Same group, request and time give the same effects.
     """
     turn = Turn(now_ms, config, now_ms if armed_from_ms is None else armed_from_ms)
-    _apply(group, request, turn)
+    HANDLERS[type(request)](group, request, turn)
     if turn.at_once:
         fire_at_once(group, turn)
     if now_ms > group.updated_at_ms:
@@ -60,27 +76,3 @@ def expire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: in
     if group.next_due_ms is None or group.next_due_ms > now_ms:
         return []
     return fire_due(group, now_ms, config, armed_from_ms)
-
-
-def _apply(group: Group, request: GroupRequest, turn: Turn) -> None:
-    match request:
-        case HeartbeatRequest():
-            heartbeat(group, request, turn)
-        case JoinGroupRequest():
-            join_group(group, request, turn)
-        case SyncGroupRequest():
-            sync_group(group, request, turn)
-        case OffsetCommitRequest():
-            offset_commit(group, request, turn)
-        case LeaveGroupRequest():
-            leave_group(group, request, turn)
-        case OffsetFetchRequest():
-            offset_fetch(group, request, turn)
-        case DescribeGroupsRequest():
-            describe_groups(group, request, turn)
-        case OffsetDeleteRequest():
-            offset_delete(group, request, turn)
-        case DeleteGroupsRequest():
-            delete_groups(group, request, turn)
-        case GroupObservedRequest():
-            observe_group(group, request, turn)

@@ -5,7 +5,6 @@ A handler reads the time from here and writes what happened here; it returns not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -20,19 +19,23 @@ class Timer(StrEnum):
     SWEEP = "sweep"
 
 
-@dataclass(slots=True)
 class Turn:
     """now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the
 
     batch's timestamp, so that the coordinator's own slowness costs no member its session. at_once: timers of length
-    zero that were armed in this turn and fire at its end.
+    zero that were armed in this turn and fire at its end. No dataclass: one is made for every request.
     """
 
-    now_ms: int
-    config: GroupConfig
-    armed_from_ms: int
-    effects: list[Effect] = field(default_factory=list)
-    at_once: list[Timer] = field(default_factory=list)
+    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "now_ms")
+
+    def __init__(
+        self, now_ms: int, config: GroupConfig, armed_from_ms: int, effects: list[Effect] | None = None
+    ) -> None:
+        self.now_ms = now_ms
+        self.config = config
+        self.armed_from_ms = armed_from_ms
+        self.effects: list[Effect] = [] if effects is None else effects
+        self.at_once: list[Timer] = []
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)

@@ -11,6 +11,8 @@ from coordinator_udfs.protocol import effects as e
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import HANDLERS
+from schemas.messages import GroupRequest
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, replay
 from tests.protocol.invariants_watch import Watch
@@ -38,6 +40,10 @@ def test_the_same_requests_at_the_same_times_give_the_same_group_and_the_same_ef
     asked = copy.deepcopy(play.calls)
     assert replay(play.calls, config) == (play.group, play.effects)
     assert play.calls == asked, "a request was changed by being handled"
+
+
+def test_every_request_that_a_group_answers_has_its_handler() -> None:
+    assert set(HANDLERS) == set(get_args(GroupRequest))
 
 
 def test_the_random_plays_reach_every_state_every_kind_of_effect_and_every_way_out() -> None:
