@@ -1,0 +1,283 @@
+"""The verbs of the test bench: one method a request, with what most tests do not care about filled in.
+
+Knows each API's fields by version; must not know a rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from coordinator_udfs.protocol.group import Group
+from schemas.consumer_protocol import Subscription, encode_subscription
+from schemas.errors import Error
+from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+
+if TYPE_CHECKING:
+    from tests.protocol.bench import Call
+
+Protocols = Sequence[str] | Mapping[str, bytes]
+Partitions = Mapping[str, Sequence[int]]
+_HABITUAL = "(as the client is used to)"
+
+
+class Requests:
+    """Sends requests as named clients, each with habits of its own: see `client`."""
+
+    group: Group
+    ids: dict[str, str]
+    habits: dict[str, dict[str, Any]]
+
+    @abstractmethod
+    def send(self, kind: type[Any], version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
+        """Sends a request now."""
+
+    @abstractmethod
+    def id_of(self, client: str) -> str:
+        """The member id of a client; of a stranger, its name."""
+
+    def client(self, name: str, **habits: Any) -> None:
+        """What every request of a client says unless told otherwise.
+
+        v (of its JoinGroup), instance_id, session_ms, rebalance_ms, protocol_type, protocols (names, or bytes by name).
+        """
+        self.habits.setdefault(name, {}).update(habits)
+
+    def _habit(self, client: str, key: str, told: Any, default: Any) -> Any:
+        return self.habits.get(client, {}).get(key, default) if told == _HABITUAL else told
+
+    # ------------------------------------------------------------ membership
+
+    def join(
+        self,
+        client: str,
+        member_id: str | None = None,
+        *,
+        v: Any = _HABITUAL,
+        instance_id: str | None = _HABITUAL,
+        session_ms: Any = _HABITUAL,
+        rebalance_ms: Any = _HABITUAL,
+        protocol_type: str = _HABITUAL,
+        protocols: Any = _HABITUAL,
+        **fields: Any,
+    ) -> Call:
+        """JoinGroup, v9 by habit; member_id None: the client's own id, or none before it has one."""
+        version: int = self._habit(client, "v", v, 9)
+        if member_id is None:
+            member_id = self.ids.get(client, "")
+        named: Protocols = self._habit(client, "protocols", protocols, ["range"])
+        if not isinstance(named, Mapping):
+            named = {name: encode_subscription(Subscription(topics=("t1",))) for name in named}
+        instance = self._habit(client, "instance_id", instance_id, None)
+        return self.send(
+            JoinGroupRequest,
+            version,
+            client,
+            bind=True,
+            group_id=self.group.group_id,
+            member_id=member_id,
+            group_instance_id=instance if version >= 5 else None,
+            session_timeout_ms=self._habit(client, "session_ms", session_ms, 10_000),
+            rebalance_timeout_ms=self._habit(client, "rebalance_ms", rebalance_ms, 60_000) if version else -1,
+            protocol_type=self._habit(client, "protocol_type", protocol_type, "consumer"),
+            protocols=[JoinGroupProtocol(name=name, metadata=metadata) for name, metadata in named.items()],
+            **fields,
+        )
+
+    def enter(self, client: str, **told: Any) -> Call:
+        """Joins as a new client, with the second step where the version has two."""
+        first = self.join(client, "", **told)
+        if first.reply is not None and first.error is Error.MEMBER_ID_REQUIRED:
+            return self.join(client, **told)
+        return first
+
+    def sync(
+        self,
+        client: str,
+        generation: int | None = None,
+        *,
+        plan: Sequence[str] | Mapping[str, bytes] = (),
+        v: int = 5,
+        member_id: str | None = None,
+        instance_id: str | None = _HABITUAL,
+        protocol_type: str | None = _HABITUAL,
+        protocol_name: str | None = _HABITUAL,
+    ) -> Call:
+        """SyncGroup; generation None: the current one. plan: a leader's assignments, see `Bench.plan_of`."""
+        generation_id = self.group.generation_id if generation is None else generation
+        by_habit = (self.group.protocol_type, self.group.protocol_name) if v >= 5 else (None, None)
+        return self.send(
+            SyncGroupRequest,
+            v,
+            client,
+            group_id=self.group.group_id,
+            generation_id=generation_id,
+            member_id=self.id_of(client) if member_id is None else member_id,
+            group_instance_id=self._habit(client, "instance_id", instance_id, None),
+            protocol_type=by_habit[0] if protocol_type == _HABITUAL else protocol_type,
+            protocol_name=by_habit[1] if protocol_name == _HABITUAL else protocol_name,
+            assignments=[
+                SyncGroupAssignment(member_id=member, assignment=assignment)
+                for member, assignment in self.plan_of(plan, generation_id).items()
+            ],
+        )
+
+    def plan_of(self, plan: Sequence[str] | Mapping[str, bytes], generation_id: int) -> dict[str, bytes]:
+        """Assignments by member id; where only names are given each one's bytes are `name-generation`."""
+        if isinstance(plan, Mapping):
+            return {self.id_of(client): assignment for client, assignment in plan.items()}
+        return {self.id_of(client): f"{client}-{generation_id}".encode() for client in plan}
+
+    def heartbeat(
+        self,
+        client: str,
+        generation: int | None = None,
+        *,
+        v: int = 4,
+        member_id: str | None = None,
+        instance_id: str | None = _HABITUAL,
+    ) -> Call:
+        """Heartbeat; generation None: the current one."""
+        return self.send(
+            HeartbeatRequest,
+            v,
+            client,
+            group_id=self.group.group_id,
+            generation_id=self.group.generation_id if generation is None else generation,
+            member_id=self.id_of(client) if member_id is None else member_id,
+            group_instance_id=self._habit(client, "instance_id", instance_id, None),
+        )
+
+    def leave(
+        self, *clients: str | tuple[str, str | None], v: int = 5, by: str = "", reason: str | None = None
+    ) -> Call:
+        """LeaveGroup of clients, or of (member id, instance id) pairs; by: who sends it, the first of them if empty."""
+        identities = [
+            MemberIdentity(
+                member_id=self.id_of(client) if isinstance(client, str) else self.id_of(client[0]),
+                group_instance_id=None if isinstance(client, str) else client[1],
+                reason=reason,
+            )
+            for client in clients
+        ]
+        sender = by or next((client for client in clients if isinstance(client, str)), "admin")
+        group_id = self.group.group_id
+        if v >= 3:
+            return self.send(LeaveGroupRequest, v, sender, group_id=group_id, members=identities)
+        return self.send(LeaveGroupRequest, v, sender, group_id=group_id, member_id=identities[0].member_id)
+
+    # ------------------------------------------------------------ offsets
+
+    def commit(
+        self,
+        client: str = "admin",
+        generation: int | None = None,
+        offsets: Mapping[tuple[str, int], int] | None = None,
+        *,
+        v: int = 9,
+        member_id: str | None = None,
+        instance_id: str | None = _HABITUAL,
+        metadata: str | None = "",
+        leader_epoch: int = -1,
+        retention_ms: int = -1,
+        topic_id: str = "",
+    ) -> Call:
+        """OffsetCommit, of offset 1 in t1-0 if not told; the administrator commits without id and generation."""
+        is_simple = client == "admin"
+        if generation is None:
+            generation = -1 if is_simple else self.group.generation_id
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in (offsets or {("t1", 0): 1}).items():
+            topics.setdefault(topic, []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=leader_epoch,
+                    committed_metadata=metadata,
+                )
+            )
+        return self.send(
+            OffsetCommitRequest,
+            v,
+            client,
+            group_id=self.group.group_id,
+            generation_id_or_member_epoch=generation,
+            member_id=("" if is_simple else self.id_of(client)) if member_id is None else member_id,
+            group_instance_id=self._habit(client, "instance_id", instance_id, None),
+            retention_time_ms=retention_ms,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name="" if v >= 10 else t, topic_id=t if v >= 10 else "", partitions=partitions
+                )
+                for t, partitions in topics.items()
+            ],
+        )
+
+    def fetch(self, partitions: Partitions | None = None, *, v: int = 9, require_stable: bool = False) -> Call:
+        """OffsetFetch of these partitions, or of all that is committed."""
+        topics = None
+        if partitions is not None:
+            topics = [
+                OffsetFetchRequestTopic(
+                    name="" if v >= 10 else topic, topic_id=topic if v >= 10 else "", partition_indexes=list(indexes)
+                )
+                for topic, indexes in partitions.items()
+            ]
+        group_id = self.group.group_id
+        if v >= 8:
+            groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
+            return self.send(OffsetFetchRequest, v, "admin", groups=groups, require_stable=require_stable)
+        return self.send(
+            OffsetFetchRequest, v, "admin", group_id=group_id, topics=topics, require_stable=require_stable
+        )
+
+    def delete_offsets(self, partitions: Partitions) -> Call:
+        """OffsetDelete."""
+        topics = [
+            OffsetDeleteRequestTopic(
+                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+            )
+            for topic, indexes in partitions.items()
+        ]
+        return self.send(OffsetDeleteRequest, 0, "admin", group_id=self.group.group_id, topics=topics)
+
+    # ------------------------------------------------------------ administration
+
+    def describe(self, *, v: int = 5, include_authorized_operations: bool = False) -> DescribedGroup:
+        """DescribeGroups: what it says of the group."""
+        call = self.send(
+            DescribeGroupsRequest,
+            v,
+            "admin",
+            groups=[self.group.group_id],
+            include_authorized_operations=include_authorized_operations,
+        )
+        described: DescribedGroup = call.response.groups[0]
+        return described
+
+    def delete_group(self) -> Error:
+        """DeleteGroups: its result for the group."""
+        call = self.send(DeleteGroupsRequest, 2, "admin", groups_names=[self.group.group_id])
+        error: Error = call.response.results[0].error_code
+        return error
