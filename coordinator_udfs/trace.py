@@ -168,6 +168,8 @@ def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = Fal
             yield from trace.feed(decoder.decode(text))
         except (msgspec.DecodeError, TraceError, UnicodeDecodeError) as error:
             raise TraceError(f"line {number}: {error}") from None
+        except RecursionError:
+            raise TraceError(f"line {number}: is nested too deeply") from None
 
 
 def config_from(pairs: Iterable[str]) -> GroupConfig:

@@ -104,6 +104,13 @@ def test_a_field_inside_a_list_is_held_to_its_version_too(line: Line, says: str)
         traced(line)
 
 
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_a_line_that_is_nested_too_deeply_is_named(depth: int) -> None:
+    line = b'{"at_ms": 1, "api": "DescribeGroups", "groups": ' + b"[" * depth + b"]" * depth + b"}"
+    with pytest.raises(TraceError, match=r"^line 1: is nested too deeply$"):
+        traced(line)
+
+
 def test_a_name_is_unbound_until_its_join_is_answered() -> None:
     with pytest.raises(TraceError, match=r"line 2: member_id: \$m is not bound"):
         traced(join(0, "j", bind="m"), heartbeat(2999, "h", "$m"), config=["group.initial.rebalance.delay.ms=3000"])
