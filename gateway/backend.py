@@ -6,7 +6,7 @@ Knows the messages; knows no wire and no socket.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 from schemas.errors import Error
@@ -39,8 +39,8 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Hands over what it has; whatever is unanswered stays so."""
 
-    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
-        """The answers, in the requests' order, each when it is due."""
+    def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+        """The answer, when it is due."""
 
     def groups(self) -> Iterable[Known]:
         """Every group there is."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from functools import partial
 from typing import Any
 
-from gateway.exchange import Ask, Caller, Endpoint
+from gateway.exchange import Ask, Caller, Endpoint, Later
 from gateway.service import Service
 from gateway.wire.codec import Codec, WireError, codec, read_head
 from gateway.wire.frames import FrameCutter, FrameError
@@ -40,7 +41,7 @@ class _Slot:
         self.asked_at = asked_at
         self.holds = holds
         self.frame: bytes | None = None
-        self.answer: asyncio.Future[Any] | None = None
+        self.answer: Later | None = None
 
 
 class Connection(asyncio.Protocol):
@@ -94,7 +95,7 @@ class Connection(asyncio.Protocol):
         self._is_ended = True
         for slot in self._slots:
             if slot.answer is not None:
-                slot.answer.cancel()
+                slot.answer.future.cancel()
         self._slots.clear()
         self._service.closed(self)
 
@@ -160,9 +161,9 @@ class Connection(asyncio.Protocol):
         self._slots.append(slot)
         self._is_holding = endpoint.holds
         answer = self._ask(endpoint, spoken, frame)
-        if isinstance(answer, asyncio.Future):
+        if isinstance(answer, Later):
             slot.answer = answer
-            answer.add_done_callback(lambda done: self._answered(slot, done))
+            answer.future.add_done_callback(partial(self._answered, slot, answer))
         else:
             self._fill(slot, answer)
 
@@ -172,11 +173,11 @@ class Connection(asyncio.Protocol):
 
     # ------------------------------------------------------------ answers
 
-    def _answered(self, slot: _Slot, done: asyncio.Future[Any]) -> None:
+    def _answered(self, slot: _Slot, answer: Later, done: asyncio.Future[Any]) -> None:
         if self._is_ended or done.cancelled():
             return
         try:
-            self._fill(slot, done.result())
+            self._fill(slot, answer.response(done))
         except Exception:
             log.exception("%s: an answer could not be sent", self.caller.connection_id)
             self._end("internal error")

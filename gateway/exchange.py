@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.wire.codec import Codec
 
@@ -41,7 +41,14 @@ class Ask:
     caller: Caller
 
 
-Answer = Any | asyncio.Future[Any]
+class Later(NamedTuple):
+    """An answer that is not there yet: what is waited for, and how the response, kio's entity, comes of it."""
+
+    future: asyncio.Future[Any]
+    response: Callable[[asyncio.Future[Any]], Any]
+
+
+Answer = Any | Later
 """A response as kio's entity, at once or later."""
 
 

@@ -20,7 +20,7 @@ from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.list_groups import list_groups
 from gateway.access import Access, Operation
 from gateway.backend import Backend, BackendError
-from gateway.exchange import ANONYMOUS, Answer, Ask, Caller, Endpoint
+from gateway.exchange import ANONYMOUS, Answer, Ask, Caller, Endpoint, Later
 from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
 from gateway.wire.shaping import entity_of, values_of
@@ -71,11 +71,24 @@ class GroupApis:
 
     def answer(self, ask: Ask) -> Answer:
         """The response to one request. Raises WireError: null where the protocol allows none."""
-        response = self._respond(self._request(ask), ask.caller)
-        response_type = ask.codec.response_type
-        if isinstance(response, Response):
-            return entity_of(response_type, response)
-        return _then(response, lambda done: entity_of(response_type, done))
+        request = self._request(ask)
+        entity_type = ask.codec.response_type
+        match request:
+            case FindCoordinatorRequest():
+                return entity_of(entity_type, self._find_coordinator(request, ask.caller))
+            case ListGroupsRequest():
+                return entity_of(entity_type, self._list_groups(request, ask.caller))
+        parts = split(request)
+        if len(parts) == 1:
+            future = self._ask_group(parts[0], ask.caller)
+            return Later(future, lambda done: entity_of(entity_type, self._response(parts[0], done)))
+        futures = [self._ask_group(self._numbered(part), ask.caller) for part in parts]
+
+        def joined(_: asyncio.Future[Any]) -> Any:
+            responses = [self._response(part, done) for part, done in zip(parts, futures, strict=True)]
+            return entity_of(entity_type, join(request, responses))
+
+        return Later(asyncio.gather(*futures, return_exceptions=True), joined)
 
     def _request(self, ask: Ask) -> AnyRequest:
         self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
@@ -97,28 +110,22 @@ class GroupApis:
     def _id(self, number: int) -> str:
         return f"{self._backend.gateway_id}-{number}"
 
-    def _respond(self, request: AnyRequest, caller: Caller) -> Response | asyncio.Future[Response]:
-        match request:
-            case FindCoordinatorRequest():
-                return self._find_coordinator(request, caller)
-            case ListGroupsRequest():
-                return self._list_groups(request, caller)
-        parts = split(request)
-        if len(parts) == 1:
-            return self._ask_group(parts[0], caller)
-        answers = [_as_future(self._ask_group(self._numbered(part), caller)) for part in parts]
-        return _then(asyncio.gather(*answers), lambda responses: join(request, responses))
-
     def _numbered(self, part: GroupRequest) -> GroupRequest:
         number = next(self._numbers)
         return msgspec.structs.replace(part, request_seq=number, request_id=self._id(number))
 
-    def _ask_group(self, request: GroupRequest, caller: Caller) -> Response | asyncio.Future[Response]:
+    def _ask_group(self, request: GroupRequest, caller: Caller) -> asyncio.Future[Response]:
         if not self._access.allows(caller.principal, _operation(request), group_id_of(request)):
-            return refusal(request, Error.GROUP_AUTHORIZATION_FAILED)
-        named = self._topic_ids.named(request)
-        [answer] = self._backend.submit([named])
-        return _then(answer, lambda response: self._topic_ids.answered(request, response), _refused(request))
+            refused: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+            refused.set_exception(BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED))
+            return refused
+        return self._backend.submit(self._topic_ids.named(request))
+
+    def _response(self, request: GroupRequest, done: asyncio.Future[Response]) -> Response:
+        try:
+            return self._topic_ids.answered(request, done.result())
+        except BackendError as error:
+            return refusal(request, error.answer)
 
     def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller) -> FindCoordinatorResponse:
         found = find_coordinator(request, *self._coordinator(caller))
@@ -152,45 +159,3 @@ def _operation(request: GroupRequest) -> Operation:
 
 def _hidden(key: str) -> Coordinator:
     return Coordinator(key=key, error_code=Error.GROUP_AUTHORIZATION_FAILED)
-
-
-def _refused(request: GroupRequest) -> Callable[[BackendError], Response]:
-    return lambda error: refusal(request, error.answer)
-
-
-def _as_future(response: Response | asyncio.Future[Response]) -> asyncio.Future[Response]:
-    if isinstance(response, asyncio.Future):
-        return response
-    future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-    future.set_result(response)
-    return future
-
-
-def _then(
-    first: asyncio.Future[Any],
-    change: Callable[[Any], Any],
-    rescue: Callable[[BackendError], Any] | None = None,
-) -> asyncio.Future[Any]:
-    """What becomes of a future's result, later. Whoever gives up on the second gives up on the first."""
-    second = first.get_loop().create_future()
-
-    def pass_on(done: asyncio.Future[Any]) -> None:
-        if second.done():
-            return
-        if done.cancelled():
-            second.cancel()
-            return
-        try:
-            error = done.exception()
-            if error is None:
-                second.set_result(change(done.result()))
-            elif rescue is not None and isinstance(error, BackendError):
-                second.set_result(rescue(error))
-            else:
-                second.set_exception(error)
-        except Exception as unforeseen:
-            second.set_exception(unforeseen)
-
-    first.add_done_callback(pass_on)
-    second.add_done_callback(lambda given_up: first.cancel() if given_up.cancelled() else None)
-    return second

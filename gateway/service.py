@@ -87,7 +87,7 @@ class Service:
 
     def answered(self, api: str, seconds: float) -> None:
         """An answer was written so long after its request was read."""
-        self.metrics.answered(api, seconds)
+        self.metrics.latencies.add(api, seconds)
 
     # ------------------------------------------------------------ connections
 

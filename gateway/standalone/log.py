@@ -13,7 +13,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import Answer, Ask, Endpoint
+from gateway.exchange import Answer, Ask, Endpoint, Later
 from gateway.topic_ids import TopicIds
 from gateway.wire.shaping import entity_of
 from schemas.errors import Error
@@ -89,9 +89,9 @@ class EmptyLog:
         return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
 
 
-def _after(wait_s: float, response: Any) -> asyncio.Future[Any]:
+def _after(wait_s: float, response: Any) -> Later:
     loop = asyncio.get_running_loop()
-    later = loop.create_future()
-    timer = loop.call_later(wait_s, later.set_result, response)
-    later.add_done_callback(lambda _: timer.cancel())
-    return later
+    waited: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(wait_s, waited.set_result, None)
+    waited.add_done_callback(lambda _: timer.cancel())
+    return Later(waited, lambda _: response)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -76,10 +76,7 @@ class TablesBackend:
 
     # ------------------------------------------------------------ out
 
-    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
-        return [self._submit(request) for request in requests]
-
-    def _submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+    def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         answer: asyncio.Future[Response] = self._loop.create_future()
         group_id, packed = group_id_of(request), self._encoder.encode(request)
         if len(group_id.encode()) > self._settings.group_id_max_bytes:

@@ -7,6 +7,7 @@ asked for: all of them together would take more memory than the rest of the gate
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from io import BytesIO
@@ -53,6 +54,9 @@ class Codec:
         self.response_type: type = getattr(import_module(f"{folder}.response"), f"{api}Response")
         self._read_request = _Reader(self.request_type)
         self._write_response = _Writer(self.response_type)
+        # Such responses, a heartbeat's above all, are few and the same again and again: their bytes are kept.
+        self._says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
+        self._tails: dict[Any, bytes] = {}
 
     def read_request(self, frame: bytes) -> tuple[str | None, Any]:
         """The client id and the message of a whole request. Raises WireError."""
@@ -61,7 +65,13 @@ class Codec:
 
     def write_response(self, correlation_id: int, message: Any) -> bytes:
         """A whole response, its length first."""
-        return self._write_response({"correlation_id": correlation_id}, message)
+        if not self._says_error_only:
+            return self._write_response({"correlation_id": correlation_id}, message)
+        tail = self._tails.get(message.error_code)
+        if tail is None:
+            tail = self._write_response({"correlation_id": 0}, message)[_LENGTH.size * 2 :]
+            self._tails[message.error_code] = tail
+        return _LENGTH.pack(_LENGTH.size + len(tail)) + _LENGTH.pack(correlation_id) + tail
 
     def write_request(self, correlation_id: int, client_id: str, message: Any) -> bytes:
         """A whole request to an upstream, its length first."""

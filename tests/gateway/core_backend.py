@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -46,15 +46,12 @@ class CoreBackend:
         """How many requests are unanswered and still wanted."""
         return len(self._waiting)
 
-    def submit(self, requests: Sequence[GroupRequest]) -> list[asyncio.Future[Response]]:
-        answers = []
-        for request in requests:
-            answer: asyncio.Future[Response] = self._loop.create_future()
-            self._waiting[request.request_id] = answer
-            answer.add_done_callback(partial(self._forget, request.request_id))
-            answers.append(answer)
-            self._apply(request)
-        return answers
+    def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        self._waiting[request.request_id] = answer
+        answer.add_done_callback(partial(self._forget, request.request_id))
+        self._apply(request)
+        return answer
 
     def _forget(self, request_id: str, _: asyncio.Future[Response]) -> None:
         self._waiting.pop(request_id, None)
