@@ -18,10 +18,10 @@ from schemas.messages import HeartbeatResponse
 
 
 def beat(member: Membership, turn: Turn) -> None:
-    """Whichever is due first in this order: the coordinator is looked for, the session is over, the application has
+    """Does the first of these that is due.
 
-    not polled for too long, a heartbeat is sent. A lost session is no reason to leave: only the coordinator is asked
-    for anew.
+    The coordinator is not known: it is looked for. No good answer for a session: the same, which is no reason to leave.
+    No poll for too long: the member leaves. An interval since the last heartbeat: the next is sent.
     """
     if not member.is_beating:
         return

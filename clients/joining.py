@@ -109,9 +109,9 @@ def _prepare(member: Membership, turn: Turn) -> bool:
 
 
 def give_up_before_join(member: Membership, turn: Turn) -> None:
-    """All partitions are lost if the membership is; else eager members revoke all, cooperative ones what they no longer
+    """All partitions are lost if the membership is; else an eager member revokes all of them, and a cooperative one
 
-    subscribe to.
+    those of topics that it no longer subscribes to.
     """
     owned = member.subscription.owned
     if has_lost_membership(member):

@@ -59,6 +59,6 @@ def mark_coordinator_unknown(member: Membership, cause: str, turn: Turn) -> None
     member.lookup.node = None
     member.lookup.retry_at_ms = turn.now_ms
     turn.emit(CoordinatorLost(cause))
-    for request_id, each in list(member.in_flight.items()):
-        if each.is_to_coordinator:
-            turn.disconnected.append(member.in_flight.pop(request_id))
+    # Nobody looks for a coordinator that is known, so all that is in flight went to it.
+    turn.disconnected += member.in_flight.values()
+    member.in_flight.clear()

@@ -92,7 +92,14 @@ def test_a_commit_that_the_application_waits_for_is_given_up_in_the_end() -> Non
     (event,) = bench.at(2000).expire()
     assert isinstance(event, CommitFailed)
     assert (event.failure, event.error) == (CommitFailure.TIMED_OUT, None)
-    assert bench.committed() == []
+
+
+@pytest.mark.parametrize("error", [Error.NONE, Error.COORDINATOR_LOAD_IN_PROGRESS])
+def test_the_answer_to_a_commit_that_was_given_up_comes_too_late(error: Error) -> None:
+    bench = Bench(**MANUAL, default_api_timeout_ms=2000).stable("t0")
+    bench.commit("t0", is_sync=True)
+    assert len(bench.at(2000).expire()) == 1
+    assert bench.committed(error) == []
 
 
 def test_a_commit_outside_a_generation_fails_without_a_request() -> None:

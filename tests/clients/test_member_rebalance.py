@@ -102,6 +102,28 @@ def test_an_instance_id_is_carried_by_every_request_that_can_carry_it() -> None:
     assert carried == ["pod-1"] * len(carried)
 
 
+def test_a_member_says_when_a_poll_has_something_to_do() -> None:
+    bench = Bench(enable_auto_commit=False)
+    assert bench.member.next_poll_ms() == 0
+    bench.poll()
+    assert bench.member.next_poll_ms() is None
+    bench.at(70).found()
+    assert bench.member.next_poll_ms() == 0
+    bench.poll()
+    assert bench.member.next_poll_ms() is None
+    bench.join_refused(Error.MEMBER_ID_REQUIRED, "app-1")
+    bench.poll()
+    bench.joined(1)
+    assert bench.member.next_poll_ms() is None
+    bench.synced("t0")
+    assert bench.member.next_poll_ms() == 0
+    bench.poll()
+    assert bench.member.next_poll_ms() is None
+    bench.at(3070).expire()
+    bench.beaten(Error.GROUP_AUTHORIZATION_FAILED)
+    assert bench.member.next_poll_ms() == 0
+
+
 # ---------------------------------------------------------------- which protocol
 
 
