@@ -19,7 +19,7 @@ from pathlib import Path
 
 from coordinator_udfs.protocol.config import ConfigError
 from gateway.assembly import gateway_on
-from gateway.server import allow_many_files
+from gateway.server import prepare_process
 from gateway.settings import Settings, read_file
 
 _SHORT = {"listen": "gateway.listen", "topics": "topics", "upstream": "gateway.upstream"}
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     home = Path(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall").expanduser().absolute()
     try:
         settings = settings_of(parsed)
-        allow_many_files()
+        prepare_process()
         asyncio.run(run(home, settings))
     except ConfigError as error:
         print(f"rollcall: {error}", file=sys.stderr)

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from gateway.access import Access, Everybody, read_rules
 from gateway.backend import Backend
-from gateway.exchange import Caller
+from gateway.exchange import Caller, Endpoint
 from gateway.groups import GroupApis, Node
 from gateway.metrics import Metrics
+from gateway.registry import Registry
+from gateway.security.credentials import Users
+from gateway.security.sasl import Sasl
+from gateway.security.tls import tls_context
 from gateway.server import Server
 from gateway.service import Service
 from gateway.settings import Settings
@@ -17,32 +21,52 @@ from gateway.standalone.log import EmptyLog
 from gateway.tables.backend import TablesBackend
 from gateway.topic_ids import TopicIds
 
-NODE_ID = 0
+
+def gateway_on(home: Path, settings: Settings) -> Server:
+    """A gateway over the tables of a home. Raises ConfigError."""
+    return stand_alone(settings, TablesBackend(home, settings), Registry(home))
 
 
-def stand_alone(settings: Settings, backend: Backend) -> Server:
-    """A gateway that answers for the data as well. Raises ConfigError: a file that cannot be read."""
+def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
+    """A gateway that answers for the data as well. Raises ConfigError: a file that cannot be used."""
+    nodes = Nodes(settings, registry)
     topic_ids = TopicIds(settings.topics)
-    groups = GroupApis(backend, lambda caller: own_node(settings, caller), _access(settings), topic_ids)
-    cluster = Cluster(settings.topics, topic_ids, lambda caller: [own_node(settings, caller)])
-    log = EmptyLog(settings.topics, topic_ids, settings.end_offset)
-    endpoints = [*groups.endpoints(), *cluster.endpoints(), *log.endpoints()]
-    return Server(Service(settings, endpoints, Metrics()), backend)
+    endpoints = [
+        *GroupApis(backend, nodes.own, _access(settings), topic_ids).endpoints(),
+        *Cluster(settings.topics, topic_ids, nodes.all).endpoints(),
+        *EmptyLog(settings.topics, topic_ids, settings.end_offset).endpoints(),
+        *_sasl(settings),
+    ]
+    service = Service(settings, endpoints, Metrics(backend.figures))
+    return Server(service, backend, tls_context(settings), registry)
 
 
-def own_node(settings: Settings, caller: Caller) -> Node:
-    """This gateway as a client should reach it: where the settings say, else where it came."""
-    if settings.advertised is not None:
-        return NODE_ID, *settings.advertised
-    if settings.listen.is_wildcard or settings.listen.port == 0:
-        return NODE_ID, *caller.reached_at
-    return NODE_ID, *settings.listen
+class Nodes:
+    """The gateways there are, as a caller should reach them."""
+
+    def __init__(self, settings: Settings, registry: Registry | None) -> None:
+        self._settings = settings
+        self._registry = registry
+
+    def own(self, caller: Caller) -> Node:
+        """This gateway: where the settings say, else where the caller came."""
+        number = 0 if self._registry is None else self._registry.number
+        settings = self._settings
+        if settings.advertised is not None:
+            return number, *settings.advertised
+        if settings.listen.is_wildcard or settings.listen.port == 0:
+            return number, *caller.reached_at
+        return number, *settings.listen
+
+    def all(self, caller: Caller) -> list[Node]:
+        """This gateway first, then the others."""
+        others = [] if self._registry is None else self._registry.others()
+        return [self.own(caller), *((number, *address) for number, address in others)]
 
 
 def _access(settings: Settings) -> Access:
     return Everybody() if settings.rules is None else read_rules(settings.rules)
 
 
-def gateway_on(home: Path, settings: Settings) -> Server:
-    """A gateway over the tables of a home. Raises ConfigError."""
-    return stand_alone(settings, TablesBackend(home, settings))
+def _sasl(settings: Settings) -> list[Endpoint]:
+    return [] if settings.users is None else Sasl(Users(settings.users), settings.sasl_mechanisms).endpoints()

@@ -6,7 +6,8 @@ Knows the messages; knows no wire and no socket.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.errors import Error
@@ -22,6 +23,21 @@ class BackendError(Exception):
     def __init__(self, why: str, answer: Error = Error.COORDINATOR_NOT_AVAILABLE) -> None:
         super().__init__(why)
         self.answer = answer
+
+
+@dataclass(slots=True)
+class Figures:
+    """How a backend fares. backlog: requests neither answered nor parked, and since when the first of them waits, None
+    if there is none. batch_age_s: since the coordinator's last batch, None if nothing is known of it."""
+
+    backlog: int = 0
+    backlog_age_s: float | None = None
+    parked: int = 0
+    batch_age_s: float | None = None
+    groups_by_state: Mapping[str, int] = field(default_factory=dict)
+    rebalances_by_cause: Mapping[str, int] = field(default_factory=dict)
+    is_failing: bool = False
+    """Whether requests could not be handed over the last time."""
 
 
 class Backend(Protocol):
@@ -44,3 +60,6 @@ class Backend(Protocol):
 
     def groups(self) -> Iterable[Known]:
         """Every group there is."""
+
+    def figures(self) -> Figures:
+        """How it fares now. May be called from another thread."""

@@ -28,6 +28,7 @@ REQUESTS_A_TURN = 50
 HELD_BYTES = 65_536
 """So much may wait unread behind a held request before the client is read no further."""
 SEND_HIGH_WATER_BYTES = 262_144
+_LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
 
 
 class _Slot:
@@ -72,10 +73,11 @@ class Connection(asyncio.Protocol):
         reached_at = transport.get_extra_info("sockname")[:2]
         self.caller = Caller(self._service.connection_id(f"{host}:{port}"), f"/{host}", reached_at)
         self.remote_host = host
+        self.certificate = transport.get_extra_info("peercert")
         transport.set_write_buffer_limits(high=SEND_HIGH_WATER_BYTES)
         refused = self._service.opened(self)
         if refused:
-            self._end(refused)
+            self._end("limit", refused)
 
     def data_received(self, data: bytes) -> None:
         if self._is_ended:
@@ -127,8 +129,10 @@ class Connection(asyncio.Protocol):
                     break
                 taken += 1
                 self._take(frame)
-            except (FrameError, WireError) as error:
-                self._end(str(error))
+            except FrameError as error:
+                self._end("frame", str(error))
+            except WireError as error:
+                self._end("request", str(error))
             except Exception:
                 log.exception("%s: a request could not be answered", self.caller.connection_id)
                 self._end("internal error")
@@ -195,9 +199,9 @@ class Connection(asyncio.Protocol):
         self._transport.write(slot.frame)
         self._service.answered(slot.codec.api, self._loop.time() - slot.asked_at)
         if self.caller.is_refused:
-            self._end("not authenticated")
+            self._end("authentication", "refused")
         elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:
-            self._end("too many answers unread", at_once=True)
+            self._end("slow reader", "too many answers unread", at_once=True)
 
     # ------------------------------------------------------------ the end
 
@@ -208,22 +212,23 @@ class Connection(asyncio.Protocol):
             self._unread_since = now
         self._unread_bytes = unread
         if unread and (now - self._unread_since) * 1000 >= self._settings.send_timeout_ms:
-            self._end("nothing read for too long", at_once=True)
+            self._end("slow reader", "nothing read for too long", at_once=True)
         elif self._service.is_overdue(self, now):
-            self._end("not authenticated in time")
+            self._end("authentication", "not in time")
         elif not self._slots and not unread and (now - self.heard_at) * 1000 >= self._settings.max_idle_ms:
             self._end("idle")
 
     def close(self) -> None:
         """Ends the connection because the gateway does."""
-        self._end("")
+        self._end("shutdown")
 
-    def _end(self, why: str, at_once: bool = False) -> None:
+    def _end(self, reason: str, why: str = "", at_once: bool = False) -> None:
+        """reason: one of frame, request, limit, authentication, slow reader, idle, internal error, shutdown."""
         if at_once:
             self._transport.abort()
         if self._is_ended:
             return
         self._is_ended = True
-        if why:
-            log.info("%s: closed: %s", self.caller.connection_id, why)
+        log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
+        self._service.ended(reason)
         self._transport.close()

@@ -21,6 +21,7 @@ class Caller:
 
     host: as Kafka writes it, "/127.0.0.1". reached_at: the address that the client connected to. principal: who it
     is, once that is_known. is_refused: it tried in vain, and its connection ends once it was told.
+    mechanism: the conversation by which it says so.
     """
 
     connection_id: str
@@ -29,6 +30,7 @@ class Caller:
     principal: str = ANONYMOUS
     is_known: bool = False
     is_refused: bool = False
+    mechanism: Any = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,13 +7,16 @@ spend as much on its counters as on themselves. Knows names and buckets; knows n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Gauge
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from gateway.backend import Figures
+
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_PREFIX = "rollcall_gateway_"
 _BOUNDS = (*(str(bound) for bound in SECONDS), "+Inf")
 
 
@@ -34,7 +37,7 @@ class Latencies(Collector):
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         family = HistogramMetricFamily(
-            "rollcall_gateway_request_seconds", "From a request read to its answer written, by API", labels=["api"]
+            f"{_PREFIX}request_seconds", "From a request read to its answer written, by API", labels=["api"]
         )
         for api, counts in list(self._counts.items()):
             family.add_metric([api], list(zip(_BOUNDS, _running_sums(counts), strict=True)), self._sums[api])
@@ -49,11 +52,47 @@ def _running_sums(counts: list[int]) -> list[float]:
     return sums
 
 
+class BackendFigures(Collector):
+    """How the backend fares, asked when Prometheus asks."""
+
+    def __init__(self, figures: Callable[[], Figures]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._figures()
+        yield _gauge("backlog", "Requests that the coordinator has neither answered nor parked", now.backlog)
+        yield _gauge("parked", "Requests whose answers the protocol withholds", now.parked)
+        yield _gauge("append_failing", "1 if the last append to the request table failed", float(now.is_failing))
+        if now.batch_age_s is not None:
+            yield _gauge("last_batch_age_seconds", "Since the coordinator's last batch was done", now.batch_age_s)
+        groups = GaugeMetricFamily(f"{_PREFIX}groups", "Groups by state", labels=["state"])
+        for state, count in sorted(now.groups_by_state.items()):
+            groups.add_metric([state], count)
+        yield groups
+        rebalances = CounterMetricFamily(
+            f"{_PREFIX}rebalances", "Rebalances that began since the gateway did, by cause", labels=["cause"]
+        )
+        for cause, count in sorted(now.rebalances_by_cause.items()):
+            rebalances.add_metric([cause], count)
+        yield rebalances
+
+
+def _gauge(name: str, means: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{_PREFIX}{name}", means, value)
+
+
 class Metrics:
     """A gateway's counters."""
 
-    def __init__(self) -> None:
+    def __init__(self, figures: Callable[[], Figures]) -> None:
         self.registry = CollectorRegistry()
         self.latencies = Latencies()
         self.registry.register(self.latencies)
-        self.connections = Gauge("rollcall_gateway_connections", "Clients' connections", registry=self.registry)
+        self.registry.register(BackendFigures(figures))
+        self.connections = Gauge(f"{_PREFIX}connections", "Clients' connections", registry=self.registry)
+        self.closed = Counter(
+            f"{_PREFIX}closed_connections",
+            "Connections that the gateway ended, by reason",
+            ["reason"],
+            registry=self.registry,
+        )

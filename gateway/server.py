@@ -1,51 +1,93 @@
 """A gateway: listens, gives each client a connection, and ends all of it in order.
 
-Knows sockets and TLS; knows no API.
+Knows sockets; knows no API.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import resource
+import socket
 import ssl
 
 from gateway.backend import Backend
 from gateway.connection import Connection
+from gateway.monitor import Health, Monitor
+from gateway.registry import Registry
 from gateway.service import Service
 from gateway.settings import Address
 
-BACKLOG = 1024
-TLS_HANDSHAKE_S = 10.0
+_BACKLOG = 1024
+_TLS_HANDSHAKE_S = 10.0
+_SILENT_S = 30.0
+"""A coordinator that answers nothing for so long is not well."""
+_OBJECTS_A_COLLECTION = 50_000
 
 
 class Server:
-    """One listener for the clients of one service."""
+    """One listener for the clients of one service. registry: where the gateways of a home know each other."""
 
-    def __init__(self, service: Service, backend: Backend, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        backend: Backend,
+        tls: ssl.SSLContext | None = None,
+        registry: Registry | None = None,
+    ) -> None:
         self._service = service
+        self._settings = service.settings
         self._backend = backend
         self._tls = tls
+        self._registry = registry
+        self.monitor: Monitor | None = None
 
     async def start(self) -> None:
-        """Ready for clients when it returns. Raises OSError: the address cannot be used."""
+        """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
         self._service.load()
         await self._backend.start()
-        listen = self._service.settings.listen
+        listen = self._settings.listen
         self._listener = await asyncio.get_running_loop().create_server(
             lambda: Connection(self._service),
             listen.host or None,
             listen.port,
-            backlog=BACKLOG,
+            backlog=_BACKLOG,
             ssl=self._tls,
-            ssl_handshake_timeout=TLS_HANDSHAKE_S if self._tls else None,
+            ssl_handshake_timeout=_TLS_HANDSHAKE_S if self._tls else None,
         )
+        if self._registry is not None:
+            self._registry.join(self._known_as())
+        if self._settings.metrics_listen is not None:
+            self.monitor = Monitor(self._settings.metrics_listen, self._service.metrics, self.health)
         self._watch = asyncio.create_task(self._service.watch())
 
     @property
     def address(self) -> Address:
         """Where it listens; the port that the system chose, if it was to."""
         return Address(*self._listener.sockets[0].getsockname()[:2])
+
+    def _known_as(self) -> Address:
+        if self._settings.advertised is not None:
+            return self._settings.advertised
+        return Address(socket.gethostname(), self.address.port) if self.address.is_wildcard else self.address
+
+    def health(self) -> Health:
+        """What /health says."""
+        figures = self._backend.figures()
+        silent_s = figures.backlog_age_s or 0.0
+        status = "ok"
+        if figures.is_failing:
+            status = "requests cannot be appended"
+        elif silent_s > _SILENT_S:
+            status = "the coordinator does not answer"
+        return {
+            "status": status,
+            "connections": len(self._service),
+            "backlog": figures.backlog,
+            "backlog_age_s": round(silent_s, 3),
+            "last_batch_age_s": None if figures.batch_age_s is None else round(figures.batch_age_s, 3),
+        }
 
     async def close(self) -> None:
         """Takes no more clients, ends the connections, and hands over what was read."""
@@ -54,10 +96,15 @@ class Server:
         self._service.close_all()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
+        if self.monitor is not None:
+            self.monitor.close()
         await self._backend.close()
+        if self._registry is not None:
+            self._registry.leave()
 
 
-def allow_many_files() -> None:
-    """Lets the process have as many open connections as the system gives it."""
+def prepare_process() -> None:
+    """As many open connections as the system gives, and garbage looked for less often: there is next to none."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    gc.set_threshold(_OBJECTS_A_COLLECTION)

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from gateway.exchange import Ask, Caller, Endpoint
+from gateway.exchange import ANONYMOUS, Ask, Caller, Endpoint
 from gateway.metrics import Metrics
+from gateway.security.tls import principal_of
 from gateway.settings import Settings
 from gateway.wire.codec import Head, WireError, codec
 from gateway.wire.shaping import entity_of
@@ -91,6 +92,10 @@ class Service:
 
     # ------------------------------------------------------------ connections
 
+    def __len__(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
     def connection_id(self, remote: str) -> str:
         """A name for a connection, unlike any other of this gateway."""
         return f"{remote}-{next(self._numbers)}"
@@ -101,11 +106,16 @@ class Service:
         self._by_host[connection.remote_host] += 1
         self.metrics.connections.set(len(self._connections))
         connection.caller.is_known = self.settings.users is None
+        connection.caller.principal = principal_of(connection.certificate) or ANONYMOUS
         if len(self._connections) > self.settings.max_connections:
             return f"more than gateway.max.connections={self.settings.max_connections}"
         if self._by_host[connection.remote_host] > self.settings.max_connections_per_ip:
             return f"more than gateway.max.connections.per.ip={self.settings.max_connections_per_ip}"
         return ""
+
+    def ended(self, reason: str) -> None:
+        """The gateway ended a connection for one of the reasons of `gateway.connection`."""
+        self.metrics.closed.labels(reason).inc()
 
     def closed(self, connection: Connection) -> None:
         """Forgets a connection."""

@@ -6,17 +6,20 @@ Knows who waits for which answer; knows no protocol. The disk is touched in thre
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from gateway.backend import BackendError, Known
+from gateway.backend import BackendError, Figures, Known
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact, News
@@ -31,6 +34,13 @@ log = logging.getLogger("gateway")
 _LINGER_S = 0.002
 """What comes so shortly after the first request of a flush goes with it."""
 _ANSWERS_A_TURN = 200
+_STATUS_FILE = "status.json"
+"""What the coordinator's job says of itself, in its home; `batch_at_ms` is when its last batch was done."""
+
+
+class _Waiting(NamedTuple):
+    answer: asyncio.Future[Response]
+    received_at_ms: int
 
 
 class TablesBackend:
@@ -43,7 +53,9 @@ class TablesBackend:
         self._settings = settings
         self._requests = RequestTable(home / REQUESTS_FOLDER, self.gateway_id)
         self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
-        self._waiting: dict[str, asyncio.Future[Response]] = {}
+        self._status = home / _STATUS_FILE
+        self._is_failing = False
+        self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
         self._queue: list[Row] = []
         self._encoder = msgspec.json.Encoder()
@@ -69,10 +81,31 @@ class TablesBackend:
     def groups(self) -> Iterable[Known]:
         return self.directory
 
-    @property
-    def backlog(self) -> int:
-        """Requests that the coordinator has neither answered nor parked yet."""
-        return len(self._waiting) - len(self._parked)
+    def figures(self) -> Figures:
+        waiting = self._oldest_waiting()
+        return Figures(
+            backlog=len(self._waiting) - len(self._parked),
+            backlog_age_s=None if waiting is None else max(0.0, time.time() - waiting / 1000),
+            parked=len(self._parked),
+            batch_age_s=self._batch_age_s(),
+            groups_by_state=self.directory.by_state(),
+            rebalances_by_cause=dict(self.rebalances),
+            is_failing=self._is_failing,
+        )
+
+    def _oldest_waiting(self) -> int | None:
+        """When the first request came that is neither answered nor parked, ms since the epoch."""
+        for request_id, waiting in list(self._waiting.items()):
+            if request_id not in self._parked:
+                return waiting.received_at_ms
+        return None
+
+    def _batch_age_s(self) -> float | None:
+        try:
+            status = json.loads(self._status.read_bytes())
+            return max(0.0, time.time() - status["batch_at_ms"] / 1000)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     # ------------------------------------------------------------ out
 
@@ -84,7 +117,7 @@ class TablesBackend:
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
         else:
-            self._waiting[request.request_id] = answer
+            self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms)
             answer.add_done_callback(partial(self._forget, request.request_id))
             row = Row(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
             self._queue.append(row)
@@ -112,12 +145,14 @@ class TablesBackend:
             return
         try:
             await self._loop.run_in_executor(self._threads, self._requests.append, rows)
+            self._is_failing = False
         except OSError as error:
+            self._is_failing = True
             log.error("requests: %d could not be appended: %s", len(rows), error)
             for row in rows:
-                answer = self._waiting.get(row.request_id)
-                if answer is not None and not answer.done():
-                    answer.set_exception(BackendError(str(error)))
+                waiting = self._waiting.get(row.request_id)
+                if waiting is not None and not waiting.answer.done():
+                    waiting.answer.set_exception(BackendError(str(error)))
 
     # ------------------------------------------------------------ in
 
@@ -136,10 +171,10 @@ class TablesBackend:
             self._learn_fact(fact)
         for start in range(0, len(news.replies), _ANSWERS_A_TURN):
             for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
-                answer = self._waiting.get(request_id)
-                if answer is not None and not answer.done():
+                waiting = self._waiting.get(request_id)
+                if waiting is not None and not waiting.answer.done():
                     self._forget(request_id)
-                    answer.set_result(response)
+                    waiting.answer.set_result(response)
             await asyncio.sleep(0)
 
     def _learn_fact(self, fact: Fact) -> None:

@@ -52,4 +52,4 @@ class Directory:
 
     def by_state(self) -> Counter[str]:
         """How many groups are in each state."""
-        return Counter(state for _, state in self._groups.values())
+        return Counter(state for _, state in list(self._groups.values()))

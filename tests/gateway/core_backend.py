@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
@@ -14,7 +15,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from gateway.backend import Known
+from gateway.backend import Figures, Known
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 
@@ -40,6 +41,9 @@ class CoreBackend:
 
     def groups(self) -> Iterable[Known]:
         return [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()]
+
+    def figures(self) -> Figures:
+        return Figures(parked=len(self._waiting), groups_by_state=Counter(state for _, _, state in self.groups()))
 
     @property
     def waiting(self) -> int:

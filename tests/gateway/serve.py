@@ -12,7 +12,7 @@ import signal
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import stand_alone
-from gateway.server import allow_many_files
+from gateway.server import prepare_process
 from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
 
@@ -32,5 +32,5 @@ async def serve(pairs: dict[str, str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--set", action="append", default=[])
-    allow_many_files()
+    prepare_process()
     asyncio.run(serve(dict(word.split("=", 1) for word in parser.parse_args().set)))

@@ -1,0 +1,118 @@
+"""The server's side of SASL/PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677): tokens in, tokens out, and a name.
+
+Knows credentials; knows no message of Kafka's. A step may take some milliseconds: it is run in a thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from typing import NamedTuple, Protocol
+
+from gateway.security.credentials import Credential, Users
+
+_NONCE_BYTES = 24
+
+
+class AuthenticationError(Exception):
+    """A client is not who it says, or does not speak as it should; the text is fit for its eyes."""
+
+
+class Step(NamedTuple):
+    """What the client is told, and its name once it is proven."""
+
+    token: bytes
+    name: str | None
+
+
+class Mechanism(Protocol):
+    """One conversation with one client."""
+
+    def step(self, token: bytes) -> Step:
+        """Raises AuthenticationError."""
+
+
+class Plain:
+    """One token: authorization id, name and password, parted by NUL."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+
+    def step(self, token: bytes) -> Step:
+        try:
+            authorization_id, name, password = token.decode().split("\0")
+        except ValueError:
+            raise AuthenticationError("the token is not of the form [id] NUL name NUL password") from None
+        if authorization_id not in ("", name):
+            raise AuthenticationError("the authorization id is another than the name")
+        if not name or not password or not self._users.is_password(name, password):
+            raise AuthenticationError("invalid user name or password")
+        return Step(b"", name)
+
+
+class Scram:
+    """Two tokens: the client's name and nonce, then its proof."""
+
+    def __init__(self, users: Users, mechanism: str) -> None:
+        self._users = users
+        self._mechanism = mechanism
+        self._credential: Credential | None = None
+
+    def step(self, token: bytes) -> Step:
+        try:
+            text = token.decode()
+            return self._first(text) if self._credential is None else self._final(self._credential, text)
+        except (ValueError, KeyError, binascii.Error):
+            raise AuthenticationError(f"a malformed {self._mechanism} message") from None
+
+    def _first(self, text: str) -> Step:
+        flag, authorization_id, bare = text.split(",", 2)
+        if flag not in ("n", "y"):
+            raise AuthenticationError("channel binding is not offered")
+        self._header = f"{flag},{authorization_id},"
+        said = _attributes(bare)
+        self._name = _unescaped(said["n"])
+        if authorization_id and _unescaped(authorization_id.removeprefix("a=")) != self._name:
+            raise AuthenticationError("the authorization id is another than the name")
+        if not said["r"]:
+            raise AuthenticationError("an empty nonce")
+        self._credential = self._users.credential(self._name, self._mechanism)
+        self._nonce = said["r"] + secrets.token_urlsafe(_NONCE_BYTES)
+        salt = base64.b64encode(self._credential.salt).decode()
+        answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
+        self._said = f"{bare},{answer}"
+        return Step(answer.encode(), None)
+
+    def _final(self, credential: Credential, text: str) -> Step:
+        without_proof, _, proof = text.rpartition(",p=")
+        said = _attributes(without_proof)
+        if base64.b64decode(said["c"], validate=True).decode() != self._header or said["r"] != self._nonce:
+            raise AuthenticationError("the channel binding or the nonce is not the one of before")
+        message = f"{self._said},{without_proof}".encode()
+        signature = hmac.digest(credential.stored_key, message, credential.hash_name)
+        sent = base64.b64decode(proof, validate=True)
+        if len(sent) != len(signature):
+            raise AuthenticationError("invalid user name or password")
+        client_key = bytes(a ^ b for a, b in zip(sent, signature, strict=True))
+        stored_key = hashlib.new(credential.hash_name, client_key).digest()
+        if not hmac.compare_digest(stored_key, credential.stored_key):
+            raise AuthenticationError("invalid user name or password")
+        verifier = hmac.digest(credential.server_key, message, credential.hash_name)
+        return Step(b"v=" + base64.b64encode(verifier), self._name)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """`n=alice,r=abc` by letter. Raises ValueError."""
+    return {letter: value for letter, value in (part.split("=", 1) for part in text.split(","))}
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def mechanism(name: str, users: Users) -> Mechanism:
+    """A conversation by one of the mechanisms that the settings know."""
+    return Plain(users) if name == "PLAIN" else Scram(users, name)
