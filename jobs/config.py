@@ -19,6 +19,7 @@ from coordinator_udfs.settings import Clock, StreamSettings
 
 PREFIX = "spark.coordinator."
 KAFKA_PREFIX = "kafka."
+SOURCES = ("delta", "kafka", "request-log")
 WRITERS = ("driver", "cluster")
 
 
@@ -77,8 +78,8 @@ class JobConfig:
     upkeep_interval_ms: int = _key(
         "upkeep.interval.ms", 60_000, "writer driver: how often small files are put together, beside batches; 0: never"
     )
-    log_retention_hours: int = _key(
-        "log.retention.hours", 24, "how long a table's old versions and compacted files are kept", 1
+    versions_retention_minutes: int = _key(
+        "versions.retention.minutes", 60, "how long a table's old versions, and files put together since, are kept", 1
     )
     requests_retention_hours: int = _key(
         "requests.retention.hours", 168, "requests older than that are removed from the request table; 0: never"
@@ -94,8 +95,8 @@ class JobConfig:
             value = getattr(self, name)
             if isinstance(value, int) and value < key.least:
                 raise ConfigError(f"{key.name}={value}: must be at least {key.least}")
-        if self.effects_writer not in WRITERS:
-            raise ConfigError(f"{PREFIX}effects.writer={self.effects_writer}: is none of {', '.join(WRITERS)}")
+        _check_one_of("source", self.source, SOURCES)
+        _check_one_of("effects.writer", self.effects_writer, WRITERS)
         self._check_kafka()
         if self.clock is Clock.PROCESSING and self.source_tick_ms == 0:
             raise ConfigError(f"{PREFIX}source.tick.ms=0: on the processing clock nothing would ever expire")
@@ -106,7 +107,7 @@ class JobConfig:
         if self.source == "kafka":
             if not self.kafka_topic:
                 raise ConfigError(f"{PREFIX}source=kafka: needs {PREFIX}kafka.topic")
-            if "kafka.bootstrap.servers" not in dict(self.kafka_options):
+            if not dict(self.kafka_options).get("kafka.bootstrap.servers"):
                 raise ConfigError(f"{PREFIX}source=kafka: needs kafka.bootstrap.servers")
             if self.kafka_starting_offsets not in ("earliest", "latest"):
                 raise ConfigError(
@@ -154,6 +155,11 @@ class JobConfig:
 
 KEYS: dict[str, Key] = {f.name: f.metadata["key"] for f in fields(JobConfig) if "key" in f.metadata}
 _GROUP_KEYS = frozenset(group_config.KEYS.values())
+
+
+def _check_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{PREFIX}{name}={value}: is none of {', '.join(known)}")
 
 
 def _parse_int(key: str, text: str) -> int:

@@ -23,7 +23,8 @@ from jobs.preflight import Missing
 from jobs.shutdown import StopSignal
 from jobs.spark_session import is_submitted, spark_session
 from jobs.status import Status
-from jobs.stream import failure_of, start, stop_after_batch
+from jobs.stream import failure_of, start, stop_after_batch, unread_commits
+from jobs.upkeep import Upkeep
 
 POLL_S = 0.2
 
@@ -68,13 +69,19 @@ def run(home: Home, config: JobConfig) -> int:
     status = Status(home)
     try:
         coordinator = start(spark, home, config, on_batch=status.batch_done)
-        status.running(coordinator.query.id, coordinator.started_at_ms)
+        query = coordinator.query
+        status.running(query.id, coordinator.started_at_ms)
+        upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
+        if upkeep is not None:
+            upkeep.start()
         print(f"rollcall: the coordinator runs on {home.shown}; Ctrl-C stops it.", flush=True)
-        while coordinator.query.isActive and not stop.wait(POLL_S):
+        while query.isActive and not stop.wait(POLL_S):
             pass
-        if coordinator.query.isActive:
-            stop_after_batch(coordinator.query, lambda: stop.is_urgent)
-        reason = failure_of(coordinator.query)
+        if query.isActive:
+            stop_after_batch(query, lambda: stop.is_urgent)
+        if upkeep is not None:
+            upkeep.stop()
+        reason = failure_of(query)
         if reason is None:
             status.stopped()
             print("rollcall: the coordinator has stopped.", flush=True)

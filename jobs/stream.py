@@ -5,11 +5,13 @@ Knows which parts there are; must not know how any of them works, nor what start
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -53,7 +55,7 @@ def start(
     started_at_ms = int(time.time() * 1000)
     requests = SOURCES[config.source](spark, home, config)
     effects = coordinate(requests, config.stream_settings(started_at_ms))
-    writer = make_writer(home, config)
+    writer = make_writer(spark, home, config)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         result = writer.write(batch, batch_id)
@@ -79,6 +81,15 @@ def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lamb
     while query.isActive and query.status["isTriggerActive"] and not is_urgent():
         time.sleep(_POLL_S)
     query.stop()
+
+
+def unread_commits(query: StreamingQuery, home: Home) -> int | None:
+    """How many commits of the request table the last batch had not read, None while there was none."""
+    progress = query.lastProgress
+    if progress is None:
+        return None
+    offset = json.loads(progress.sources[0].endOffset or "{}")
+    return DeltaTable(home.requests).version() - int(offset["version"]) if "version" in offset else None
 
 
 def failure_of(query: StreamingQuery) -> str | None:

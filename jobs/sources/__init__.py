@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.sources.delta_table import load_delta
+from jobs.sources.kafka import load_kafka
 
 Source = Callable[[SparkSession, Home, JobConfig], DataFrame]
 
-SOURCES: dict[str, Source] = {"delta": load_delta}
-"""By the name that spark.coordinator.source gives them."""
+SOURCES: dict[str, Source] = {"delta": load_delta, "kafka": load_kafka, "request-log": load_delta}
+"""By the name that spark.coordinator.source gives them. A request log's importer writes into the request table."""

@@ -109,9 +109,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for version in range(start["version"] + 1, end["version"] + 1):
             commit = self._commit(version)
             if commit is None:
-                raise RuntimeError(
-                    f"the request table {self.path} has lost its commit {version}, which was not read yet"
-                )
+                raise RuntimeError(f"the request table {self.path} has lost its commit {version} before it was read")
             paths += commit.paths
         count = min(len(paths) // _FILES_A_PARTITION + 1, os.cpu_count() or 1)
         return [Files(paths[n::count]) for n in range(count)]

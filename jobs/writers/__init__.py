@@ -10,10 +10,11 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
+from jobs.writers.cluster import ClusterWriter
 from jobs.writers.driver import DriverWriter
 from jobs.writers.result import BatchResult
 
@@ -26,6 +27,6 @@ class Writer(Protocol):
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult: ...
 
 
-def make_writer(home: Home, config: JobConfig) -> Writer:
+def make_writer(spark: SparkSession, home: Home, config: JobConfig) -> Writer:
     """The writer that the configuration names; its tables are there afterwards."""
-    return DriverWriter(home, config)
+    return DriverWriter(home, config) if config.effects_writer == "driver" else ClusterWriter(spark, home, config)

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from pyspark.sql import DataFrame
 
 from coordinator_udfs.effect_rows import QUARANTINED
@@ -18,6 +18,8 @@ from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.writers.result import BatchResult, BatchTooLarge
 from schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
+
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
 class DriverWriter:
@@ -55,7 +57,9 @@ class DriverWriter:
         if done is not None and done >= batch_id:
             return
         properties = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
-        write_deltalake(table, rows, mode="append", commit_properties=properties)
+        # Upkeep writes the log's checkpoints, so that no batch has to wait for one.
+        hooks = None if not self.config.upkeep_interval_ms else _NO_HOOKS
+        write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=hooks)
 
 
 def _quarantine_rows(rows: pa.Table, source: str) -> pa.Table:
@@ -74,7 +78,7 @@ def open_table(path: str, table: Table, config: JobConfig) -> DeltaTable:
     """The table at a path, made if it is not there; its log is kept short, since it gets a commit a batch."""
     if DeltaTable.is_deltatable(path):
         return DeltaTable(path)
-    hours = config.log_retention_hours
+    kept = f"interval {config.versions_retention_minutes} minutes"
     return DeltaTable.create(
         path,
         schema=table.arrow,
@@ -82,8 +86,8 @@ def open_table(path: str, table: Table, config: JobConfig) -> DeltaTable:
         partition_by=list(table.partition_by),
         configuration={
             "delta.checkpointInterval": "100",
-            "delta.logRetentionDuration": f"interval {hours} hours",
-            "delta.deletedFileRetentionDuration": f"interval {hours} hours",
+            "delta.logRetentionDuration": kept,
+            "delta.deletedFileRetentionDuration": kept,
         },
     )
 

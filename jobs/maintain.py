@@ -1,0 +1,82 @@
+"""Upkeep of a home's tables from outside: for a job that is stopped, or for a cluster's tables.
+
+    python -m jobs.maintain [--home HOME] [--conf-file FILE]
+
+Tables that delta-rs writes are tended by delta-rs, and only while no job holds their home; tables of a cluster job are
+tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables. Exit status 2 for what
+the person in front of it can put right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from coordinator_udfs.protocol.config import ConfigError
+from jobs.config import JobConfig, load_config
+from jobs.home import DEFAULT_HOME, Home, HomeError
+from jobs.preflight import Missing
+from jobs.spark_session import spark_session
+from jobs.upkeep import old_rows_of, tables_of, tend
+
+CLUSTER_TABLES = ("effects", "quarantine")
+
+
+def maintain(home: Home, config: JobConfig) -> list[str]:
+    """Tends a home's tables; says what was done. Raises HomeError: no such home, or a job holds it."""
+    now_ms = int(time.time() * 1000)
+    if not home.is_local:
+        return maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
+    if not home.path.is_dir():
+        raise HomeError(f"{home.shown} is no home: there is no such folder.")
+    done = []
+    with home.locked("maintenance"):
+        config = replace(config, effects_writer=home.read_note().get("writer", config.effects_writer))
+        for kept in tables_of(home, config):
+            tend(kept, now_ms, thorough=True)
+            done.append(f"{kept.name}: put together, checkpointed and cleaned")
+        if config.effects_writer == "cluster":
+            done += maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
+    return done
+
+
+def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms: int) -> list[str]:
+    """Tends the tables that Spark writes, with Spark."""
+    # What is removed here is younger than Delta's own week, on purpose: versions.retention.minutes says so.
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    done = []
+    for name in CLUSTER_TABLES:
+        path = getattr(home, name)
+        condition = old_rows_of(name, config, now_ms)
+        if condition is not None:
+            spark.sql(f"DELETE FROM delta.`{path}` WHERE {condition}")
+        spark.sql(f"OPTIMIZE delta.`{path}`")
+        spark.sql(f"VACUUM delta.`{path}` RETAIN {config.versions_retention_minutes / 60} HOURS")
+        done.append(f"{name}: put together and cleaned")
+    return done
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: see above."""
+    parser = argparse.ArgumentParser(prog="maintain", description="Tends a home's tables.")
+    parser.add_argument("--home", help="where the tables are; else ROLLCALL_HOME, else .rollcall")
+    parser.add_argument("--conf-file", type=Path, help="settings, key=value lines; conf/coordinator.conf names them")
+    parsed = parser.parse_args(arguments)
+    try:
+        home = Home(parsed.home or os.environ.get("ROLLCALL_HOME") or DEFAULT_HOME)
+        for line in maintain(home, load_config(parsed.conf_file)):
+            print(f"rollcall: {line}")
+    except (Missing, ConfigError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Upkeep of tables that delta-rs writes: small files put together, log checkpoints, old versions and old rows removed.
+
+A live job makes a file and a commit a batch, 86,400 a day; without upkeep both batches and SQL answers would slow down
+within a day. It runs beside the batches in the job's own process, since one table never has two writing engines.
+
+Knows files, versions and ages; must not know what a row means.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from deltalake import DeltaTable
+
+from jobs.config import JobConfig
+from jobs.home import Home
+
+# Every run puts the small together into files of at most 1 MiB; a thorough one those into larger ones. So each row is
+# written three times in all, however long the day.
+SMALL_BYTES = 1 << 20
+LARGE_BYTES = 64 << 20
+THOROUGH_EVERY_MS = 3_600_000
+UNREAD_COMMITS_SPARED = 100
+_HOUR_MS = 3_600_000
+
+
+class Kept(NamedTuple):
+    """A table under upkeep, with the condition of rows that are too old; None keeps all."""
+
+    name: str
+    path: str
+    config: JobConfig
+
+    def old_rows(self, now_ms: int) -> str | None:
+        return old_rows_of(self.name, self.config, now_ms)
+
+
+def old_rows_of(name: str, config: JobConfig, now_ms: int) -> str | None:
+    """The SQL condition of a table's rows that are too old; None where all are kept."""
+    hours = config.requests_retention_hours if name == "requests" else config.effects_retention_hours
+    if not hours:
+        return None
+    before_ms = now_ms - hours * _HOUR_MS
+    match name:
+        case "requests":
+            return f"received_at_ms < {before_ms}"
+        case "quarantine":
+            return f"at_ms < {before_ms}"
+        case _:
+            return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
+
+
+def tables_of(home: Home, config: JobConfig) -> list[Kept]:
+    """The tables of a home that delta-rs writes."""
+    kept = [Kept("requests", home.requests, config)]
+    if config.effects_writer == "driver":
+        kept += [Kept("effects", home.effects, config), Kept("quarantine", home.quarantine, config)]
+    return kept
+
+
+def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
+    """One run over one table; a table that is not there, or has not changed since, costs nothing.
+
+    thorough: larger files, rows that are too old, and files that no version needs any more as well.
+    """
+    if not DeltaTable.is_deltatable(kept.path):
+        return
+    table = DeltaTable(kept.path)
+    table.optimize.compact(target_size=LARGE_BYTES if thorough else SMALL_BYTES, max_concurrent_tasks=1)
+    old_rows = kept.old_rows(now_ms) if thorough else None
+    if old_rows is not None:
+        table.delete(old_rows)
+    table.create_checkpoint()
+    table.cleanup_metadata()
+    if thorough:
+        # In full: a checkpoint may have dropped the note that a file was removed before the file itself went.
+        table.vacuum(dry_run=False, enforce_retention_duration=False, full=True)
+
+
+class Upkeep:
+    """Tends a home's tables every so often in a thread of its own, until it is stopped.
+
+    unread_commits: how many commits of the request table the stream has not read yet, None if unknown; while they are
+    many, that table is left alone, since what is put together or removed must have been read.
+    """
+
+    def __init__(self, home: Home, config: JobConfig, unread_commits: Callable[[], int | None]) -> None:
+        self.config = config
+        self.tables = tables_of(home, config)
+        self.unread_commits = unread_commits
+        self._versions: dict[str, int] = {}
+        self._last_thorough_ms = int(time.time() * 1000)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        if self.config.upkeep_interval_ms:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Lets a run that is under way finish."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self.config.upkeep_interval_ms / 1000):
+            now_ms = int(time.time() * 1000)
+            thorough = now_ms - self._last_thorough_ms >= THOROUGH_EVERY_MS
+            if thorough:
+                self._last_thorough_ms = now_ms
+            for kept in self.tables:
+                self._tend(kept, now_ms, thorough)
+
+    def _tend(self, kept: Kept, now_ms: int, thorough: bool) -> None:
+        if kept.name == "requests":
+            unread = self.unread_commits()
+            if unread is None or unread > UNREAD_COMMITS_SPARED:
+                return
+        try:
+            tend(kept, now_ms, thorough=thorough)
+        except Exception as error:
+            # The next run will do; a batch must not fail for it.
+            print(f"rollcall: upkeep of {kept.name} did not work out: {error}", file=sys.stderr, flush=True)

@@ -1,0 +1,62 @@
+"""Homes: where things lie, one job at a time, one history each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.home import LIVE, REPLAY, Home, HomeError
+
+
+def test_a_home_is_a_folder_of_four_places(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert [home.requests, home.effects, home.quarantine, home.checkpoint] == [
+        f"{tmp_path}/{name}" for name in ("requests", "effects", "quarantine", "checkpoint")
+    ]
+    assert Home(f"file://{tmp_path}").effects == home.effects
+
+
+def test_a_home_in_an_object_store_is_only_named() -> None:
+    home = Home("s3a://bucket/rollcall/")
+    assert (home.is_local, home.effects) == (False, "s3a://bucket/rollcall/effects")
+    with pytest.raises(HomeError, match="is not a folder of this machine"):
+        _ = home.path
+
+
+def test_the_home_is_the_environments_or_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Home.from_environment({}).location == str(tmp_path / ".rollcall")
+    assert Home.from_environment({"ROLLCALL_HOME": ""}).location == str(tmp_path / ".rollcall")
+    assert Home.from_environment({"ROLLCALL_HOME": "/x/y"}).location == "/x/y"
+
+
+def test_a_second_job_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    refusal = r"is in use by the coordinator \(process \d+\): stop it"
+    with home.locked("the coordinator"), pytest.raises(HomeError, match=refusal), home.locked("a second"):
+        pass
+    with home.locked("the next"):
+        pass
+
+
+def test_a_home_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HomeError, match="cannot be a home: "), Home(tmp_path / "file" / "home").locked("a"):
+        pass
+
+
+def test_a_home_keeps_to_one_kind_of_history_and_one_writer(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.settle(LIVE, "driver")
+    home.settle(LIVE, "driver")
+    with pytest.raises(HomeError, match="holds a live history, not a replay one: name another ROLLCALL_HOME"):
+        home.settle(REPLAY, "driver")
+    with pytest.raises(HomeError, match=r"was written by spark\.coordinator\.effects\.writer=driver"):
+        home.settle(LIVE, "cluster")
+
+
+def test_a_damaged_note_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home.json").write_text("{")
+    with pytest.raises(HomeError, match=r"home\.json cannot be read"):
+        Home(tmp_path).settle(LIVE, "driver")
