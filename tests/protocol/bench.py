@@ -6,9 +6,9 @@
     rejoined = bench.join("m1")         # parked: the leader's rejoin starts a rebalance
     assert rejoined.is_parked
 
-A client's name stands for its member id once it was given one; bytes of an assignment are `name-generation`.
-Before a request at T every earlier deadline fires, as for the live job. Knows how to ask and what was answered; must
-not know a rule of the protocol.
+A client's name stands for its member id as soon as the group has one for it (the client itself may not know it yet);
+bytes of an assignment are `name-generation`. Before a request at T every earlier deadline fires, as for the live job.
+Knows how to ask and what was answered; must not know a rule of the protocol.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from schemas.messages import GroupRequest, Response
 from tests.protocol.bench_requests import Requests
 
 E = TypeVar("E", bound=Effect)
-_GIVES_AN_ID = (Error.NONE, Error.MEMBER_ID_REQUIRED)
 HOST = "/10.0.0.7"
 
 
@@ -153,8 +152,12 @@ class Bench(Requests):
     def _take(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             self.effects.append(effect)
-            if isinstance(effect, Reply) and effect.error_code in _GIVES_AN_ID and effect.request_id in self._binds:
-                self.ids[self._binds[effect.request_id]] = effect.member_id
+            match effect:
+                case RequestParked() | Reply(error_code=Error.NONE | Error.MEMBER_ID_REQUIRED):
+                    if effect.request_id in self._binds:
+                        self.ids[self._binds[effect.request_id]] = effect.member_id
+                case _:
+                    pass
 
     # ------------------------------------------------------------ the coordinator's own moves
 
@@ -234,11 +237,8 @@ class Bench(Requests):
         return self.ids.get(client, client)
 
     def name_of(self, member_id: str) -> str:
-        """The client whose member id this is; the client's name within the id where no answer has named it yet."""
-        for client, known in self.ids.items():
-            if known == member_id:
-                return client
-        return member_id[:-37]
+        """The client whose member id this is, else the id itself."""
+        return next((client for client, known in self.ids.items() if known == member_id), member_id)
 
     def deadlines(self) -> dict[str, int]:
         """Every deadline by its owner: join, sync, sweep are the group's, the others by client."""
