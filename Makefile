@@ -42,6 +42,11 @@ jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .ja
 run: jars ## Run the coordinator and a demo fleet until Ctrl-C (ROLLCALL_HOME=, CONF=, DEMO=0, DEMO_SECONDS=).
 	@exec $(BIN)/python -m jobs.run
 
+.PHONY: replay
+replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
+	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make replay LOG=kafka-request.log" >&2; exit 2; }
+	@exec $(BIN)/python -m jobs.replay "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
+
 ##@ Look after the code
 
 .PHONY: test

@@ -24,7 +24,7 @@ from coordinator_udfs.effect_rows import ROWS_DDL, texts_of
 from coordinator_udfs.group_turns import Outcome, quarantined, take_turns
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
-from schemas.tables import EFFECTS, STATE
+from schemas.tables import EFFECTS, STATE, TICK_ID
 
 _OUTPUT = "effects string"
 _OUTPUT_COLUMNS = pd.Index(["effects"])
@@ -150,9 +150,12 @@ def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     if settings.clock is Clock.PROCESSING:
         return requests.select(*columns)
     received_at = F.timestamp_millis(F.coalesce(requests["received_at_ms"], F.lit(0))).alias("received_at")
-    return requests.select(*columns, received_at).withWatermark(
+    is_tick = requests["group_id"].isNull() & requests["request"].isNull() & (requests["request_id"] == TICK_ID)
+    timed = requests.select(*columns, received_at, F.coalesce(is_tick, F.lit(False)).alias("is_tick")).withWatermark(
         "received_at", f"{settings.watermark_delay_ms} milliseconds"
     )
+    # Names the watermark's column too, for a filter that does not is moved below the watermark, which misses the ticks.
+    return timed.where(~F.col("is_tick") | F.col("received_at").isNull()).drop("is_tick")
 
 
 def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:

@@ -64,6 +64,10 @@ REQUESTS = Table(
 )
 """One row is one Kafka request for one group; requests that name several are split first (`schemas.fan_out`)."""
 
+TICK_ID = "tick"
+"""The request id of a row that asks nothing (no group, no request): on the event clock it lets time pass up to its
+received_at_ms, as the end of a log does."""
+
 EFFECTS = Table(
     (
         Column("group_id", "string", "whose fact it is"),

@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("schemas", "coordinator_udfs", "clients", "simulation", "gateway", "jobs", "benchmarks")
+PACKAGES = (
+    "schemas",
+    "coordinator_udfs",
+    "clients",
+    "table_client",
+    "simulation",
+    "request_log",
+    "views",
+    "gateway",
+    "jobs",
+    "benchmarks",
+)
 TEXT_FOLDERS = (*PACKAGES, "tests", "conf", "docs", "notebooks", ".ci")
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".txt", ".conf", ".properties", ".ipynb", ".sh", ".sql", ""}
 

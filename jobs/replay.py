@@ -1,0 +1,282 @@
+"""`make replay LOG=...`: a broker's request log through the coordinator, on the log's own clock, and what came of it.
+
+    python -m jobs.replay LOG [--set key=value]... [--zone Asia/Kolkata] [--home HOME] [--fresh]
+
+The importer writes request rows while the stream applies them; every answer is compared with the recorded one as it
+comes. Exit status 0, or 2 for what the person in front of it can put right. Knows how the parts go together; must not
+know a line's text, a rule of the protocol or how an answer is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.settings import Clock
+from jobs.config import JobConfig
+from jobs.home import REPLAY, Home, HomeError
+from jobs.preflight import Missing
+from jobs.replay_report import tell
+from jobs.spark_session import spark_session
+from jobs.sql import register_views
+from jobs.stream import failure_of, start
+from jobs.writers.driver import open_requests, open_table
+from request_log.clock import ZoneError, zone_of
+from request_log.files import LogFileError
+from request_log.importer import LogImport
+from request_log.parity import Parity
+from request_log.rows import Quarantined, Row
+from schemas.tables import EFFECTS_FOLDER, QUARANTINE, REQUESTS, TICK_ID
+from table_client.follower import TableFollower
+from table_client.rows import request_rows, response_of
+
+ROWS_A_COMMIT = 20_000
+ROWS_A_RUN = 400_000
+AHEAD_AT_MOST = 1_200_000
+"""How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
+_REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
+
+
+class ReplayError(Missing):
+    """A replay that cannot be done; the text is the sentence for the person in front of it."""
+
+
+@dataclass
+class Import:
+    """The importer at work in a thread of its own: rows into the request table, answers kept until compared."""
+
+    log: LogImport
+    home: Home
+    open_rows: dict[str, Row] = field(default_factory=dict)
+    unfit: list[Quarantined] = field(default_factory=list)
+    written: int = 0
+    applied: int = 0
+    share_read: float = 0.0
+    is_done: bool = False
+    error: Exception | None = None
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def run(self) -> None:
+        """Imports the whole log; what goes wrong is kept in `error`."""
+        try:
+            self._import()
+        except Exception as error:
+            self.error = error
+        with self._changed:
+            self.is_done = True
+            self._changed.notify_all()
+
+    def wait_for_work(self) -> None:
+        """Until there is enough for the stream to run once, or nothing more will come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self.written - self.applied >= ROWS_A_RUN)
+
+    def note_applied(self, rows: int) -> None:
+        """So many rows are through the stream."""
+        with self._changed:
+            self.applied = rows
+            self._changed.notify_all()
+
+    def read_share(self, share: float) -> None:
+        self.share_read = share
+
+    def _import(self) -> None:
+        rows: list[Row] = []
+        for row in self.log:
+            rows.append(row)
+            if len(rows) >= ROWS_A_COMMIT:
+                self._write(rows)
+                rows = []
+        self._write(rows)
+        self._write_tick()
+        self._write_unfit()
+
+    def _write(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        self.open_rows.update((row.request.request_id, row) for row in rows if row.recorded is not None)
+        write_deltalake(self.home.requests, request_rows(row.request for row in rows), mode="append")
+        with self._changed:
+            self.written += len(rows)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.written - self.applied < AHEAD_AT_MOST)
+
+    def _write_tick(self) -> None:
+        """Lets time pass up to the log's last moment, so that what fell due by then has happened."""
+        last_ms = self.log.tally.last_at_ms
+        if last_ms is None:
+            return
+        tick = {name: [None] for name in REQUESTS.names} | {"request_id": [TICK_ID], "received_at_ms": [last_ms + 1]}
+        write_deltalake(self.home.requests, pa.table(tick, schema=REQUESTS.arrow), mode="append")
+
+    def _write_unfit(self) -> None:
+        if not self.unfit:
+            return
+        count = len(self.unfit)
+        columns = {
+            "received_at_ms": [None] * count,
+            "source": [f"{line.file} line {line.line}" for line in self.unfit],
+            "group_id": [None] * count,
+            "reason": [line.reason for line in self.unfit],
+            "raw": [line.text for line in self.unfit],
+            "at_ms": [int(time.time() * 1000)] * count,
+        }
+        write_deltalake(self.home.quarantine, pa.table(columns, schema=QUARANTINE.arrow), mode="append")
+
+
+class Replay:
+    """One log on one home. `run` leaves the history in its tables, and the parity in `parity`."""
+
+    def __init__(self, home: Home, config: JobConfig, path: Path, zone: str, console: Console) -> None:
+        self.home = home
+        self.config = config
+        self.parity = Parity()
+        self._console = console
+        self._follower = TableFollower(home.path / EFFECTS_FOLDER, _REPLY_COLUMNS, from_version=0)
+        unfit: list[Quarantined] = []
+        log = LogImport(path, zone_of(zone), config.group, unfit.append)
+        self.importing = Import(log, home, unfit=unfit)
+        log.progress = self.importing.read_share
+
+    def run(self, spark: SparkSession) -> None:
+        """Raises LogFileError, ReplayError."""
+        open_requests(self.home, self.config)
+        open_table(self.home.quarantine, QUARANTINE, self.config)
+        importer = threading.Thread(target=self.importing.run, name="importer", daemon=True)
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console) as progress:
+            reading = progress.add_task("reading the log, percent", total=100)
+            applying = progress.add_task("applying requests", total=None)
+            importer.start()
+            is_last = False
+            while not is_last:
+                self.importing.wait_for_work()
+                is_last, written = self.importing.is_done, self.importing.written
+                progress.update(reading, completed=round(100 * (1.0 if is_last else self.importing.share_read)))
+                progress.update(applying, total=written)
+                if self.importing.error is not None:
+                    raise self.importing.error
+                self._drain(spark)
+                self.importing.note_applied(written)
+                progress.update(applying, completed=written)
+        for row in self.importing.open_rows.values():
+            self.parity.note(row, None)
+
+    def _drain(self, spark: SparkSession) -> None:
+        """Applies all that is written, then compares what was answered."""
+        query = start(spark, self.home, self.config, until_drained=True).query
+        query.awaitTermination()
+        reason = failure_of(query)
+        if reason is not None:
+            raise ReplayError(f"the replay failed: {reason}")
+        dropped = sum(s.numRowsDroppedByWatermark for p in query.recentProgress for s in p.stateOperators)
+        if dropped:
+            raise ReplayError(f"{dropped} requests came too late for the log's clock and were not applied.")
+        self._compare()
+
+    def _compare(self) -> None:
+        rows = self.importing.open_rows
+        for table in self._follower.poll():
+            columns = [table[name].to_pylist() for name in _REPLY_COLUMNS]
+            for effect, request_id, api, error_code, detail in zip(*columns, strict=True):
+                if effect == "reply":
+                    row = rows.pop(request_id, None)
+                    if row is not None:
+                        self.parity.note(row, response_of(api, error_code, detail))
+                elif effect == "request_dropped":
+                    row = rows.pop(request_id, None)
+                    if row is not None:
+                        self.parity.note(row, None)
+
+
+def replay_config(settings: Mapping[str, str]) -> JobConfig:
+    """The job's configuration for a log: its clock is the log's. Raises ConfigError."""
+    return JobConfig(
+        group=GroupConfig.from_pairs(settings),
+        clock=Clock.EVENT,
+        source="request-log",
+        source_tick_ms=0,
+        upkeep_interval_ms=0,
+    )
+
+
+def settings_of(words: Sequence[str]) -> dict[str, str]:
+    """`key=value` words, several in one text too. Raises ConfigError."""
+    settings = {}
+    for word in (piece for text in words for piece in text.split()):
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ConfigError(f"SET={word}: is not of the form key=value")
+        settings[key] = value
+    return settings
+
+
+def clear(home: Home) -> None:
+    """Removes a replay's history. Raises HomeError: the home holds another kind."""
+    kind = home.read_note().get("kind")
+    if kind not in (REPLAY, None):
+        raise HomeError(f"FRESH=1 clears a replay's history only, and {home.shown} holds a {kind} one.")
+    for folder in (home.requests, home.effects, home.quarantine, home.checkpoint):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def replay(parsed: argparse.Namespace, console: Console) -> None:
+    """Runs it and reports. Raises what the person can put right."""
+    home = Home(parsed.home) if parsed.home else Home.from_environment()
+    config = replay_config(settings_of(parsed.set))
+    with home.locked("a replay"):
+        if parsed.fresh:
+            clear(home)
+        home.settle(REPLAY, config.effects_writer)
+        if Path(home.effects).exists():
+            raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
+        work = Replay(home, config, Path(parsed.log), parsed.zone, console)
+        with console.status("starting Spark"):
+            spark = spark_session("rollcall replay")
+        started = time.monotonic()
+        work.run(spark)
+        seconds = time.monotonic() - started
+        register_views(spark, home)
+        tell(console, spark, home, work.importing.log.tally, work.parity, seconds)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: see above."""
+    parser = argparse.ArgumentParser(prog="python -m jobs.replay", description="Replays a broker's request log.")
+    parser.add_argument("log", help="requests.log, .gz, or a folder of them")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker setting")
+    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
+    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
+    parser.add_argument("--fresh", action="store_true", help="clear the replay that the home holds")
+    try:
+        replay(parser.parse_args(arguments), Console())
+    except (Missing, ConfigError, ZoneError, LogFileError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
