@@ -36,7 +36,7 @@ class Server:
         tls: ssl.SSLContext | None = None,
         registry: Registry | None = None,
     ) -> None:
-        self._service = service
+        self.service = service
         self._settings = service.settings
         self._backend = backend
         self._tls = tls
@@ -45,11 +45,11 @@ class Server:
 
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
-        self._service.load()
+        self.service.load()
         await self._backend.start()
         listen = self._settings.listen
         self._listener = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._service),
+            lambda: Connection(self.service),
             listen.host or None,
             listen.port,
             backlog=_BACKLOG,
@@ -59,8 +59,8 @@ class Server:
         if self._registry is not None:
             self._registry.join(self._known_as())
         if self._settings.metrics_listen is not None:
-            self.monitor = Monitor(self._settings.metrics_listen, self._service.metrics, self.health)
-        self._watch = asyncio.create_task(self._service.watch())
+            self.monitor = Monitor(self._settings.metrics_listen, self.service.metrics, self.health)
+        self._watch = asyncio.create_task(self.service.watch())
 
     @property
     def address(self) -> Address:
@@ -83,7 +83,7 @@ class Server:
             status = "the coordinator does not answer"
         return {
             "status": status,
-            "connections": len(self._service),
+            "connections": len(self.service),
             "backlog": figures.backlog,
             "backlog_age_s": round(silent_s, 3),
             "last_batch_age_s": None if figures.batch_age_s is None else round(figures.batch_age_s, 3),
@@ -93,7 +93,7 @@ class Server:
         """Takes no more clients, ends the connections, and hands over what was read."""
         self._listener.close()
         self._watch.cancel()
-        self._service.close_all()
+        self.service.close_all()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
         if self.monitor is not None:

@@ -65,9 +65,14 @@ class Service:
             f"{endpoint.api} v{head.api_version} is not answered, v{endpoint.first} to v{endpoint.last} are"
         )
 
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """All of them, by API key."""
+        return [self._endpoints[key] for key in sorted(self._endpoints)]
+
     def load(self) -> None:
         """Loads every codec, so that no client waits for one."""
-        for endpoint in self._endpoints.values():
+        for endpoint in self.endpoints:
             for version in range(endpoint.first, endpoint.last + 1):
                 codec(endpoint.api, version)
 
@@ -77,14 +82,11 @@ class Service:
             _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
         ):
             return entity_of(ask.codec.response_type, {"error_code": Error.INVALID_REQUEST})
-        return entity_of(ask.codec.response_type, {"api_keys": [_range(known) for known in self._sorted()]})
+        return entity_of(ask.codec.response_type, {"api_keys": [_range(known) for known in self.endpoints]})
 
     def _unsupported_api_versions(self, ask: Ask) -> Any:
         own = _range(self._endpoints[API_VERSIONS_KEY])
         return entity_of(ask.codec.response_type, {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]})
-
-    def _sorted(self) -> list[Endpoint]:
-        return [self._endpoints[key] for key in sorted(self._endpoints)]
 
     def answered(self, api: str, seconds: float) -> None:
         """An answer was written so long after its request was read."""

@@ -21,7 +21,10 @@ from schemas.messages import GroupRequest, Response
 
 
 class CoreBackend:
-    """Applies each request at once, and fires deadlines when they are due."""
+    """Applies each request at once, and fires deadlines when they are due.
+
+    is_silent: requests are taken and nothing comes of them. raises: what it fails with instead.
+    """
 
     def __init__(self, config: GroupConfig, gateway_id: str = "core") -> None:
         self.gateway_id = gateway_id
@@ -31,6 +34,8 @@ class CoreBackend:
         self._waiting: dict[str, asyncio.Future[Response]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._now_ms = 0
+        self.is_silent = False
+        self.raises: Exception | None = None
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -51,10 +56,13 @@ class CoreBackend:
         return len(self._waiting)
 
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+        if self.raises is not None:
+            raise self.raises
         answer: asyncio.Future[Response] = self._loop.create_future()
         self._waiting[request.request_id] = answer
         answer.add_done_callback(partial(self._forget, request.request_id))
-        self._apply(request)
+        if not self.is_silent:
+            self._apply(request)
         return answer
 
     def _forget(self, request_id: str, _: asyncio.Future[Response]) -> None:

@@ -1,0 +1,279 @@
+"""One connection: the order of answers, and every kind of bad client with its outcome, other clients unharmed."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import struct
+import time
+
+import pytest
+
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
+from tests.gateway.running import Running, asynchronous, gateway, until
+from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+
+HEARTBEAT = codec("Heartbeat", 4)
+JOIN = codec("JoinGroup", 0)
+NO_PROTOCOLS = JOIN.write_request(1, "", entity_of(JOIN.request_type, {**join(), "protocols": []}))
+
+
+async def is_served(running: Running) -> bool:
+    """Whether a client that does nothing wrong is answered."""
+    client = await running.client()
+    answer = await client.call("Heartbeat", 4, **heartbeat("nobody's"))
+    client.close()
+    return answer.error_code.name == "unknown_member_id"
+
+
+# ---------------------------------------------------------------- order
+
+
+@asynchronous
+async def test_answers_come_in_the_order_of_the_requests_whatever_they_are() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        wanted = []
+        for _ in range(20):
+            for api, version, values in [
+                ("Heartbeat", 4, heartbeat()),
+                ("ApiVersions", 0, {}),
+                ("DescribeGroups", 5, {"groups": ["a", "b"]}),
+                ("Metadata", 12, {"topics": None}),
+                ("Heartbeat", 0, heartbeat()),
+            ]:
+                wanted.append((client.send(api, version, **values), api, version))
+        for correlation_id, api, version in wanted:
+            assert (await client.receive(api, version))[0] == correlation_id
+
+
+@asynchronous
+async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() -> None:
+    async with gateway() as running:
+        first, second = await running.client(), await running.client()
+        member, generation = await alone_in(first)
+        given = await second.call("JoinGroup", 9, **join())
+        parked = second.send("JoinGroup", 9, **join(member=given.member_id))
+        behind = second.send("Heartbeat", 4, **heartbeat(member=given.member_id, generation=generation + 1))
+        await until(lambda: running.backend.waiting == 1)
+        assert running.backend.by_id["g"].members.keys() == {member, given.member_id}
+        first.send("JoinGroup", 9, **join(member=member))
+        assert (await second.receive("JoinGroup", 9))[0] == parked
+        correlation_id, answer = await second.receive("Heartbeat", 4)
+        assert (correlation_id, answer.error_code.name) == (behind, "none")
+
+
+@asynchronous
+async def test_a_frame_may_come_byte_by_byte_and_many_in_one_piece() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat()))
+        for byte in frame:
+            client.send_raw(bytes([byte]))
+            await client.writer.drain()
+        assert (await client.receive("Heartbeat", 4))[0] == 7
+        client.send_raw(frame * 1000)
+        for _ in range(1000):
+            assert (await client.receive("Heartbeat", 4))[0] == 7
+
+
+# ---------------------------------------------------------------- what is no request
+
+GARBAGE = {
+    "a length of 2 GB": struct.pack(">i", 2**31 - 1),
+    "a negative length": struct.pack(">i", -1),
+    "one byte more than is read": struct.pack(">i", 2_097_153),
+    "HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "TLS where there is none": bytes.fromhex("16030100c8010000c40303"),
+    "an empty frame": struct.pack(">i", 0),
+    "an unknown API": struct.pack(">ihhih", 10, 999, 0, 1, 0),
+    "a negative API": struct.pack(">ihhih", 10, -1, 0, 1, 0),
+    "an API of brokers": struct.pack(">ihhih", 10, 4, 0, 1, 0),
+    "an unknown version": struct.pack(">ihhih", 10, 12, 99, 1, 0),
+    "a negative version": struct.pack(">ihhih", 10, 12, -1, 1, 0),
+    "a Heartbeat without its fields": struct.pack(">ihhih", 10, 12, 4, 1, 0),
+    "an array of two thousand million groups": struct.pack(">ihhihi", 14, 15, 0, 1, 0, 2**31 - 1),
+    "a client id longer than the frame": struct.pack(">ihhih", 10, 12, 0, 1, 9999),
+    "null where there must be protocols": NO_PROTOCOLS[:-4] + b"\xff\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+@asynchronous
+async def test_what_is_no_request_ends_its_connection_and_no_other(garbage: bytes) -> None:
+    async with gateway() as running:
+        other, client = await running.client(), await running.client()
+        client.send_raw(garbage)
+        assert await client.is_closed_by_peer()
+        assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        await until(lambda: len(running.server.service) == 1)
+
+
+@asynchronous
+async def test_half_a_frame_and_then_nothing_is_waited_for_as_long_as_a_connection_may_be_idle() -> None:
+    async with gateway({"gateway.connections.max.idle.ms": "1"}) as running:
+        client = await running.client()
+        client.send_raw(b"\0\0\0\x20half")
+        assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_half_a_frame_and_then_the_end_is_the_end() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        client.send_raw(b"\0\0\0\x20half")
+        client.writer.write_eof()
+        assert await client.is_closed_by_peer()
+
+
+# ---------------------------------------------------------------- bad manners
+
+
+@asynchronous
+async def test_a_client_that_leaves_while_its_join_is_parked_leaves_nothing_behind_but_its_membership() -> None:
+    async with gateway() as running:
+        first, second = await running.client(), await running.client()
+        member, _ = await alone_in(first)
+        given = await second.call("JoinGroup", 9, **join())
+        second.send("JoinGroup", 9, **join(member=given.member_id))
+        await until(lambda: running.backend.waiting == 1)
+        second.close()
+        await until(lambda: running.backend.waiting == 0)
+        await until(lambda: len(running.server.service) == 1)
+        rejoined = await first.call("JoinGroup", 9, **join(member=member))
+        assert {m.member_id for m in rejoined.members} == {member, given.member_id}
+
+
+@asynchronous
+async def test_a_client_that_floods_is_read_no_further_than_its_share() -> None:
+    async with gateway({"gateway.max.in.flight.requests.per.connection": "5"}) as running:
+        first, second, flood = [await running.client() for _ in range(3)]
+        member, _ = await alone_in(first)
+        given = await flood.call("JoinGroup", 9, **join())
+        flood.send("JoinGroup", 9, **join(member=given.member_id))
+        await until(lambda: running.backend.waiting == 1)
+        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat()))
+        flood.send_raw(frame * 200_000)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(flood.writer.drain(), 0.3)
+        assert (await second.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        first.send("JoinGroup", 9, **join(member=member))
+        assert (await flood.receive("JoinGroup", 9))[1].error_code.name == "none"
+        for _ in range(1000):
+            assert (await flood.receive("Heartbeat", 4))[0] == 7
+
+
+@asynchronous
+async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a_time() -> None:
+    async with gateway({"gateway.max.in.flight.requests.per.connection": "3"}) as running:
+        client = await running.client()
+        running.backend.is_silent = True
+        for _ in range(10):
+            client.send("Heartbeat", 4, **heartbeat())
+        await until(lambda: running.backend.waiting == 3)
+        assert (await (await running.client()).call("ApiVersions", 0)).error_code.name == "none"
+        assert running.backend.waiting == 3
+
+
+@asynchronous
+async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pile_up() -> None:
+    async with gateway({"gateway.send.timeout.ms": "1"}) as running:
+        client = await running.client()
+        client.stop_reading()
+        frame = codec("Metadata", 12).write_request(
+            1, "me", entity_of(codec("Metadata", 12).request_type, {"topics": None})
+        )
+        with pytest.raises((ConnectionError, asyncio.TimeoutError)):  # noqa: PT012
+            while True:
+                client.send_raw(frame * 1000)
+                await asyncio.wait_for(client.writer.drain(), 10)
+        assert await is_served(running)
+
+
+@asynchronous
+async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection_at_once() -> None:
+    async with gateway({"gateway.send.max.bytes": "1024", "topics": "t:3000"}) as running:
+        client = await running.client()
+        client.stop_reading()
+        for _ in range(100):
+            client.send("Metadata", 12, topics=None)
+        await until(lambda: len(running.server.service) == 0)
+        assert await is_served(running)
+
+
+@asynchronous
+async def test_a_silent_connection_is_closed_but_not_one_whose_answer_is_withheld() -> None:
+    async with gateway({"gateway.connections.max.idle.ms": "900"}) as running:
+        silent, first, second = [await running.client() for _ in range(3)]
+        member, generation = await alone_in(first)
+        given = await second.call("JoinGroup", 9, **join())
+        second.send("JoinGroup", 9, **join(member=given.member_id))
+        for _ in range(15):
+            await first.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+            await asyncio.sleep(0.2)
+        assert await silent.is_closed_by_peer(0.1)
+        assert not await second.is_closed_by_peer(0.1)
+
+
+@asynchronous
+async def test_connections_beyond_the_limit_are_closed_and_those_within_it_stay() -> None:
+    async with gateway({"gateway.max.connections": "2"}) as running:
+        first, second, third = [await running.client() for _ in range(3)]
+        assert await third.is_closed_by_peer()
+        for client in (first, second):
+            assert (await client.call("ApiVersions", 0)).error_code.name == "none"
+        first.close()
+        await until(lambda: len(running.server.service) == 1)
+        assert await is_served(running)
+
+
+@asynchronous
+async def test_one_address_may_have_no_more_connections_than_its_limit() -> None:
+    async with gateway({"gateway.max.connections.per.ip": "1"}) as running:
+        await running.client()
+        assert await (await running.client()).is_closed_by_peer()
+        elsewhere = await running.client(local_addr=("127.0.0.2", 0))
+        assert (await elsewhere.call("ApiVersions", 0)).error_code.name == "none"
+
+
+@asynchronous
+async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    async with gateway() as running:
+        loop = asyncio.get_running_loop()
+        idle = []
+        for _ in range(5000):
+            sock = socket.socket()
+            sock.setblocking(False)
+            await loop.sock_connect(sock, running.address)
+            idle.append(sock)
+        await until(lambda: len(running.server.service) == 5000, 30)
+        began = time.monotonic()
+        assert await is_served(running)
+        assert time.monotonic() - began < 1
+        for sock in idle:
+            sock.close()
+        await until(lambda: len(running.server.service) == 0, 30)
+
+
+@asynchronous
+async def test_an_error_of_our_own_ends_one_connection_and_tells_no_details(caplog: pytest.LogCaptureFixture) -> None:
+    async with gateway() as running:
+        running.backend.raises = RuntimeError("a bug of ours")
+        client = await running.client()
+        client.send("Heartbeat", 4, **heartbeat())
+        assert await client.is_closed_by_peer()
+        running.backend.raises = None
+        assert await is_served(running)
+    assert "a bug of ours" in caplog.text
+
+
+@asynchronous
+async def test_a_gateway_that_stops_closes_every_connection() -> None:
+    async with gateway() as running:
+        client: Client = await running.client()
+        await client.call("ApiVersions", 0)
+    assert await client.is_closed_by_peer()

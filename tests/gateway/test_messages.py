@@ -1,0 +1,188 @@
+"""Messages between bytes, kio's entities and our shapes: every version of every API, random and malformed ones."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.wire.codec import Codec, WireError, codec, read_head
+from gateway.wire.lengths import MAX_ELEMENTS, has_array
+from gateway.wire.shaping import entity_of, values_of
+from schemas.messages import APIS, HeartbeatResponse, JoinGroupRequest, Shape
+from schemas.wire_fields import carried, carried_names
+from tests.gateway.messages import answered_codecs, entities, group_codecs, name_of
+
+ALL = answered_codecs()
+GROUPS = list(group_codecs())
+ENDING_IN_TAGS = [
+    spoken
+    for spoken in ALL
+    if spoken.request_type.__flexible__  # type: ignore[attr-defined]
+    and not any("tag" in field.metadata for field in fields(spoken.request_type))
+]
+"""Versions whose requests end in a count of tagged fields, none of which is known."""
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(ALL), st.data())
+def test_a_request_is_read_as_it_was_written(spoken: Codec, data: st.DataObject) -> None:
+    message = data.draw(entities(spoken.request_type))
+    frame = spoken.write_request(7, "me", message)
+    assert struct.unpack_from(">ihhi", frame) == (len(frame) - 4, *read_head(frame[4:]))
+    assert spoken.read_request(frame[4:]) == ("me", message)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(ALL), st.data(), st.integers(-(2**31), 2**31 - 1))
+def test_a_response_is_read_as_it_was_written(spoken: Codec, data: st.DataObject, correlation_id: int) -> None:
+    message = data.draw(entities(spoken.response_type))
+    first, again = (spoken.write_response(correlation_id, message) for _ in range(2))
+    assert first == again
+    assert spoken.read_response(first[4:])[0] == correlation_id
+    if {field.name for field in fields(spoken.response_type)} - {"error_code", "throttle_time"}:
+        assert spoken.read_response(first[4:])[1] == message
+
+
+@pytest.mark.parametrize("spoken", GROUPS, ids=name_of)
+def test_every_field_that_a_version_carries_has_its_like_on_the_wire(spoken: Codec) -> None:
+    api = APIS[spoken.api]
+    assert_same_names(api.request, spoken.request_type)
+    assert_same_names(api.response, spoken.response_type)
+
+
+def assert_same_names(shape: Any, entity_type: Any) -> None:
+    on_the_wire = {field.name.removesuffix("_ms") for field in fields(entity_type)}
+    ours = carried_names(shape, entity_type.__version__)
+    assert {_without_unit(name) for name, _ in ours} == on_the_wire
+    for field in fields(entity_type):
+        inner = _inner(field.type)
+        if hasattr(inner, "__version__"):
+            own = next(name for name, is_nested in ours if is_nested and _without_unit(name) == field.name)
+            assert_same_names(_inner(get_type_hints(shape)[own]), inner)
+
+
+def _without_unit(name: str) -> str:
+    return name.removesuffix("_ms")
+
+
+def _inner(declared: Any) -> Any:
+    arguments = [part for part in getattr(declared, "__args__", ()) if part is not Ellipsis and part is not type(None)]
+    return _inner(arguments[0]) if arguments else declared
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(GROUPS), st.data())
+def test_a_request_is_the_same_as_shape_and_as_entity(spoken: Codec, data: st.DataObject) -> None:
+    message = data.draw(entities(spoken.request_type))
+    shape: Any = APIS[spoken.api].request
+    request = shape(request_id="r", api_version=spoken.version, **values_of(message, shape))
+    assert entity_of(spoken.request_type, request) == message
+    assert entity_of(spoken.request_type, carried(request, spoken.version)) == message
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(GROUPS), st.data())
+def test_a_response_is_the_same_as_shape_and_as_entity(spoken: Codec, data: st.DataObject) -> None:
+    message = data.draw(entities(spoken.response_type))
+    shape: Any = APIS[spoken.api].response
+    response: Shape = shape(**values_of(message, shape))
+    assert entity_of(spoken.response_type, response) == message
+
+
+def test_what_a_response_does_not_set_has_kafkas_default() -> None:
+    message = entity_of(codec("JoinGroup", 0).response_type, {"member_id": "m"})
+    assert (message.member_id, message.generation_id, message.protocol_name, message.members) == ("m", -1, "", ())
+    assert entity_of(codec("JoinGroup", 9).response_type, {}).protocol_name is None
+    assert entity_of(codec("Heartbeat", 4).response_type, HeartbeatResponse()).throttle_time.total_seconds() == 0
+
+
+# ---------------------------------------------------------------- malformed
+
+
+@settings(max_examples=1000)
+@given(st.sampled_from(ALL), st.data())
+def test_random_bytes_are_a_request_or_refused_and_nothing_else(spoken: Codec, data: st.DataObject) -> None:
+    tail = data.draw(
+        st.binary(max_size=80) | st.lists(st.sampled_from([0, 1, 2, 127, 128, 255]), max_size=60).map(bytes)
+    )
+    head = struct.pack(">hhih", spoken.request_type.__api_key__, spoken.version, 1, 0)  # type: ignore[attr-defined]
+    with contextlib.suppress(WireError):
+        spoken.read_request(head + tail)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(ALL), st.data())
+def test_a_request_cut_short_is_refused(spoken: Codec, data: st.DataObject) -> None:
+    frame = spoken.write_request(7, "me", data.draw(entities(spoken.request_type)))[4:]
+    short = frame[: data.draw(st.integers(8, len(frame) - 1))]
+    with pytest.raises(WireError):
+        spoken.read_request(short)
+
+
+@pytest.mark.parametrize(
+    ("version", "array"),
+    [(0, struct.pack(">i", 2**31 - 1)), (0, struct.pack(">i", MAX_ELEMENTS + 1)), (5, b"\xff\xff\xff\xff\x0f")],
+    ids=["all an int holds", "one too many", "all a varint holds"],
+)
+def test_an_array_that_claims_more_than_the_frame_holds_costs_nothing(version: int, array: bytes) -> None:
+    spoken = codec("DescribeGroups", version)
+    empty = spoken.write_request(1, "", entity_of(spoken.request_type, {}))[4:]
+    head = empty[: 11 if version >= 5 else 10]
+    with pytest.raises(WireError, match="an array of"):
+        spoken.read_request(head + array + bytes(1000))
+
+
+def test_only_messages_with_arrays_are_walked_first() -> None:
+    assert not has_array(codec("Heartbeat", 4).request_type)
+    assert has_array(codec("JoinGroup", 9).request_type)
+
+
+def test_no_tagged_field_of_a_request_holds_an_array_since_those_are_not_walked() -> None:
+    tagged = [(spoken, f) for spoken in ALL for f in fields(spoken.request_type) if "tag" in f.metadata]
+    assert {(spoken.api, field.name) for spoken, field in tagged} == {
+        ("Fetch", "cluster_id"),
+        ("Fetch", "replica_state"),
+    }
+    assert not any(has_array(field.type) for _, field in tagged if hasattr(field.type, "__flexible__"))
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(ENDING_IN_TAGS), st.data())
+def test_tagged_fields_that_are_not_known_are_passed_over(spoken: Codec, data: st.DataObject) -> None:
+    message = data.draw(entities(spoken.request_type))
+    frame = spoken.write_request(7, "me", message)[4:]
+    value = data.draw(st.binary(max_size=100))
+    unknown = b"\1\x63" + bytes([len(value)]) + value
+    assert frame[-1] == frame[12] == 0
+    assert spoken.read_request(frame[:-1] + unknown) == ("me", message)
+    assert spoken.read_request(frame[:12] + unknown + frame[13:]) == ("me", message)
+
+
+def test_null_where_there_must_be_a_list_is_refused_by_its_name() -> None:
+    spoken = codec("JoinGroup", 0)
+    frame = spoken.write_request(1, "", entity_of(spoken.request_type, {}))[4:]
+    _, message = spoken.read_request(frame[:-4] + b"\xff\xff\xff\xff")
+    with pytest.raises(WireError, match="protocols: null in JoinGroupRequest"):
+        values_of(message, JoinGroupRequest)
+
+
+@pytest.mark.parametrize("frame", [b"", b"\0", bytes(7)])
+def test_a_frame_too_short_for_a_head_is_refused(frame: bytes) -> None:
+    with pytest.raises(WireError, match=f"a request of {len(frame)} bytes has no head"):
+        read_head(frame)
+
+
+def test_a_heap_of_random_frames_leaves_the_process_alive() -> None:
+    for spoken in ALL:
+        for _ in range(200):
+            try:
+                spoken.read_request(os.urandom(60))
+            except WireError:
+                continue
