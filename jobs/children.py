@@ -23,7 +23,6 @@ class Child:
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
         self.name = name
         self.log = log
-        log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *arguments],

@@ -22,7 +22,7 @@ from rich.live import Live
 
 from jobs.children import Child, end_all
 from jobs.demo_fleet import FLEET, KILL_AT_S
-from jobs.home import Home
+from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.watch import Watch
 
@@ -59,6 +59,10 @@ class Run:
         arguments = ["jobs.coordinator", "--home", self._home.location]
         if self._environ.get("CONF"):
             arguments += ["--conf-file", self._environ["CONF"]]
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
         coordinator = Child("coordinator", arguments, self._logs / "coordinator.log")
         try:
             self._await_ready(coordinator)
@@ -73,12 +77,15 @@ class Run:
 
     def tell_where(self) -> None:
         """Where the tables are, and one answer in SQL; after SIGTERM the command alone."""
-        self._console.print(f"The tables are in {self._home.shown} (requests, effects, quarantine).", highlight=False)
+        self._say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
         home = "" if not self._environ.get("ROLLCALL_HOME") else f" ROLLCALL_HOME={self._home.shown}"
-        self._console.print(f'Ask again: make sql Q="{QUESTION}"{home}', highlight=False, soft_wrap=True)
+        self._say(f'Ask again: make sql Q="{QUESTION}"{home}')
         if not self._was_terminated:
             sql = [sys.executable, "-m", "jobs.sql", "--home", self._home.location, QUESTION]
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True)
 
     def _await_ready(self, coordinator: Child) -> None:
         until = time.monotonic() + START_PATIENCE_S
@@ -93,7 +100,7 @@ class Run:
                     raise Missing(
                         f"the coordinator did not start within {START_PATIENCE_S:.0f} s: see {coordinator.log}."
                     )
-        self._console.print(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.", highlight=False)
+        self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
 
     def _is_running(self, pid: int) -> bool:
         try:
