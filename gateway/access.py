@@ -34,12 +34,17 @@ class Operation(StrEnum):
 
 
 ALL_OPERATIONS = frozenset(Operation)
+_BITS = {Operation.READ: 1 << 3, Operation.DELETE: 1 << 6, Operation.DESCRIBE: 1 << 8}
+"""By the codes of Kafka's AclOperation."""
 
 
 class Access(Protocol):
-    """Says whether a principal may do something with a group."""
+    """Says what a principal may do with a group."""
 
     def allows(self, principal: str, operation: Operation, group_id: str) -> bool: ...
+
+    def operations(self, principal: str, group_id: str) -> int | None:
+        """Everything it may do as Kafka's bit field, None where there are no rules."""
 
 
 class Everybody:
@@ -47,6 +52,9 @@ class Everybody:
 
     def allows(self, principal: str, operation: Operation, group_id: str) -> bool:
         return True
+
+    def operations(self, principal: str, group_id: str) -> int | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,9 @@ class Rules:
 
     def allows(self, principal: str, operation: Operation, group_id: str) -> bool:
         return self._decide(principal, operation, group_id)
+
+    def operations(self, principal: str, group_id: str) -> int | None:
+        return sum(bit for operation, bit in _BITS.items() if self.allows(principal, operation, group_id))
 
     def _decide_anew(self, principal: str, operation: Operation, group_id: str) -> bool:
         verdicts = {

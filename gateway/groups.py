@@ -32,6 +32,7 @@ from schemas.messages import (
     Coordinator,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
+    DescribeGroupsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     GroupRequest,
@@ -44,6 +45,7 @@ from schemas.messages import (
 HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup"})
 """Their answers may be withheld for minutes."""
 GROUP_KEY_TYPE = 0
+NO_OPERATIONS_TOLD = -(1 << 31)
 
 Node = tuple[int, str, int]
 """Node id, host and port."""
@@ -81,11 +83,11 @@ class GroupApis:
         parts = split(request)
         if len(parts) == 1:
             future = self._ask_group(parts[0], ask.caller)
-            return Later(future, lambda done: entity_of(entity_type, self._response(parts[0], done)))
+            return Later(future, lambda done: entity_of(entity_type, self._response(parts[0], ask.caller, done)))
         futures = [self._ask_group(self._numbered(part), ask.caller) for part in parts]
 
         def joined(_: asyncio.Future[Any]) -> Any:
-            responses = [self._response(part, done) for part, done in zip(parts, futures, strict=True)]
+            responses = [self._response(part, ask.caller, done) for part, done in zip(parts, futures, strict=True)]
             return entity_of(entity_type, join(request, responses))
 
         return Later(asyncio.gather(*futures, return_exceptions=True), joined)
@@ -121,11 +123,21 @@ class GroupApis:
             return refused
         return self._backend.submit(self._topic_ids.named(request))
 
-    def _response(self, request: GroupRequest, done: asyncio.Future[Response]) -> Response:
+    def _response(self, request: GroupRequest, caller: Caller, done: asyncio.Future[Response]) -> Response:
         try:
-            return self._topic_ids.answered(request, done.result())
+            response = done.result()
         except BackendError as error:
             return refusal(request, error.answer)
+        if isinstance(response, DescribeGroupsResponse):
+            self._name_operations(response, caller)
+        return self._topic_ids.answered(request, response)
+
+    def _name_operations(self, response: DescribeGroupsResponse, caller: Caller) -> None:
+        """Where operations are told, tells those that the rules allow."""
+        for group in response.groups:
+            allowed = self._access.operations(caller.principal, group.group_id)
+            if allowed is not None and group.authorized_operations != NO_OPERATIONS_TOLD:
+                group.authorized_operations = allowed
 
     def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller) -> FindCoordinatorResponse:
         found = find_coordinator(request, *self._coordinator(caller))

@@ -58,19 +58,15 @@ class EmptyLog:
         return {"partition_index": index, "offset": self._offset if is_known else _NONE}
 
     def _fetch(self, ask: Ask) -> Answer:
+        if getattr(ask.message, "session_id", _NO_SESSION) != _NO_SESSION:
+            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
         response = self._fetched(ask)
         wait_s = ask.message.max_wait / datetime.timedelta(seconds=1)
-        is_worth_waiting = not any(
-            partition.error_code for topic in response.responses for partition in topic.partitions
-        )
-        if response.error_code or not is_worth_waiting or wait_s <= 0:
-            return response
-        return _after(wait_s, response)
+        has_errors = any(partition.error_code for topic in response.responses for partition in topic.partitions)
+        return response if has_errors or wait_s <= 0 else _after(wait_s, response)
 
     def _fetched(self, ask: Ask) -> Any:
         has_ids = ask.codec.version >= _IDS_SINCE
-        if getattr(ask.message, "session_id", _NO_SESSION) != _NO_SESSION:
-            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
         responses = []
         for topic in ask.message.topics:
             name = self._topic_ids.name_by_id.get(str(topic.topic_id)) if has_ids else topic.topic

@@ -15,7 +15,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from gateway.backend import Figures, Known
+from gateway.backend import BackendError, Figures, Known
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 
@@ -23,7 +23,8 @@ from schemas.messages import GroupRequest, Response
 class CoreBackend:
     """Applies each request at once, and fires deadlines when they are due.
 
-    is_silent: requests are taken and nothing comes of them. raises: what it fails with instead.
+    is_silent: requests are taken and nothing comes of them. raises: what it fails with, as by a bug;
+    fails: how it says that it could not.
     """
 
     def __init__(self, config: GroupConfig, gateway_id: str = "core") -> None:
@@ -36,6 +37,8 @@ class CoreBackend:
         self._now_ms = 0
         self.is_silent = False
         self.raises: Exception | None = None
+        self.fails: BackendError | None = None
+        self.asked: list[GroupRequest] = []
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -58,7 +61,11 @@ class CoreBackend:
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         if self.raises is not None:
             raise self.raises
+        self.asked.append(request)
         answer: asyncio.Future[Response] = self._loop.create_future()
+        if self.fails is not None:
+            answer.set_exception(self.fails)
+            return answer
         self._waiting[request.request_id] = answer
         answer.add_done_callback(partial(self._forget, request.request_id))
         if not self.is_silent:

@@ -28,7 +28,7 @@ class Client:
     async def connect(cls, address: Address, **options: Any) -> Client:
         return cls(*await asyncio.open_connection(*address, limit=1 << 24, **options))
 
-    def send(self, api: str, version: int, client_id: str = "client", **values: Any) -> int:
+    def send(self, api: str, version: int, /, client_id: Any = "client", **values: Any) -> int:
         """The request's correlation id."""
         self._correlation_id += 1
         spoken = codec(api, version)
@@ -47,7 +47,7 @@ class Client:
         """Correlation id and message of the next response."""
         return codec(api, version).read_response(await asyncio.wait_for(self.receive_raw(), timeout_s))
 
-    async def call(self, api: str, version: int, client_id: str = "client", **values: Any) -> Any:
+    async def call(self, api: str, version: int, /, client_id: Any = "client", **values: Any) -> Any:
         sent = self.send(api, version, client_id, **values)
         correlation_id, message = await self.receive(api, version)
         assert correlation_id == sent

@@ -1,0 +1,223 @@
+"""The group APIs over the wire: what one group cannot answer, what names several, and who may do what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.backend import BackendError
+from schemas.errors import Error
+from tests.gateway.running import Running, asynchronous, gateway, until
+from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+
+COMMIT = {"topics": [{"name": "t1", "partitions": [{"partition_index": 0, "committed_offset": 5}]}]}
+
+
+@asynchronous
+async def test_a_request_for_several_groups_is_answered_in_the_order_asked() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        await alone_in(client, "stable")
+        described = await client.call("DescribeGroups", 5, groups=["b", "stable", "a", "b"])
+        assert [(g.group_id, g.group_state) for g in described.groups] == [
+            ("b", "Dead"),
+            ("stable", "Stable"),
+            ("a", "Dead"),
+            ("b", "Dead"),
+        ]
+        deleted = await client.call("DeleteGroups", 2, groups_names=["a", "stable"])
+        assert [(r.group_id, r.error_code.name) for r in deleted.results] == [
+            ("a", "group_id_not_found"),
+            ("stable", "non_empty_group"),
+        ]
+        assert (await client.call("DescribeGroups", 5, groups=[])).groups == ()
+
+
+@asynchronous
+async def test_every_group_is_listed_with_its_state() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        await alone_in(client, "stable")
+        await client.call("JoinGroup", 9, **join("pending"))
+        for version in range(6):
+            listed = await client.call("ListGroups", version)
+            assert {group.group_id for group in listed.groups} == {"stable", "pending"}
+        only = await client.call("ListGroups", 5, states_filter=["stable"])
+        assert [(g.group_id, g.group_state, g.group_type) for g in only.groups] == [("stable", "Stable", "classic")]
+
+
+@pytest.mark.parametrize("version", range(7))
+@asynchronous
+async def test_the_coordinator_of_every_group_is_the_gateway_that_is_asked(version: int) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        asked = {"coordinator_keys": ["g", "h"]} if version >= 4 else {"key": "g"}
+        answer = await client.call("FindCoordinator", version, **asked)
+        found = answer.coordinators if version >= 4 else [answer]
+        assert {(node.node_id, node.host, node.port) for node in found} == {(0, *running.address)}
+
+
+@asynchronous
+async def test_history_knows_where_a_client_came_from_and_what_it_calls_itself() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        await client.call("JoinGroup", 9, client_id="worker-7", **join())
+        (member,) = running.backend.by_id["g"].pending.values()
+        assert (member.client_id, member.client_host) == ("worker-7", "/127.0.0.1")
+
+
+@asynchronous
+async def test_requests_of_one_gateway_have_ids_and_places_of_their_own() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        running.backend.is_silent = True
+        client.send("DescribeGroups", 5, groups=["a", "b"])
+        for _ in range(3):
+            client.send("Heartbeat", 4, **heartbeat())
+        asked = running.backend.asked
+        await until(lambda: len(asked) == 5)
+        assert len({request.request_id for request in asked}) == len(asked)
+        assert [request.request_seq for request in asked] == sorted({request.request_seq for request in asked})
+        assert {request.request_id.partition("-")[0] for request in asked} == {running.backend.gateway_id}
+
+
+# ---------------------------------------------------------------- a backend that fails
+
+
+@asynchronous
+async def test_a_backend_that_fails_is_a_coordinator_to_be_asked_again() -> None:
+    async with gateway() as running:
+        running.backend.fails = BackendError("the disk is full")
+        client = await running.client()
+        joined = await client.call("JoinGroup", 9, **join())
+        assert joined.error_code.name == "coordinator_not_available"
+        (group,) = (await client.call("DescribeGroups", 5, groups=["g"])).groups
+        assert group.error_code.name == "coordinator_not_available"
+        running.backend.fails = None
+        assert (await client.call("JoinGroup", 9, **join())).error_code.name == "member_id_required"
+
+
+# ---------------------------------------------------------------- who may do what
+
+
+async def errors(client: Client, group: str) -> dict[str, str]:
+    """The error that each API gives for a group, by the newest version that shows it best."""
+    join_ = await client.call("JoinGroup", 9, **join(group))
+    sync = await client.call("SyncGroup", 5, group_id=group, protocol_type="c", protocol_name="p")
+    beat = await client.call("Heartbeat", 4, **heartbeat(group))
+    leave = await client.call("LeaveGroup", 5, group_id=group, members=[{"member_id": "m"}])
+    commit = await client.call("OffsetCommit", 9, group_id=group, **COMMIT)
+    fetch = await client.call("OffsetFetch", 9, groups=[{"group_id": group, "topics": None}])
+    old_fetch = await client.call("OffsetFetch", 5, group_id=group, topics=None)
+    oldest_fetch = await client.call(
+        "OffsetFetch", 1, group_id=group, topics=[{"name": "t1", "partition_indexes": [0]}]
+    )
+    describe = await client.call("DescribeGroups", 5, groups=[group])
+    find = await client.call("FindCoordinator", 4, coordinator_keys=[group])
+    old_find = await client.call("FindCoordinator", 3, key=group)
+    delete = await client.call("OffsetDelete", 0, group_id=group, topics=[])
+    delete_group = await client.call("DeleteGroups", 2, groups_names=[group])
+    found: dict[str, Any] = {
+        "JoinGroup": join_,
+        "SyncGroup": sync,
+        "Heartbeat": beat,
+        "LeaveGroup": leave,
+        "OffsetCommit": commit.topics[0].partitions[0],
+        "OffsetFetch": fetch.groups[0],
+        "OffsetFetch v5": old_fetch,
+        "OffsetFetch v1": oldest_fetch.topics[0].partitions[0],
+        "DescribeGroups": describe.groups[0],
+        "FindCoordinator": find.coordinators[0],
+        "FindCoordinator v3": old_find,
+        "OffsetDelete": delete,
+        "DeleteGroups": delete_group.results[0],
+    }
+    return {api: message.error_code.name for api, message in found.items()}
+
+
+READS = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit"}
+DESCRIBES = {
+    "OffsetFetch",
+    "OffsetFetch v5",
+    "OffsetFetch v1",
+    "DescribeGroups",
+    "FindCoordinator",
+    "FindCoordinator v3",
+}
+DELETES = {"OffsetDelete", "DeleteGroups"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed"),
+    [
+        ("allow User:ANONYMOUS literal g READ", READS | DESCRIBES),
+        ("allow User:* prefix g DESCRIBE", DESCRIBES),
+        ("allow User:ANONYMOUS literal * DELETE", DELETES | DESCRIBES),
+        ("allow User:* literal * ALL\ndeny User:ANONYMOUS literal g READ", DESCRIBES | DELETES),
+        ("allow User:somebody literal g ALL", set()),
+        ("allow User:ANONYMOUS literal other ALL", set()),
+        ("", set()),
+    ],
+)
+@asynchronous
+async def test_each_api_needs_its_operation_and_what_is_not_allowed_is_denied(
+    rule: str, allowed: set[str], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text(rule + "\n")
+    async with gateway({"gateway.rules": str(rules)}) as running:
+        found = await errors(await running.client(), "g")
+    denied = {api for api, error in found.items() if error == "group_authorization_failed"}
+    assert denied == found.keys() - allowed
+
+
+@asynchronous
+async def test_only_groups_that_may_be_described_are_listed_and_one_denied_spoils_no_other(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("# ours alone\nallow User:* prefix ours- ALL\n")
+    async with gateway({"gateway.rules": str(rules)}) as running:
+        client = await running.client()
+        for group in ("ours-1", "theirs"):
+            await alone_in_unless_denied(running, group)
+        listed = await client.call("ListGroups", 5)
+        assert [group.group_id for group in listed.groups] == ["ours-1"]
+        described = await client.call("DescribeGroups", 5, groups=["theirs", "ours-1"])
+        assert [(g.group_id, g.group_state, g.error_code.name) for g in described.groups] == [
+            ("theirs", "", "group_authorization_failed"),
+            ("ours-1", "Empty", "none"),
+        ]
+
+
+async def alone_in_unless_denied(running: Running, group: str) -> None:
+    """Makes the group behind the gateway's back."""
+    client = await running.client()
+    await client.call("JoinGroup", 9, **join(group))
+    if group not in running.backend.by_id:
+        async with gateway() as open_to_all:
+            await (await open_to_all.client()).call("JoinGroup", 9, **join(group))
+            running.backend.by_id[group] = open_to_all.backend.by_id[group]
+
+
+@asynchronous
+async def test_a_transaction_coordinator_is_not_a_group_and_needs_no_rule(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("")
+    async with gateway({"gateway.rules": str(rules)}) as running:
+        client = await running.client()
+        answer = await client.call("FindCoordinator", 4, key_type=1, coordinator_keys=["tx"])
+        assert answer.coordinators[0].error_code.name == Error.NONE.lower()
+
+
+@asynchronous
+async def test_the_operations_a_described_group_names_are_those_the_rules_allow(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("allow User:* literal * READ\n")
+    for settings, operations in (({}, (3, 6, 8, 10, 11)), ({"gateway.rules": str(rules)}, (3, 8))):
+        async with gateway(settings) as running:
+            client = await running.client()
+            await client.call("JoinGroup", 9, **join())
+            asked = {"groups": ["g"], "include_authorized_operations": True}
+            (group,) = (await client.call("DescribeGroups", 5, **asked)).groups
+            assert group.authorized_operations == sum(1 << operation for operation in operations)

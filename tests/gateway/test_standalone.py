@@ -1,0 +1,230 @@
+"""What a gateway on its own says of versions, topics, offsets and records: enough for a consumer, no more."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import pytest
+
+from gateway.topic_ids import TopicIds
+from schemas.messages import APIS
+from tests.gateway.running import asynchronous, gateway
+from tests.gateway.wire_client import alone_in, heartbeat
+
+# ---------------------------------------------------------------- ApiVersions
+
+
+@pytest.mark.parametrize("version", range(5))
+@asynchronous
+async def test_every_version_of_api_versions_names_all_that_is_answered(version: int) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        software = {"client_software_name": "me", "client_software_version": "1.0"}
+        answer = await client.call("ApiVersions", version, **software)
+    ranges = {known.api_key: (known.min_version, known.max_version) for known in answer.api_keys}
+    assert answer.error_code.name == "none"
+    for api in APIS.values():
+        assert ranges[api.key] == (api.versions.first, api.versions.last)
+    assert ranges.keys() - {api.key for api in APIS.values()} == {1, 2, 3, 18, 60}
+    assert [known.api_key for known in answer.api_keys] == sorted(ranges)
+
+
+@asynchronous
+async def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_the_versions_of_that_api_alone() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        client.send_raw(bytes.fromhex("00000010 0012 0063 00000007 0002 6d65 00 01 02 03"))
+        correlation_id, answer = await client.receive("ApiVersions", 0)
+        assert (correlation_id, answer.error_code.name) == (7, "unsupported_version")
+        assert [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys] == [(18, 0, 4)]
+        assert (await client.call("ApiVersions", 0)).error_code.name == "none"
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "x-", "ä"])
+@asynchronous
+async def test_a_software_name_that_kafka_refuses_is_refused(name: str) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        answer = await client.call("ApiVersions", 3, client_software_name=name, client_software_version="1")
+        assert answer.error_code.name == "invalid_request"
+
+
+# ---------------------------------------------------------------- Metadata
+
+
+@pytest.mark.parametrize("version", range(14))
+@asynchronous
+async def test_metadata_names_the_topics_of_the_settings_and_this_gateway_as_their_leader(version: int) -> None:
+    async with gateway({"topics": "t1:4,t2:1"}) as running:
+        client = await running.client()
+        everything = {"topics": [] if version == 0 else None}
+        answer = await client.call("Metadata", version, **everything)
+        assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [(0, *running.address)]
+        assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"t1": 4, "t2": 1}
+        assert {partition.leader_id for topic in answer.topics for partition in topic.partitions} == {0}
+
+
+@asynchronous
+async def test_an_unknown_topic_is_said_to_be_unknown_and_not_made() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        for _ in range(2):
+            asked = {"topics": [{"name": "t1"}, {"name": "nope"}], "allow_auto_topic_creation": True}
+            answer = await client.call("Metadata", 12, **asked)
+            assert [(t.name, t.error_code.name) for t in answer.topics] == [
+                ("t1", "none"),
+                ("nope", "unknown_topic_or_partition"),
+            ]
+
+
+@asynchronous
+async def test_a_topic_has_one_id_for_ever_and_is_found_by_it() -> None:
+    ids = []
+    for _ in range(2):
+        async with gateway({"topics": "t1:4"}) as running:
+            client = await running.client()
+            ids.append((await client.call("Metadata", 12, topics=None)).topics[0].topic_id)
+            asked = {"topics": [{"topic_id": ids[0], "name": None}, {"topic_id": uuid.UUID(int=7), "name": None}]}
+            known, unknown = (await client.call("Metadata", 12, **asked)).topics
+            assert (known.name, known.error_code.name) == ("t1", "none")
+            assert (unknown.name, unknown.error_code.name) == (None, "unknown_topic_id")
+    assert ids[0] == ids[1] == TopicIds(["t1"]).by_name["t1"]
+
+
+@asynchronous
+async def test_no_topics_asked_for_is_no_topics_told_since_v1() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        assert (await client.call("Metadata", 1, topics=[])).topics == ()
+
+
+@pytest.mark.parametrize("version", range(3))
+@asynchronous
+async def test_the_cluster_is_described(version: int) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        answer = await client.call("DescribeCluster", version)
+        assert [(broker.broker_id, broker.host, broker.port) for broker in answer.brokers] == [(0, *running.address)]
+        assert answer.cluster_id == (await client.call("Metadata", 12)).cluster_id
+
+
+@asynchronous
+async def test_clients_are_sent_to_the_advertised_address_where_there_is_one() -> None:
+    async with gateway({"gateway.advertised": "kafka.example:9999"}) as running:
+        client = await running.client()
+        (broker,) = (await client.call("Metadata", 12, topics=[])).brokers
+        (found,) = (await client.call("FindCoordinator", 4, coordinator_keys=["g"])).coordinators
+        assert (broker.host, broker.port) == (found.host, found.port) == ("kafka.example", 9999)
+        assert broker.node_id == found.node_id
+
+
+@asynchronous
+async def test_behind_a_wildcard_clients_are_sent_where_they_came() -> None:
+    settings = {"gateway.listen": "0.0.0.0:0", "gateway.allow.anonymous.beyond.loopback": "true"}
+    async with gateway(settings) as running:
+        port = running.address.port
+        client = await type(await running.client()).connect(running.address._replace(host="127.0.0.3"))
+        (broker,) = (await client.call("Metadata", 12, topics=[])).brokers
+        assert (broker.host, broker.port) == ("127.0.0.3", port)
+
+
+# ---------------------------------------------------------------- offsets and records
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+@asynchronous
+async def test_first_and_next_offset_of_a_partition_are_the_same_and_there_is_no_other(version: int) -> None:
+    async with gateway({"gateway.end.offset": "42"}) as running:
+        client = await running.client()
+        partitions = [{"partition_index": 0, "timestamp": timestamp} for timestamp in (-1, -2, 1000)]
+        topics = [{"name": "t1", "partitions": [*partitions, {"partition_index": 9, "timestamp": -1}]}]
+        (topic,) = (await client.call("ListOffsets", version, topics=topics)).topics
+        assert [p.offset for p in topic.partitions] == [42, 42, -1, -1]
+        assert [p.error_code.name for p in topic.partitions][2:] == ["none", "unknown_topic_or_partition"]
+
+
+def fetch(version: int, topic: str = "t1", partition: int = 0, wait_ms: int = 0) -> dict[str, object]:
+    key = {"topic_id": TopicIds(["t1", topic]).by_name[topic]} if version >= 13 else {"topic": topic}
+    return {
+        "max_wait_ms": wait_ms,
+        "topics": [{**key, "partitions": [{"partition": partition, "fetch_offset": 7, "partition_max_bytes": 1000}]}],
+    }
+
+
+@pytest.mark.parametrize("version", range(4, 18))
+@asynchronous
+async def test_a_partition_is_fetched_empty_at_whatever_offset(version: int) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        answer = await client.call("Fetch", version, **fetch(version))
+        ((partition,),) = [topic.partitions for topic in answer.responses]
+        assert (partition.error_code.name, partition.high_watermark, partition.records) == ("none", 7, b"")
+
+
+@asynchronous
+async def test_a_fetch_waits_as_long_as_it_may_and_holds_nobody_else() -> None:
+    async with gateway() as running:
+        waiting, other = await running.client(), await running.client()
+        began = time.monotonic()
+        waiting.send("Fetch", 12, **fetch(12, wait_ms=300))
+        behind = waiting.send("Heartbeat", 4, **heartbeat())
+        await other.call("Heartbeat", 4, **heartbeat())
+        assert time.monotonic() - began < 0.3
+        await waiting.receive("Fetch", 12)
+        assert time.monotonic() - began >= 0.3
+        assert (await waiting.receive("Heartbeat", 4))[0] == behind
+
+
+@pytest.mark.parametrize(
+    ("version", "topic", "error"),
+    [(12, "nope", "unknown_topic_or_partition"), (13, "nope", "unknown_topic_id")],
+)
+@asynchronous
+async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, topic: str, error: str) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        answer = await client.call("Fetch", version, **fetch(version, topic, wait_ms=60_000))
+        assert answer.responses[0].partitions[0].error_code.name == error
+        answer = await client.call("Fetch", version, **fetch(version, "t1", partition=4, wait_ms=60_000))
+        assert answer.responses[0].partitions[0].error_code.name == "unknown_topic_or_partition"
+
+
+@asynchronous
+async def test_there_are_no_fetch_sessions() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        first = await client.call("Fetch", 12, session_epoch=0, **fetch(12))
+        assert first.session_id == 0
+        assert (
+            await client.call("Fetch", 12, session_id=5, **fetch(12))
+        ).error_code.name == "fetch_session_id_not_found"
+
+
+# ---------------------------------------------------------------- topic ids in commits
+
+
+@asynchronous
+async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_ids_are_told() -> None:
+    known, unknown = TopicIds(["t1"]).by_name["t1"], uuid.UUID(int=7)
+    async with gateway() as running:
+        client = await running.client()
+        member, generation = await alone_in(client)
+        who = {"group_id": "g", "generation_id_or_member_epoch": generation, "member_id": member}
+        topics = [
+            {"topic_id": topic_id, "partitions": [{"partition_index": 0, "committed_offset": 5}]}
+            for topic_id in (unknown, known)
+        ]
+        committed = await client.call("OffsetCommit", 10, **who, topics=topics)
+        assert {t.topic_id: t.partitions[0].error_code.name for t in committed.topics} == {
+            known: "none",
+            unknown: "unknown_topic_id",
+        }
+        asked = [{"topic_id": topic_id, "partition_indexes": [0]} for topic_id in (known, unknown)]
+        for groups in ([{"group_id": "g", "topics": asked}], [{"group_id": "g", "topics": None}]):
+            (group,) = (await client.call("OffsetFetch", 10, groups=groups)).groups
+            found = {t.topic_id: t.partitions[0].committed_offset for t in group.topics}
+            assert found[known] == 5
+        by_name = [{"group_id": "g", "topics": [{"name": "t1", "partition_indexes": [0]}]}]
+        (group,) = (await client.call("OffsetFetch", 9, groups=by_name)).groups
+        assert group.topics[0].partitions[0].committed_offset == 5
