@@ -41,12 +41,14 @@ class ObservedOffset(Shape, kw_only=True):
 class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     """What is seen of a group, all of it inferred; null where nothing is. why: what proves it.
 
-    is_loaded: another coordinator took the group over, or the same one anew. is_complete: who is not among `members` is
-    no member any more. gone: removed as by their session timer, with a rebalance where that leads to one.
+    is_away: its coordinator is gone, and with it every timer and all that waits for an answer. is_loaded: another one
+    took the group over, or the same one anew; every member has a whole session. is_complete: who is not among
+    `members` is no member any more. gone: removed as by their session timer, with a rebalance where that leads to one.
     """
 
     group_id: str
     why: str
+    is_away: bool = False
     is_loaded: bool = False
     is_complete: bool = False
     state: str | None = None

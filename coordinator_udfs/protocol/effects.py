@@ -77,10 +77,11 @@ class GroupRemoved(Effect, tag="group_removed", kw_only=True):
 class GroupObserved(Effect, tag="group_observed", kw_only=True):
     """A recording proves something of the group that no request of it says; all that follows from it is inferred.
 
-    why: what proves it. is_loaded: a coordinator took the group over. member_ids: those seen to be members.
+    why: what proves it. is_away: it has no coordinator. is_loaded: one took it over. member_ids: the members seen.
     """
 
     why: str
+    is_away: bool
     is_loaded: bool
     generation_id: int
     member_ids: list[str]

@@ -262,6 +262,11 @@ class Group:
             self.leader_id = new_member_id
         return new
 
+    def name_static(self, member: Member, group_instance_id: str) -> None:
+        """A member turns out to be a static one."""
+        member.group_instance_id = group_instance_id
+        self._static[group_instance_id] = member.member_id
+
     def update(
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:

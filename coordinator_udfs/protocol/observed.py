@@ -31,7 +31,7 @@ _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause
 
 
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
-    """Takes over what was seen, in this order: loaded anew, generation, members, state, who is gone, offsets.
+    """Takes over what was seen, in this order: away or loaded anew, generation, members, state, who is gone, offsets.
 
     A member that is seen has a whole session again.
     """
@@ -41,13 +41,17 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
         GroupObserved(
             at_ms=turn.now_ms,
             why=request.why,
+            is_away=request.is_away,
             is_loaded=request.is_loaded,
             generation_id=group.generation_id if request.generation_id is None else request.generation_id,
             member_ids=[member.member_id for member in request.members],
         )
     )
-    if request.is_loaded:
+    if request.is_away or request.is_loaded:
         load_group(group, turn)
+    if request.is_away:
+        for member in group.members.values():
+            member.session_deadline_ms = None
     if request.generation_id is not None:
         group.generation_id = request.generation_id
     _see_members(group, request, turn)
@@ -104,6 +108,10 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
         history.member_joined(group, member, turn, is_inferred=True)
     else:
         arm_session(group, member, member.session_timeout_ms, turn)
+        member.client_id = member.client_id or observed.client_id
+        member.client_host = member.client_host or observed.client_host
+        if member.group_instance_id is None and observed.group_instance_id is not None:
+            group.name_static(member, observed.group_instance_id)
     if observed.protocols is not None:
         known, timeouts = member.has_known_timeouts, (member.rebalance_timeout_ms, member.session_timeout_ms)
         group.update(member, {p.name: p.metadata for p in observed.protocols}, *timeouts)

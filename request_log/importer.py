@@ -1,0 +1,144 @@
+"""A request log in, request rows out: read twice, ordered by arrival, each group followed, all rows in order of time.
+
+Lines are held back for a few seconds, and longer where the survey announces that a request that arrived about now was
+answered late; so memory depends on how long requests wait and how many groups there are, not on the log's length.
+
+Knows how the parts go together; knows no rule of any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+from operator import attrgetter
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.group import Group
+from request_log.files import LogFiles, LogLine
+from request_log.follow import Follower
+from request_log.lines import LineReader, Unreadable
+from request_log.model import Model
+from request_log.rows import LoggedRequest, Quarantined, Row, Tally
+from request_log.survey import Survey, WaitsToCome, survey
+
+LOOK_AHEAD_MS = 10_000
+"""How much of the log is read beyond the request being taken: what is concluded from later lines lies within it."""
+BEFORE_A_WAIT_MS = 5_000
+"""A group is held back from this long before a long wait, since that has its reason a little earlier."""
+ORDER_MS = 15_000
+"""How far rows of different groups may be apart in time: by deadlines being settled, and by coordinators that move."""
+_LINES_AT_ONCE = 2_000
+_RAW_KEPT = 4_000
+
+_began = attrgetter("began_ms")
+
+
+@dataclass(slots=True)
+class LogImport:
+    """One log. Iterating gives its rows; `tally` is complete when they are through. quarantine: takes bad lines."""
+
+    path: Path
+    zone: ZoneInfo
+    config: GroupConfig = field(default_factory=GroupConfig)
+    quarantine: Callable[[Quarantined], None] = lambda line: None
+    progress: Callable[[float], None] | None = None
+    tally: Tally = field(default_factory=Tally)
+    survey: Survey = field(default_factory=Survey)
+    _followers: dict[str, Follower] = field(default_factory=dict)
+    _pending: list[LoggedRequest] = field(default_factory=list)
+    _rows: list[Row] = field(default_factory=list)
+    _seq: int = 0
+    _seq_at_ms: int = -1
+
+    def __iter__(self) -> Iterator[Row]:
+        """All rows in order of time. Raises LogFileError where there is no log."""
+        files = LogFiles(self.path, self.zone)
+        self.survey = survey(files)
+        reader = LineReader()
+        waits = WaitsToCome(self.survey)
+        for line in files:
+            self._count(line)
+            for entry in self._read(reader, line):
+                self._follower(entry.group_id).read(entry)
+                self._pending.append(entry)
+                waits.note(entry)
+            if self.tally.read % _LINES_AT_ONCE == 0:
+                looked_ahead_ms = (self.tally.last_at_ms or 0) - LOOK_AHEAD_MS
+                yield from self._release(min(looked_ahead_ms, waits.first_ms - BEFORE_A_WAIT_MS))
+                if self.progress is not None:
+                    self.progress(self.tally.read / self.survey.lines)
+        yield from self._release(inf)
+
+    # ------------------------------------------------------------ lines
+
+    def _read(self, reader: LineReader, line: LogLine) -> list[LoggedRequest]:
+        try:
+            logged = reader.read(line)
+        except Unreadable as error:
+            reason = str(error)
+            self.tally.quarantined[reason.partition(": ")[0] if len(reason) > 200 else reason] += 1
+            text = line.text[:_RAW_KEPT].decode("utf-8", "replace")
+            self.quarantine(Quarantined(file=line.file, line=line.number, reason=reason, text=text))
+            return []
+        if isinstance(logged, str):
+            self.tally.skipped[logged] += 1
+            return []
+        if all(entry.was_refused for entry in logged):
+            self.tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1
+        else:
+            self.tally.used += 1
+        return logged
+
+    def _count(self, line: LogLine) -> None:
+        tally = self.tally
+        tally.read += 1
+        if line.at_ms is not None:
+            if tally.first_at_ms is None:
+                tally.first_at_ms = line.at_ms
+            if tally.last_at_ms is None or line.at_ms > tally.last_at_ms:
+                tally.last_at_ms = line.at_ms
+
+    # ------------------------------------------------------------ order
+
+    def _release(self, until_ms: float) -> Iterator[Row]:
+        self._pending.sort(key=_began)
+        taken = 0
+        for entry in self._pending:
+            if entry.began_ms >= until_ms:
+                break
+            taken += 1
+            self._followers[entry.group_id].take(entry)
+        del self._pending[:taken]
+        if until_ms == inf:
+            for follower in self._followers.values():
+                follower.finish(self.tally.last_at_ms or 0)
+        yield from self._in_order(until_ms - ORDER_MS)
+
+    def _in_order(self, until_ms: float) -> Iterator[Row]:
+        self._rows.sort(key=_received_at)
+        given = 0
+        for row in self._rows:
+            at_ms = row.request.received_at_ms
+            if at_ms >= until_ms:
+                break
+            given += 1
+            self._seq = self._seq + 1 if at_ms == self._seq_at_ms else 0
+            self._seq_at_ms = at_ms
+            row.request.request_seq = self._seq
+            yield row
+        del self._rows[:given]
+
+    def _follower(self, group_id: str) -> Follower:
+        follower = self._followers.get(group_id)
+        if follower is None:
+            model = Model(Group(group_id), self.config, self.tally, self._rows.append)
+            follower = Follower(model, self.survey)
+            self._followers[group_id] = follower
+        return follower
+
+
+def _received_at(row: Row) -> int:
+    return row.request.received_at_ms

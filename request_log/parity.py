@@ -1,0 +1,182 @@
+"""Recorded answers beside ours: equal or not, and where they part.
+
+Compared is what the group decides, so these are left out: throttle times; partitions refused for what the topic or an
+authorizer says (a log does not show which topics exist); what a caller may do to a group; error texts; and the order
+of members, topics and groups, which Kafka takes from hash tables. Who leads and which id a newcomer was given are
+chances of the broker; a replay is given them, so they are compared all the same.
+
+Knows the messages; knows no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from request_log.rows import Recorded, Row
+from schemas.errors import Error
+from schemas.messages import (
+    DescribeGroupsResponse,
+    GroupRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    Response,
+)
+from schemas.wire_fields import carried
+
+NOT_THE_GROUPS = frozenset(
+    {
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.TOPIC_AUTHORIZATION_FAILED,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.INVALID_COMMIT_OFFSET_SIZE,
+        Error.UNSTABLE_OFFSET_COMMIT,
+        Error.UNKNOWN_SERVER_ERROR,
+    }
+)
+"""Errors of a partition that the group has no say in."""
+DIFFERENCES_KEPT = 50
+
+Content = dict[str, Any]
+
+
+class Difference(msgspec.Struct):
+    """One recorded answer that ours does not equal. recorded, ours: the fields that differ, by name.
+
+    inferred: what the recording proves was written into the group before, so ours rests on an incomplete view of it.
+    """
+
+    request_id: str
+    group_id: str
+    api: str
+    api_version: int
+    client_id: str
+    received_at_ms: int
+    recorded: Content
+    ours: Content
+
+
+def differing(recorded: Response, ours: Response, version: int) -> tuple[Content, Content] | None:
+    """The fields in which two answers differ, the recorded one's and ours; None if they are equal."""
+    theirs, mine = _content(recorded, version), _content(ours, version)
+    left_out = theirs.pop("left out", ())
+    mine.pop("left out", None)
+    if left_out:
+        mine["partitions"] = {key: value for key, value in mine["partitions"].items() if key not in left_out}
+    if theirs == mine:
+        return None
+    names = [name for name in theirs | mine if theirs.get(name) != mine.get(name)]
+    return {name: theirs.get(name) for name in names}, {name: mine.get(name) for name in names}
+
+
+def _content(response: Response, version: int) -> Content:
+    """What counts of an answer, by name, in an order that both sides share."""
+    match response:
+        case JoinGroupResponse():
+            content = carried(response, version)
+            content["members"] = {member["member_id"]: member for member in content["members"]}
+        case OffsetCommitResponse():
+            content = _by_partition(
+                (topic.name or topic.topic_id, partition.partition_index, partition.error_code)
+                for topic in response.topics
+                for partition in topic.partitions
+            )
+        case OffsetFetchResponse():
+            content = _fetched(response, version)
+        case OffsetDeleteResponse():
+            content = _by_partition(
+                (topic.name, partition.partition_index, partition.error_code)
+                for topic in response.topics
+                for partition in topic.partitions
+            )
+            content["error_code"] = response.error_code
+        case DescribeGroupsResponse():
+            content = carried(response, version)["groups"][0]
+            content["members"] = {member["member_id"]: member for member in content["members"]}
+            content.pop("authorized_operations", None)
+            content.pop("error_message", None)
+        case _:
+            content = carried(response, version)
+    content.pop("throttle_time_ms", None)
+    return content
+
+
+def _by_partition(partitions: Iterable[tuple[str, int, Error]]) -> Content:
+    errors = {(topic, number): error for topic, number, error in partitions}
+    left_out = [key for key, error in errors.items() if error in NOT_THE_GROUPS]
+    kept = {key: error for key, error in errors.items() if error not in NOT_THE_GROUPS}
+    return {"partitions": kept, "left out": left_out}
+
+
+def _fetched(response: OffsetFetchResponse, version: int) -> Content:
+    topics = response.topics if version <= 7 else response.groups[0].topics
+    error = response.error_code if version <= 7 else response.groups[0].error_code
+    found = {
+        (topic.name or topic.topic_id, p.partition_index): (p.committed_offset, p.metadata or "", p.error_code)
+        for topic in topics
+        for p in topic.partitions
+    }
+    left_out = [key for key, value in found.items() if value[2] in NOT_THE_GROUPS]
+    kept = {key: value for key, value in found.items() if value[2] not in NOT_THE_GROUPS}
+    return {"error_code": error, "partitions": kept, "left out": left_out}
+
+
+def difference(request: GroupRequest, group_id: str, recorded: Recorded, ours: Response | None) -> Difference | None:
+    """Where our answer to a request parts from the recorded one; None if it does not. ours: None if we gave none."""
+    parts: tuple[Content, Content] | None
+    if ours is None or isinstance(ours, HeartbeatResponse):
+        error = None if ours is None else ours.error_code
+        parts = None if error is recorded.error else ({"error_code": recorded.error}, {"error_code": error})
+    else:
+        parts = differing(recorded.response, ours, request.api_version)
+    if parts is None:
+        return None
+    return Difference(
+        request_id=request.request_id,
+        group_id=group_id,
+        api=recorded.message.api,
+        api_version=request.api_version,
+        client_id=request.client_id,
+        received_at_ms=request.received_at_ms,
+        recorded=parts[0],
+        ours=parts[1],
+    )
+
+
+@dataclass(slots=True)
+class Parity:
+    """How many recorded answers ours equal, by API; the first differences in full."""
+
+    equal: Counter[str] = field(default_factory=Counter)
+    different: Counter[str] = field(default_factory=Counter)
+    first: list[Difference] = field(default_factory=list)
+
+    def note(self, row: Row, ours: Response | None) -> Difference | None:
+        """Counts one answer. ours: None for a request that we never answered."""
+        if row.recorded is None:
+            return None
+        found = difference(row.request, row.group_id, row.recorded, ours)
+        if found is None:
+            self.equal[row.recorded.message.api] += 1
+            return None
+        self.different[found.api] += 1
+        if len(self.first) < DIFFERENCES_KEPT:
+            self.first.append(found)
+        return found
+
+    @property
+    def compared(self) -> int:
+        """How many answers were compared."""
+        return self.equal.total() + self.different.total()
+
+    @property
+    def share(self) -> float:
+        """The share of answers that are equal, 1 where none was compared."""
+        return self.equal.total() / self.compared if self.compared else 1.0

@@ -1,0 +1,105 @@
+"""A first look over a whole log: what its order and its causes need to know of lines that come much later.
+
+A JoinGroup is logged when it is answered, up to the rebalance timeout after it arrived; whoever reads in order of
+arrival must know that such a line is still to come. And a client that left because its application was slow joins
+again only when that is done. Both are looked up here, so that the second look needs to remember a few seconds only.
+
+Knows lines; keeps one number a long wait, and one entry a connection that left.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+
+from request_log.files import LogLine
+from request_log.lines import LineReader, Unreadable
+from request_log.rows import LoggedRequest
+from schemas.errors import Error
+from schemas.messages import APIS, JoinGroupRequest, LeaveGroupRequest
+
+LONG_WAIT_MS = 4000
+"""A request that waited longer is announced ahead of its line; shorter waits lie within what is looked ahead anyway."""
+AWAY_AT_LEAST_MS = 100
+"""A process that is back sooner only changed its subscription."""
+_KEY = b'"requestApiKey":'
+_MEMBERSHIP = frozenset(str(APIS[name].key).encode() for name in ("JoinGroup", "LeaveGroup", "SyncGroup"))
+_CONNECTIONS_KEPT = 200_000
+
+
+@dataclass(slots=True)
+class Survey:
+    """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `infer`.
+
+    lines: how many there are.
+    """
+
+    lines: int = 0
+    waits: array[float] = field(default_factory=lambda: array("d"))
+    came_back: frozenset[str] = frozenset()
+
+
+class WaitsToCome:
+    """The long waits whose lines have not been read yet, while a log is read for the second time."""
+
+    def __init__(self, found: Survey) -> None:
+        self._waits = found.waits
+        self._first = 0
+        self._read: list[float] = []
+
+    def note(self, entry: LoggedRequest) -> None:
+        """Tells of a line that was read."""
+        if entry.recorded.total_ms > LONG_WAIT_MS:
+            heappush(self._read, arrival_of(entry))
+            while self._read and self._first < len(self._waits) and self._read[0] == self._waits[self._first]:
+                heappop(self._read)
+                self._first += 1
+
+    @property
+    def first_ms(self) -> float:
+        """When the first of them arrived; infinity if none is to come."""
+        return self._waits[self._first] if self._first < len(self._waits) else inf
+
+
+def arrival_of(entry: LoggedRequest) -> float:
+    """When a request arrived, ms since the epoch."""
+    return entry.recorded.answered_at_ms - entry.recorded.total_ms
+
+
+def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = None) -> Survey:
+    """Looks through all lines once. progress: called now and then with the number of lines so far."""
+    reader = LineReader()
+    found = Survey()
+    waits: list[float] = []
+    left: dict[tuple[str, str], tuple[str, float]] = {}
+    came_back: set[str] = set()
+    for line in lines:
+        found.lines += 1
+        if progress is not None and found.lines % 10_000 == 0:
+            progress(found.lines)
+        text = line.text
+        at = text.find(_KEY)
+        if at < 0 or text[at + len(_KEY) : text.find(b",", at)] not in _MEMBERSHIP:
+            continue
+        try:
+            logged = reader.read(line)
+        except Unreadable:
+            continue
+        for entry in logged if isinstance(logged, list) else ():
+            if entry.recorded.total_ms > LONG_WAIT_MS:
+                waits.append(arrival_of(entry))
+            request, by = entry.request, (entry.request.connection or "", entry.group_id)
+            if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
+                if len(left) >= _CONNECTIONS_KEPT:
+                    left.clear()
+                left[by] = (request.request_id, entry.began_ms)
+            elif isinstance(request, JoinGroupRequest) and not request.member_id and by in left:
+                leave_id, left_ms = left.pop(by)
+                if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
+                    came_back.add(leave_id)
+    found.waits = array("d", sorted(waits))
+    found.came_back = frozenset(came_back)
+    return found

@@ -1,0 +1,155 @@
+"""The JSON of a line as the messages of `schemas`: one decoder for each API and version, made from the declared fields.
+
+A decoder asks for exactly the fields that its version carries, in Kafka's camelCase, bytes as base64; one that is
+missing or of another type is an error that names it. What else stands in the line is passed over.
+
+Knows JSON and the declared messages; knows no rule of the protocol and no timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from schemas.errors import ERROR_BY_CODE, Error
+from schemas.messages import APIS, Response, Shape
+from schemas.wire_fields import carried_names
+
+
+class Header(msgspec.Struct, rename="camel"):
+    request_api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class Completed(msgspec.Struct, rename="camel"):
+    """What every line says beside the two messages."""
+
+    request_header: Header
+    connection: str
+    total_time_ms: float
+    request_queue_time_ms: float = 0.0
+    local_time_ms: float = 0.0
+    remote_time_ms: float = 0.0
+    principal: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True):
+    """How one version of one API is read: the line's decoder, then each message by its own reader."""
+
+    api: str
+    version: int
+    decoder: msgspec.json.Decoder[Any]
+    request: Callable[[Any, dict[str, Any]], Any]
+    response: Callable[[Any], Response]
+
+
+@cache
+def message_of(api: str, version: int) -> Message:
+    """The reader of one version of one API, which must be among `APIS`."""
+    known = APIS[api]
+    line = msgspec.defstruct(
+        f"{api}Line{version}",
+        [("request", _wire_type(known.request, version)), ("response", _wire_type(known.response, version))],
+        bases=(Completed,),
+        rename="camel",
+        kw_only=True,
+    )
+    return Message(
+        api=api,
+        version=version,
+        decoder=msgspec.json.Decoder(line),
+        request=_request_reader(known.request, version),
+        response=_response_reader(known.response, version),
+    )
+
+
+def error_of(code: int) -> Error:
+    """The error with this number; one that no group gives counts as UNKNOWN_SERVER_ERROR."""
+    return ERROR_BY_CODE.get(code, Error.UNKNOWN_SERVER_ERROR)
+
+
+@cache
+def _wire_type(shape: type[Shape], version: int) -> type[msgspec.Struct]:
+    """The shape with the fields of one version alone, every one of them mandatory, in camelCase."""
+    hints = get_type_hints(shape)
+    fields = [(name, _wire_hint(hints[name], version)) for name, _ in carried_names(shape, version)]
+    return msgspec.defstruct(f"{shape.__name__}{version}", fields, rename="camel")
+
+
+def _wire_hint(hint: Any, version: int) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return Union[tuple(_wire_hint(arm, version) for arm in get_args(hint))]  # noqa: UP007
+    if origin is list:
+        return list[_wire_hint(get_args(hint)[0], version)]  # type: ignore[misc]
+    if hint is Error:
+        return int
+    if isinstance(hint, type) and hint is not NoneType and issubclass(hint, Shape):
+        return _wire_type(hint, version)
+    return hint
+
+
+def _request_reader(shape: type[Shape], version: int) -> Callable[[Any, dict[str, Any]], Any]:
+    """Wire struct and envelope -> the request."""
+    hints = get_type_hints(shape)
+    plain = tuple(name for name, is_nested in carried_names(shape, version) if not is_nested)
+    nested = tuple((name, hints[name]) for name, is_nested in carried_names(shape, version) if is_nested)
+
+    def read(wire: Any, envelope: dict[str, Any]) -> Any:
+        for name in plain:
+            envelope[name] = getattr(wire, name)
+        for name, hint in nested:
+            envelope[name] = msgspec.convert(getattr(wire, name), hint, from_attributes=True)
+        return shape(**envelope)
+
+    return read
+
+
+@cache
+def _response_reader(shape: type[Shape], version: int) -> Callable[[Any], Any]:
+    """Wire struct -> the shape, error numbers as errors."""
+    hints = get_type_hints(shape)
+    names = carried_names(shape, version)
+    plain = tuple(name for name, is_nested in names if not is_nested and hints[name] is not Error)
+    errors = tuple(name for name, _ in names if hints[name] is Error)
+    nested = tuple((name, _response_reader(_shape_in(hints[name]), version)) for name, is_nested in names if is_nested)
+
+    def read(wire: Any) -> Any:
+        fields = {name: getattr(wire, name) for name in plain}
+        for name in errors:
+            fields[name] = error_of(getattr(wire, name))
+        for name, build in nested:
+            value = getattr(wire, name)
+            fields[name] = None if value is None else [build(item) for item in value]
+        return shape(**fields)
+
+    return read
+
+
+def _shape_in(hint: Any) -> type[Shape]:
+    """The shape that a list of shapes, null allowed, is made of."""
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return hint
+    return next(_shape_in(arm) for arm in get_args(hint) if arm is not NoneType)
+
+
+def code_of(api: str, response: Any) -> int:
+    """The error number a wire response is known by: its own, else the first inside that is not 0."""
+    match api:
+        case "OffsetCommit":
+            codes = (p.error_code for topic in response.topics for p in topic.partitions)
+        case "DescribeGroups":
+            codes = (group.error_code for group in response.groups)
+        case "DeleteGroups":
+            codes = (result.error_code for result in response.results)
+        case "OffsetFetch":
+            groups = getattr(response, "groups", ())
+            codes = (code for code in (getattr(response, "error_code", 0), *(group.error_code for group in groups)))
+        case _:
+            return response.error_code  # type: ignore[no-any-return]
+    return next((code for code in codes if code != 0), 0)
