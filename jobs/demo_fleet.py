@@ -4,11 +4,11 @@
 
 | group | members | what happens |
 |---|---|---|
-| payments | two, a third one after 6 s | one joins late |
-| orders | three, cooperative-sticky; one closes after 9 s | one leaves |
+| payments | two, a third one some seconds after they share the work | one joins late |
+| orders | three, cooperative-sticky; one closes after a while | one leaves |
 | audit | three, one of them a process of its own, killed by whoever started it | one dies |
 
-Knows the plan of each member; must not know how members talk to the coordinator (`table_client` does).
+What happens counts from when the group is at work, so that the story is the same on a slow machine. Knows the plan of each member; must not know how members talk to the coordinator (`table_client` does).
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ WORK_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class DemoMember:
-    """One member's plan. leaves_at_s: None means it stays. is_alone: it is a process of its own, to be killed."""
+    """One member's plan.
+
+    joins_after_s: how long after others of its group are at work, None for at once. leaves_after_s: how long after it
+    was first given partitions, None for never. is_alone: it is a process of its own, to be killed.
+    """
 
     client_id: str
-    joins_at_s: float = 0.0
-    leaves_at_s: float | None = None
+    joins_after_s: float | None = None
+    leaves_after_s: float | None = None
     is_alone: bool = False
 
 
@@ -53,13 +57,13 @@ FLEET = (
         "payments",
         {"payments": 6},
         "range",
-        (DemoMember("payments-0"), DemoMember("payments-1"), DemoMember("payments-2", joins_at_s=6.0)),
+        (DemoMember("payments-0"), DemoMember("payments-1"), DemoMember("payments-2", joins_after_s=4.0)),
     ),
     DemoGroup(
         "orders",
         {"orders": 8, "returns": 4},
         "cooperative-sticky",
-        (DemoMember("orders-0"), DemoMember("orders-1", leaves_at_s=9.0), DemoMember("orders-2")),
+        (DemoMember("orders-0"), DemoMember("orders-1", leaves_after_s=6.0), DemoMember("orders-2")),
     ),
     DemoGroup(
         "audit",
@@ -68,16 +72,28 @@ FLEET = (
         (DemoMember("audit-0"), DemoMember("audit-1"), DemoMember("audit-2", is_alone=True)),
     ),
 )
-KILL_AT_S = 11.0
-"""When audit's lone member is killed, counted from the fleet's start."""
+KILL_AFTER_S = 5.0
+"""How long after its group is at work audit's lone member is killed."""
 
 
-def take_part(home: Path, group: DemoGroup, plan: DemoMember, started: float, stop: threading.Event) -> None:
+@dataclass(frozen=True)
+class Signals:
+    """What the threads of one group tell each other. at_work: a member has been given partitions."""
+
+    stop: threading.Event
+    at_work: threading.Event
+
+
+def take_part(home: Path, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:
     """One member's life: joins, works through its partitions, commits, leaves when it is time or the fleet stops."""
-    stop.wait(max(started + plan.joins_at_s - time.monotonic(), 0))
+    stop = signals.stop
+    if plan.joins_after_s is not None:
+        while not signals.at_work.wait(WORK_EVERY_S) and not stop.is_set():
+            pass
+        stop.wait(plan.joins_after_s)
     if stop.is_set():
         return
-    leaves_at = None if plan.leaves_at_s is None else started + plan.leaves_at_s
+    leaves_at: float | None = None
     done: dict[tuple[str, int], int] = {}
     with GroupMember(
         home,
@@ -90,6 +106,10 @@ def take_part(home: Path, group: DemoGroup, plan: DemoMember, started: float, st
     ) as member:
         while not stop.is_set() and (leaves_at is None or time.monotonic() < leaves_at):
             member.poll(WORK_EVERY_S)
+            if member.assignment and not signals.at_work.is_set():
+                signals.at_work.set()
+            if member.assignment and leaves_at is None and plan.leaves_after_s is not None:
+                leaves_at = time.monotonic() + plan.leaves_after_s
             for key in member.assignment:
                 done[key] = done.get(key, 0) + 1
             mine = {(tp.topic, tp.partition): done[tp] for tp in member.assignment}
@@ -108,11 +128,11 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     group = next(group for group in FLEET if group.group_id == parsed.group)
     plans = [plan for plan in group.members if (plan.client_id == parsed.only if parsed.only else not plan.is_alone)]
-    stop, started = threading.Event(), time.monotonic()
+    signals = Signals(stop=threading.Event(), at_work=threading.Event())
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: signals.stop.set())
     threads = [
-        threading.Thread(target=take_part, args=(parsed.home, group, plan, started, stop), name=plan.client_id)
+        threading.Thread(target=take_part, args=(parsed.home, group, plan, signals), name=plan.client_id)
         for plan in plans
     ]
     for thread in threads:

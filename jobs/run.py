@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.live import Live
 
 from jobs.children import Child, end_all
-from jobs.demo_fleet import FLEET, KILL_AT_S
+from jobs.demo_fleet import FLEET, KILL_AFTER_S
 from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.watch import Watch
@@ -47,6 +47,7 @@ class Run:
         self._stop = threading.Event()
         self._was_terminated = False
         self._fleet: list[Child] = []
+        self._at_work_since: dict[str, float] = {}
         self.status = 0
 
     def ask_to_stop(self, number: int, _: object) -> None:
@@ -121,17 +122,23 @@ class Run:
     def _watch(self, coordinator: Child, watch: Watch) -> None:
         started = time.monotonic()
         seconds = float(self._environ.get("DEMO_SECONDS") or "inf")
-        lone = [child for child in self._fleet if child.name not in {group.group_id for group in FLEET}]
         with _screen(self._console, watch) as show:
             while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < seconds:
                 show(watch.look())
-                if time.monotonic() - started > KILL_AT_S:
-                    for child in lone:
-                        child.kill()
+                self._kill_whose_time_has_come(watch)
                 if coordinator.status is not None:
                     self.status = coordinator.status or 1
                     raise Missing(f"the coordinator has ended: {coordinator.last_words().removeprefix('rollcall: ')}")
             show(watch.look())
+
+    def _kill_whose_time_has_come(self, watch: Watch) -> None:
+        """SIGKILL to a member that is a process of its own, some seconds after it has taken up work with the others."""
+        for child in self._fleet:
+            group = watch.group_at_work_with(child.name)
+            if group is not None:
+                since = self._at_work_since.setdefault(child.name, time.monotonic())
+                if time.monotonic() - since > KILL_AFTER_S:
+                    child.kill()
 
 
 class _screen:

@@ -100,6 +100,13 @@ class Watch:
                 return line
         return None
 
+    def group_at_work_with(self, client_id: str) -> WatchedGroup | None:
+        """The Stable group that this client is a member of, if it is in one with others."""
+        for group in self.groups.values():
+            if group.state == "Stable" and client_id in group.members.values() and len(group.members) > 1:
+                return group
+        return None
+
     def screen(self) -> Stack:
         """The groups as a table, and the last rebalances below it."""
         table = Table(title="consumer groups", title_justify="left", expand=False)

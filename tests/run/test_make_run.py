@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from tests.source_tree import ROOT
 
 PATIENCE_S = 240.0
-SECONDS_OF_DEMO = 45
+SECONDS_OF_DEMO = 60
 
 
 def start(home: Path, **environ: str) -> subprocess.Popen[str]:
