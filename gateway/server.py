@@ -38,7 +38,7 @@ class Server:
     ) -> None:
         self.service = service
         self._settings = service.settings
-        self._backend = backend
+        self.backend = backend
         self._tls = tls
         self._registry = registry
         self.monitor: Monitor | None = None
@@ -46,7 +46,7 @@ class Server:
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
         self.service.load()
-        await self._backend.start()
+        await self.backend.start()
         listen = self._settings.listen
         self._listener = await asyncio.get_running_loop().create_server(
             lambda: Connection(self.service),
@@ -74,7 +74,7 @@ class Server:
 
     def health(self) -> Health:
         """What /health says."""
-        figures = self._backend.figures()
+        figures = self.backend.figures()
         silent_s = figures.backlog_age_s or 0.0
         status = "ok"
         if figures.is_failing:
@@ -98,7 +98,7 @@ class Server:
             await self._watch
         if self.monitor is not None:
             self.monitor.close()
-        await self._backend.close()
+        await self.backend.close()
         if self._registry is not None:
             self._registry.leave()
 

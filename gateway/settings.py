@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -187,12 +187,18 @@ class Settings:
             if key in named:
                 values[named[key]] = _PARSERS[named[key]](key, text.strip())
             elif key.startswith(PREFIX):
-                near = difflib.get_close_matches(key, named, n=1, cutoff=0.75)
-                raise ConfigError(f"{key}: is no setting{f'; did you mean {near[0]}?' if near else ''}")
+                raise ConfigError(f"{key}: is no setting{_nearest(key, named)}")
         return cls(**values)
 
 
 KEYS: dict[str, Key] = {f.name: f.metadata["key"] for f in fields(Settings)}
+
+
+def _nearest(key: str, named: Iterable[str]) -> str:
+    # Without the prefix, by which all of them would be much alike.
+    short = {name.removeprefix(PREFIX): name for name in named}
+    found = difflib.get_close_matches(key.removeprefix(PREFIX), short, n=1, cutoff=0.75)
+    return f"; did you mean {short[found[0]]}?" if found else ""
 
 
 def parse_address(key: str, text: str) -> Address:

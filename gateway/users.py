@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from coordinator_udfs.protocol.config import ConfigError
-from gateway.security.credentials import read_users, write_user
+from gateway.security.credentials import check_name, read_users, write_user
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         if parsed.action == "list":
             print(*sorted({name for name, _ in read_users(parsed.file)}), sep="\n")
             return 0
+        check_name(parsed.name)
         write_user(parsed.file, parsed.name, _password() if parsed.action == "add" else None)
         return 0
     except ConfigError as error:

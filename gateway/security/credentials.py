@@ -122,11 +122,16 @@ def _parse(where: str, line: str) -> tuple[str, Credential]:
     return name, Credential(mechanism, int(iterations), salt, stored_key, server_key)
 
 
+def check_name(name: str) -> None:
+    """Raises ConfigError: the file cannot hold such a name."""
+    if not name or any(character.isspace() or character == "#" for character in name):
+        raise ConfigError(f"user {name!r}: a name is not empty and has no blank and no #")
+
+
 def write_user(path: Path, name: str, password: str | None) -> None:
     """Adds a user or gives it another password; None removes it. The file is replaced as a whole, readable by its
     owner alone. Raises OSError and ConfigError."""
-    if not name or any(character.isspace() or character == "#" for character in name):
-        raise ConfigError(f"user {name!r}: a name is not empty and has no blank and no #")
+    check_name(name)
     known = read_users(path) if path.exists() else {}
     known = {key: credential for key, credential in known.items() if key[0] != name}
     if password is not None:

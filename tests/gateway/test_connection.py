@@ -210,11 +210,13 @@ async def test_a_silent_connection_is_closed_but_not_one_whose_answer_is_withhel
         member, generation = await alone_in(first)
         given = await second.call("JoinGroup", 9, **join())
         second.send("JoinGroup", 9, **join(member=given.member_id))
-        for _ in range(15):
+        closed = asyncio.create_task(silent.is_closed_by_peer())
+        while not closed.done():
             await first.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-            await asyncio.sleep(0.2)
-        assert await silent.is_closed_by_peer(0.1)
-        assert not await second.is_closed_by_peer(0.1)
+        assert closed.result()
+        assert len(running.server.service) == 2
+        first.send("JoinGroup", 9, **join(member=member))
+        assert (await second.receive("JoinGroup", 9))[1].error_code.name == "none"
 
 
 @asynchronous

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ async def test_a_software_name_that_kafka_refuses_is_refused(name: str) -> None:
 async def test_metadata_names_the_topics_of_the_settings_and_this_gateway_as_their_leader(version: int) -> None:
     async with gateway({"topics": "t1:4,t2:1"}) as running:
         client = await running.client()
-        everything = {"topics": [] if version == 0 else None}
+        everything: dict[str, Any] = {"topics": [] if version == 0 else None}
         answer = await client.call("Metadata", version, **everything)
         assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [(0, *running.address)]
         assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"t1": 4, "t2": 1}

@@ -1,0 +1,90 @@
+"""Rules of access: what they mean together, whatever their order, and what is no rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.access import ALL_OPERATIONS, Everybody, Operation, Rule, Rules, read_rules
+
+PRINCIPALS = ["User:a", "User:b"]
+GROUPS = ["", "*", "x", "xy", "y"]
+rules = st.lists(
+    st.builds(
+        Rule,
+        is_allowed=st.booleans(),
+        principal=st.sampled_from([*PRINCIPALS, "User:*"]),
+        is_prefix=st.booleans(),
+        pattern=st.sampled_from([*GROUPS, "*"]),
+        operations=st.sets(st.sampled_from(Operation), min_size=1).map(frozenset),
+    ),
+    max_size=6,
+)
+asked = st.tuples(st.sampled_from(PRINCIPALS), st.sampled_from(Operation), st.sampled_from(GROUPS))
+
+
+@given(rules, asked, st.randoms(use_true_random=False))
+def test_the_order_of_rules_does_not_matter(
+    some: list[Rule], question: tuple[str, Operation, str], random: object
+) -> None:
+    shuffled = sorted(some, key=lambda _: random.random())  # type: ignore[attr-defined]
+    assert Rules(some).allows(*question) == Rules(shuffled).allows(*question)
+
+
+@given(rules, asked)
+def test_one_more_allowance_takes_nothing_and_one_more_denial_gives_nothing(
+    some: list[Rule], question: tuple[str, Operation, str]
+) -> None:
+    allow, deny = (Rule(is_allowed, "User:*", False, "*", ALL_OPERATIONS) for is_allowed in (True, False))
+    assert not Rules(some).allows(*question) or Rules([*some, allow]).allows(*question)
+    assert not Rules([*some, deny]).allows(*question)
+    assert not Rules([]).allows(*question)
+    assert Everybody().allows(*question)
+
+
+@given(rules, asked)
+def test_who_may_read_or_delete_may_describe_unless_that_is_denied(
+    some: list[Rule], question: tuple[str, Operation, str]
+) -> None:
+    principal, operation, group = question
+    allowances = Rules([rule for rule in some if rule.is_allowed])
+    if allowances.allows(principal, operation, group):
+        assert allowances.allows(principal, Operation.DESCRIBE, group)
+
+
+@given(rules, asked)
+def test_the_bit_field_names_what_is_allowed(some: list[Rule], question: tuple[str, Operation, str]) -> None:
+    principal, operation, group = question
+    bit = {Operation.READ: 3, Operation.DELETE: 6, Operation.DESCRIBE: 8}[operation]
+    bits = Rules(some).operations(principal, group) or 0
+    assert bool(bits >> bit & 1) == Rules(some).allows(*question)
+
+
+def test_a_prefix_is_one_and_a_literal_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    path.write_text("allow User:a prefix team- READ\nallow User:a literal shop READ\n")
+    found = read_rules(path)
+    allowed = {
+        group for group in ("team-", "team-1", "tea", "shop", "shop1") if found.allows("User:a", Operation.READ, group)
+    }
+    assert allowed == {"team-", "team-1", "shop"}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("allow User:a literal g", "line 2: 'allow User:a literal g' is not of the form"),
+        ("permit User:a literal g READ", "'permit' is neither allow nor deny"),
+        ("allow a literal g READ", "principal 'a' is not of the form User:name"),
+        ("allow User:a regex g READ", "'regex' is neither literal nor prefix"),
+        ("allow User:a literal g READ,WRITE", "'READ,WRITE' is not ALL or a list of READ, DESCRIBE, DELETE"),
+    ],
+)
+def test_what_is_no_rule_is_refused_by_its_line(line: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "rules").write_text(f"# rules\n{line}\n")
+    with pytest.raises(ConfigError, match=why):
+        read_rules(tmp_path / "rules")

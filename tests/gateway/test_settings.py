@@ -1,0 +1,115 @@
+"""The gateway's settings: every key read, and whatever is unfit refused by its name and value."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.settings import KEYS, Address, Settings, parse_address, read_file
+
+FIT = {
+    "gateway.listen": ("0.0.0.0:19092", Address("0.0.0.0", 19092)),
+    "gateway.advertised": ("kafka.example:9092", Address("kafka.example", 9092)),
+    "gateway.allow.anonymous.beyond.loopback": ("true", True),
+    "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
+    "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
+    "gateway.metrics.listen": ("", None),
+    "gateway.ssl.certificate": ("/c.pem", Path("/c.pem")),
+    "gateway.ssl.key": ("/k.pem", Path("/k.pem")),
+    "gateway.ssl.client.ca": ("/ca.pem", Path("/ca.pem")),
+    "gateway.sasl.mechanisms": ("PLAIN, SCRAM-SHA-512", ("PLAIN", "SCRAM-SHA-512")),
+    "gateway.users": ("/users", Path("/users")),
+    "gateway.rules": ("", None),
+}
+BESIDE = {
+    "gateway.listen": {"gateway.allow.anonymous.beyond.loopback": "true"},
+    "gateway.ssl.key": {"gateway.ssl.certificate": "/c.pem"},
+    "gateway.ssl.client.ca": {"gateway.ssl.certificate": "/c.pem"},
+}
+"""Settings that some others need."""
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_every_key_is_read(name: str) -> None:
+    key = KEYS[name].name
+    text, value = FIT.get(key, ("5000", 5000))
+    assert getattr(Settings.from_pairs({key: text, **BESIDE.get(key, {})}), name) == value
+    assert getattr(Settings(), name) != value or name == "rules"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert KEYS.keys() == {field.name for field in fields(Settings)}
+    assert all(key.means for key in KEYS.values())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        ({"gateway.lisen": "x"}, r"gateway.lisen: is no setting; did you mean gateway.listen\?"),
+        ({"gateway.blue": "x"}, "gateway.blue: is no setting$"),
+        ({"gateway.listen": "9092"}, "gateway.listen=9092: is not of the form host:port"),
+        ({"gateway.listen": "localhost:70000"}, "gateway.listen=localhost:70000: is not of the form host:port"),
+        ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
+        ({"gateway.max.connections": "many"}, "gateway.max.connections=many: is not a whole number"),
+        ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
+        ({"gateway.end.offset": "-1"}, "gateway.end.offset=-1: must be at least 0"),
+        ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ({"gateway.allow.anonymous.beyond.loopback": "yes"}, "=yes: is neither true nor false"),
+        ({"gateway.ssl.key": "/k.pem"}, "gateway.ssl.key: needs gateway.ssl.certificate"),
+        ({"gateway.ssl.client.ca": "/c.pem"}, "gateway.ssl.client.ca: needs gateway.ssl.certificate"),
+        ({"gateway.upstream": "kafka:9092", "topics": "t1:4"}, "topics: the upstream has the topics"),
+        ({"topics": "t1"}, "topics=t1: 't1' is not of the form topic:partitions"),
+    ],
+)
+def test_an_unfit_setting_is_refused_by_its_name(pairs: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Settings.from_pairs(pairs)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9092", ":9092", "192.168.0.7:9092", "[::]:9092", "gateway.example:9092"])
+def test_beyond_this_machine_somebody_has_to_say_that_anybody_may_come(listen: str) -> None:
+    with pytest.raises(ConfigError, match="others reach it and nobody has to authenticate"):
+        Settings.from_pairs({"gateway.listen": listen})
+    for pairs in (
+        {"gateway.users": "/users"},
+        {"gateway.ssl.certificate": "/c.pem", "gateway.ssl.client.ca": "/ca.pem"},
+        {"gateway.allow.anonymous.beyond.loopback": "true"},
+    ):
+        Settings.from_pairs({"gateway.listen": listen, **pairs})
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:9092", "localhost:9092", "[::1]:9092", "127.0.0.9:0"])
+def test_this_machine_alone_needs_no_leave(listen: str) -> None:
+    assert Settings.from_pairs({"gateway.listen": listen}).listen == parse_address("x", listen)
+
+
+def test_the_coordinators_keys_are_passed_over() -> None:
+    others = dict.fromkeys([*GROUP_KEYS.values(), "spark.coordinator.clock", "kafka.bootstrap.servers"], "1")
+    assert Settings.from_pairs({**others, "topics": ""}) == Settings()
+
+
+def test_an_address_reads_as_it_is_written() -> None:
+    for text in ("localhost:1", "[::1]:9092", "10.0.0.1:65535"):
+        assert str(parse_address("x", text)) == text
+
+
+def test_a_file_of_settings_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "conf"
+    path.write_text("# a comment\n\n gateway.listen = localhost:1 \ntopics=t1:4\n")
+    assert read_file(path) == {"gateway.listen": "localhost:1", "topics": "t1:4"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("listen", "line 1: 'listen' is not of the form key=value"), ("a=1\na=2", "line 2: a is given twice")],
+)
+def test_an_unfit_line_is_named(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "conf").write_text(text)
+    with pytest.raises(ConfigError, match=why):
+        read_file(tmp_path / "conf")
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_file(tmp_path / "nowhere")

@@ -1,0 +1,344 @@
+"""A gateway over the tables: what is asked reaches the coordinator once, what it answers comes back."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from gateway.assembly import gateway_on
+from gateway.server import Server
+from gateway.settings import Settings
+from gateway.tables.backend import TablesBackend
+from gateway.tables.delta_log import DeltaLog
+from gateway.tables.directory import Directory
+from gateway.tables.effects import EffectsTable, Fact
+from gateway.tables.requests import RequestTable, Row
+from schemas.fan_out import group_id_of
+from schemas.messages import GroupRequest
+from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, until
+from tests.gateway.table_coordinator import TableCoordinator
+from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+
+
+@asynccontextmanager
+async def gateway_of(home: Path, **pairs: str) -> AsyncIterator[Server]:
+    server = gateway_on(home, Settings.from_pairs({**DEFAULTS, **pairs}))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def requests_of(home: Path) -> list[GroupRequest]:
+    """Everything in the request table, as the coordinator would read it with any Delta reader."""
+    table = DeltaTable(str(home / REQUESTS_FOLDER)).to_pyarrow_table()
+    decoder = msgspec.json.Decoder(GroupRequest)
+    return [decoder.decode(text) for text in table["request"].to_pylist()]
+
+
+# ---------------------------------------------------------------- end to end
+
+
+@asynchronous
+async def test_a_member_joins_through_the_tables(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS):
+        async with gateway_of(tmp_path) as server:
+            client = await Client.connect(server.address)
+            member, generation = await alone_in(client)
+            beat = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+            assert beat.error_code.name == "none"
+            listed = await client.call("ListGroups", 5)
+            assert [(g.group_id, g.group_state) for g in listed.groups] == [("g", "Stable")]
+    asked = requests_of(tmp_path)
+    assert len({request.request_id for request in asked}) == len(asked) == 4
+
+
+@asynchronous
+async def test_two_gateways_share_one_coordinator_and_each_gets_its_own_answers(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS) as coordinator:
+        async with gateway_of(tmp_path) as one, gateway_of(tmp_path) as other:
+            first, second = await Client.connect(one.address), await Client.connect(other.address)
+            member, _ = await alone_in(first)
+            given = await second.call("JoinGroup", 9, **join())
+            second.send("JoinGroup", 9, **join(member=given.member_id))
+            await until(lambda: len(coordinator.groups["g"].members) == 2)
+            rejoined = await first.call("JoinGroup", 9, **join(member=member))
+            _, joined = await second.receive("JoinGroup", 9)
+            assert joined.generation_id == rejoined.generation_id
+            for client in (first, second):
+                listed = await client.call("ListGroups", 5)
+                assert [group.group_state for group in listed.groups] == ["CompletingRebalance"]
+                brokers = (await client.call("Metadata", 12, topics=[])).brokers
+                assert {(b.host, b.port) for b in brokers} == {one.address, other.address}
+                assert len({broker.node_id for broker in brokers}) == 2
+
+
+@asynchronous
+async def test_a_gateway_that_comes_back_goes_on_where_clients_are(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS) as coordinator:
+        async with gateway_of(tmp_path) as server:
+            member, generation = await alone_in(await Client.connect(server.address))
+        async with gateway_of(tmp_path) as server:
+            client = await Client.connect(server.address)
+            beat = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+            assert beat.error_code.name == "none"
+            listed = await client.call("ListGroups", 5)
+            assert [(g.group_id, g.protocol_type, g.group_state) for g in listed.groups] == [
+                ("g", "consumer", "Stable")
+            ]
+        assert coordinator.groups["g"].generation_id == generation
+
+
+@asynchronous
+async def test_what_is_asked_while_no_coordinator_runs_is_answered_once_one_does(tmp_path: Path) -> None:
+    async with gateway_of(tmp_path) as server:
+        client = await Client.connect(server.address)
+        sent = client.send("JoinGroup", 9, **join())
+        backend = server.backend
+        await until(lambda: backend.figures().backlog == 1)
+        await until(lambda: (tmp_path / REQUESTS_FOLDER).exists() and len(requests_of(tmp_path)) == 1)
+        assert (backend.figures().backlog_age_s or 0) >= 0
+        with TableCoordinator(tmp_path, GROUPS):
+            correlation_id, given = await client.receive("JoinGroup", 9)
+        assert (correlation_id, given.error_code.name) == (sent, "member_id_required")
+        assert backend.figures().backlog == 0
+
+
+@asynchronous
+async def test_a_parked_request_is_no_backlog_and_a_dropped_one_is_forgotten(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS) as coordinator:
+        async with gateway_of(tmp_path) as server:
+            first, second, third = [await Client.connect(server.address) for _ in range(3)]
+            await alone_in(first)
+            given = await second.call("JoinGroup", 9, **join())
+            second.send("JoinGroup", 9, **join(member=given.member_id))
+            await until(lambda: server.backend.figures().parked == 1)
+            assert server.backend.figures().backlog == 0
+            assert server.backend.figures().rebalances_by_cause == {"member_joined": 2}
+            assert server.backend.figures().groups_by_state == {"PreparingRebalance": 1}
+            asked = len(coordinator.requests)
+            third.send("JoinGroup", 9, **join(member=given.member_id))
+            await until(lambda: len(coordinator.requests) == asked + 1)
+            await first.call("Heartbeat", 4, **heartbeat())
+            assert server.backend.figures().parked == 1
+
+
+@asynchronous
+async def test_requests_that_come_together_go_in_one_commit(tmp_path: Path) -> None:
+    async with gateway_of(tmp_path, **{"gateway.flush.interval.ms": "200"}) as server:
+        log = DeltaLog(tmp_path / REQUESTS_FOLDER)
+        before = log.latest()
+        clients = [await Client.connect(server.address) for _ in range(20)]
+        for client in clients:
+            for _ in range(20):
+                client.send("Heartbeat", 4, **heartbeat())
+        await until(lambda: server.backend.figures().backlog == 400)
+        await until(lambda: len(requests_of(tmp_path)) == 400)
+        assert log.latest() - before <= 5
+
+
+@asynchronous
+async def test_what_is_too_long_for_the_coordinator_is_refused_before_it_gets_there(tmp_path: Path) -> None:
+    pairs = {"spark.coordinator.group.id.max.bytes": "10", "spark.coordinator.request.max.bytes": "1000"}
+    async with gateway_of(tmp_path, **pairs) as server:
+        client = await Client.connect(server.address)
+        long_id = await client.call("Heartbeat", 4, **heartbeat("äääääg"))
+        assert long_id.error_code.name == "invalid_group_id"
+        long_request = await client.call("Heartbeat", 4, **heartbeat(member="m" * 1000))
+        assert long_request.error_code.name == "invalid_request"
+    assert requests_of(tmp_path) == []
+
+
+@asynchronous
+async def test_a_table_that_cannot_be_written_is_a_coordinator_to_be_asked_again(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS):
+        async with gateway_of(tmp_path) as server:
+            client = await Client.connect(server.address)
+            (tmp_path / REQUESTS_FOLDER).rename(tmp_path / "away")
+            refused = await client.call("Heartbeat", 4, **heartbeat())
+            assert refused.error_code.name == "coordinator_not_available"
+            assert server.health()["status"] == "requests cannot be appended"
+            (tmp_path / "away").rename(tmp_path / REQUESTS_FOLDER)
+            assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            assert server.health()["status"] == "ok"
+
+
+@asynchronous
+async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
+    async with gateway_of(tmp_path, **{"gateway.flush.interval.ms": "60000"}) as server:
+        client = await Client.connect(server.address)
+        client.send("Heartbeat", 4, **heartbeat("first"))
+        await until(lambda: len(requests_of(tmp_path)) == 1)
+        client.send("Heartbeat", 4, **heartbeat("second"))
+        await until(lambda: server.backend.figures().backlog == 2)
+    assert {group_id_of(request) for request in requests_of(tmp_path)} == {"first", "second"}
+
+
+@asynchronous
+async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) -> None:
+    backend = TablesBackend(tmp_path, Settings())
+    assert backend.figures().batch_age_s is None
+    (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": (time.time() - 5) * 1000}))
+    assert 5 <= (backend.figures().batch_age_s or 0) < 10
+    (tmp_path / "status.json").write_text("{")
+    assert backend.figures().batch_age_s is None
+
+
+# ---------------------------------------------------------------- the request table
+
+
+def rows(number: int, name: str = "g") -> list[Row]:
+    return [Row(name, f"{name}-{i}", i, i, "{}") for i in range(number)]
+
+
+def test_every_delta_reader_reads_what_a_gateway_appended(tmp_path: Path) -> None:
+    table = RequestTable(tmp_path / "requests", "gw")
+    table.open()
+    table.append(rows(3, "a"))
+    table.append(rows(2, "b"))
+    delta = DeltaTable(str(tmp_path / "requests"))
+    assert delta.version() == 2
+    read = delta.to_pyarrow_table().sort_by("request_id").to_pylist()
+    assert [row["request_id"] for row in read] == ["a-0", "a-1", "a-2", "b-0", "b-1"]
+    assert read[1] == rows(3, "a")[1]._asdict()
+    assert [entry["operation"] for entry in delta.history()] == ["WRITE", "WRITE", "CREATE TABLE"]
+
+
+def append_many(path: str, name: str, times: int) -> None:
+    table = RequestTable(Path(path), name)
+    for number in range(times):
+        table.append(rows(1, f"{name}-{number}"))
+
+
+def test_gateways_that_append_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "requests"
+    RequestTable(path, "first").open()
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=append_many, args=(str(path), f"w{n}", 40)) for n in range(3)]
+    for writer in writers:
+        writer.start()
+    for number in range(5):
+        write_deltalake(str(path), _as_table(rows(1, f"delta-{number}")), mode="append")
+    for writer in writers:
+        writer.join()
+    delta = DeltaTable(str(path))
+    assert delta.version() == 125
+    assert len(set(delta.to_pyarrow_table()["request_id"].to_pylist())) == 125
+
+
+def _as_table(some: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist([row._asdict() for row in some])
+
+
+def test_a_commit_never_lands_in_the_gap_that_a_clean_up_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "requests"
+    idle, busy = RequestTable(path, "idle"), RequestTable(path, "busy")
+    idle.open()
+    idle.append(rows(1, "early"))
+    for number in range(5):
+        busy.append(rows(1, f"busy-{number}"))
+    for version in range(5):
+        (path / "_delta_log" / f"{version:020d}.json").unlink()
+    idle.append(rows(1, "late"))
+    assert DeltaLog(path).latest() == 7
+    assert not DeltaLog(path).has(2)
+
+
+def test_no_traces_of_a_commit_stay_but_the_commit(tmp_path: Path) -> None:
+    table = RequestTable(tmp_path / "requests", "gw")
+    table.open()
+    table.append(rows(1))
+    assert sorted(os.listdir(tmp_path / "requests" / "_delta_log")) == [f"{v:020d}.json" for v in range(2)]
+
+
+# ---------------------------------------------------------------- the effects table
+
+
+def effects(*values: dict[str, object]) -> pa.Table:
+    return pa.Table.from_pylist([{"at_ms": 0, "at_date": 0, "seq": 0, **row} for row in values], schema=EFFECTS.arrow)
+
+
+def created(group: str, at_ms: int = 0, seq: int = 0) -> dict[str, object]:
+    return {"group_id": group, "effect": "group_created", "at_ms": at_ms, "seq": seq}
+
+
+def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path: Path) -> None:
+    path = tmp_path / EFFECTS_FOLDER
+    followed = EffectsTable(path, "gw")
+    assert not followed.has_news()
+    reply = {"group_id": "g", "effect": "reply", "api": "Heartbeat", "error_code": "NONE"}
+    write_deltalake(
+        str(path), effects({**reply, "request_id": "gw-1"}, {**reply, "request_id": "other-1"}, created("g"))
+    )
+    assert followed.has_news()
+    news = followed.news()
+    assert [reply.request_id for reply in news.replies] == ["gw-1"]
+    assert [(fact.group_id, fact.effect) for fact in news.facts] == [("g", "group_created")]
+    assert not followed.has_news()
+
+
+def test_a_compaction_is_no_news(tmp_path: Path) -> None:
+    path = tmp_path / EFFECTS_FOLDER
+    for group in ("a", "b"):
+        write_deltalake(str(path), effects(created(group)), mode="append")
+    followed = EffectsTable(path, "gw")
+    assert [len(followed.news().facts) for _ in range(2)] == [1, 1]
+    DeltaTable(str(path)).optimize.compact()
+    assert followed.has_news()
+    assert followed.news() == ([], [])
+    write_deltalake(str(path), effects(created("c")), mode="append")
+    assert [fact.group_id for fact in followed.news().facts] == ["c"]
+
+
+def test_versions_cleaned_away_unread_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / EFFECTS_FOLDER
+    for group in ("a", "b", "c"):
+        write_deltalake(str(path), effects(created(group)), mode="append")
+    followed = EffectsTable(path, "gw")
+    for version in range(2):
+        (path / "_delta_log" / f"{version:020d}.json").unlink()
+    assert not followed.has_news()
+    assert followed.has_news()
+    assert [fact.group_id for fact in followed.news().facts] == ["c"]
+
+
+def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.tables.effects._LOST_AFTER_S", 0.0)
+    path = tmp_path / EFFECTS_FOLDER
+    for group in ("a", "b"):
+        write_deltalake(str(path), effects(created(group)), mode="append")
+    followed = EffectsTable(path, "gw")
+    assert [len(followed.news().facts) for _ in range(2)] == [1, 1]
+    path.rename(tmp_path / "old")
+    write_deltalake(str(path), effects(created("new")), mode="append")
+    assert not followed.has_news()
+    assert followed.has_news()
+    assert [fact.group_id for fact in followed.news().facts] == ["new"]
+
+
+def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -> None:
+    path = tmp_path / EFFECTS_FOLDER
+    stable = {"group_id": "a", "effect": "state_changed", "detail": '{"to_state":"Stable","protocol_type":"consumer"}'}
+    write_deltalake(str(path), effects({**stable, "at_ms": 5}, created("gone", 1)), mode="append")
+    write_deltalake(str(path), effects(created("a", 1), created("b", 2)), mode="append")
+    write_deltalake(
+        str(path), effects({"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1}), mode="append"
+    )
+    followed, directory = EffectsTable(path, "gw"), Directory()
+    directory.learn_history(followed.history())
+    assert sorted(directory) == [("a", "consumer", "Stable"), ("b", "", "Empty")]
+    assert not followed.has_news()
+    directory.learn(Fact("b", "group_removed", 9, 0, None, "deleted", None))
+    assert directory.by_state() == {"Stable": 1}
