@@ -80,7 +80,7 @@ def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
     """
     pending = group.pending.pop(member_id, None)
     if pending is not None:
-        history.pending_member_gone(group, pending)
+        history.pending_member_gone(group, pending, turn)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.SESSION_EXPIRED))
         _complete_join_if_all_joined(group, turn)
         return

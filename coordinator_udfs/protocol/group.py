@@ -100,13 +100,14 @@ class CommittedOffset:
 
 @dataclass(slots=True)
 class MemberPart:
-    """A member's part in the rebalance that is under way."""
+    """A member's part in the rebalance that is under way. gone_at_ms: when it ceased to be awaited without joining."""
 
     client_id: str
     client_host: str
     group_instance_id: str | None
     joined_at_ms: int | None = None
     synced_at_ms: int | None = None
+    gone_at_ms: int | None = None
     held_others_ms: int = 0
 
 

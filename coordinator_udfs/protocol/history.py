@@ -105,7 +105,7 @@ def member_removed(
     if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
         group.note_gone(member, end_cause)
         if replaced_by is None:
-            _part(group.rebalance, member)
+            _part(group.rebalance, member).gone_at_ms = turn.now_ms
     turn.emit(
         MemberRemoved(
             at_ms=turn.now_ms,
@@ -245,24 +245,31 @@ def join_received(group: Group, member: Member, turn: Turn) -> None:
     )
 
 
-def pending_member_gone(group: Group, pending: PendingMember) -> None:
+def pending_member_gone(group: Group, pending: PendingMember, turn: Turn) -> None:
     """Notes an id given out that held up the join phase and never came."""
     if group.rebalance is not None:
-        part = MemberPart(pending.client_id, pending.client_host, None)
+        part = MemberPart(pending.client_id, pending.client_host, None, gone_at_ms=turn.now_ms)
         group.rebalance.parts.setdefault(pending.member_id, part)
 
 
 def join_phase_ended(group: Group, turn: Turn) -> None:
-    """Settles who kept the join phase waiting: the last to join, or those who never did."""
+    """Settles who kept the join phase waiting: the last to join, or those who never did and were awaited to the end.
+
+    Ids given out are awaited like members, but for a first window, which only its delay ends.
+    """
     rebalance = group.rebalance
     if rebalance is None:
         return
+    if group.previous_state is not GroupState.EMPTY:
+        for pending in group.pending.values():
+            part = MemberPart(pending.client_id, pending.client_host, None)
+            rebalance.parts.setdefault(pending.member_id, part)
     silence_ms = turn.now_ms - rebalance.last_progress_at_ms
     joins = [part.joined_at_ms for part in rebalance.parts.values() if part.joined_at_ms is not None]
     last_ms = max(joins, default=None)
     for part in rebalance.parts.values():
         if part.joined_at_ms is None:
-            part.held_others_ms = silence_ms
+            part.held_others_ms = silence_ms if part.gone_at_ms in (None, turn.now_ms) else 0
         elif part.joined_at_ms != last_ms or silence_ms > 0 or len(joins) < 2:
             part.held_others_ms = 0
     rebalance.join_phase_ended_at_ms = turn.now_ms

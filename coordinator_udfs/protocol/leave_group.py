@@ -70,7 +70,7 @@ def _leave(
         return Error.UNKNOWN_MEMBER_ID
     if not by_instance_id_only and member_id in group.pending:
         pending = group.pending.pop(member_id)
-        history.pending_member_gone(group, pending)
+        history.pending_member_gone(group, pending, turn)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.MEMBER_LEFT))
         causes.append(
             Cause(
