@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import JoinPhaseEnded, MemberJoined, MemberRemoved
+from coordinator_udfs.protocol.effects import MemberJoined, MemberRemoved
 from coordinator_udfs.protocol.states import GroupState
 from schemas.errors import Error
 from tests.protocol.bench import HOST, Bench
@@ -353,92 +353,3 @@ def test_leader_and_returned_follower_meet_in_one_generation() -> None:
     follower = bench.join("m2b", instance_id="i2", protocols=["sticky"])
     assert (leader.response.protocol_name, follower.response.generation_id) == ("sticky", 3)
     assert leader.response.leader == bench.id_of("m1")
-
-
-# ---------------------------------------------------------------- absent at the end of a join phase
-
-
-@rule(
-    "Static members: a follower absent at the end of a join phase stays, with its old protocols",
-    origin="testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout",
-)
-def test_an_absent_static_follower_stays() -> None:
-    bench = static_bench("m2")
-    for client in ("m1", "m2"):
-        bench.client(client, rebalance_ms=3_000)
-    bench.stable("m1", "m2")
-    leader = bench.join("m1")
-    bench.tick(3_000)
-    assert [member.group_instance_id for member in leader.response.members] == [None, "i2"]
-    assert (bench.generation, bench.deadlines()["m2"]) == (3, 13_000)
-    assert bench.heartbeat("m2", 3).error is Error.NONE
-
-
-@rule(
-    "Static members: a leader absent at the end of a join phase stays, and one that joined leads",
-    origin="testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout",
-)
-def test_an_absent_static_leader_stays_and_leads_no_longer() -> None:
-    bench = static_bench("m1")
-    for client in ("m1", "m2"):
-        bench.client(client, rebalance_ms=3_000)
-    bench.stable("m1", "m2")
-    joined = bench.join("m2", protocols=["range", "sticky"])
-    bench.tick(3_000)
-    assert (joined.response.leader, len(joined.response.members)) == (bench.id_of("m2"), 2)
-    assert bench.last(JoinPhaseEnded).member_ids == [bench.id_of("m1"), bench.id_of("m2")]
-
-
-@rule(
-    "Static members: only absent ones left, the join phase starts over, generation unchanged, until they expire",
-    origin="testCompleteJoinPhaseNoMembersRejoinedExtendsJoinPhase"
-    " testGroupStuckInRebalanceTimeoutDueToNonjoinedStaticMember",
-)
-def test_a_phase_with_only_absent_static_members_is_prolonged() -> None:
-    bench = static_bench("m1")
-    bench.client("m1", rebalance_ms=3_000, session_ms=8_000)
-    bench.stable("m1", "m2")
-    bench.leave("m2")
-    bench.tick(3_000)
-    assert (bench.state, bench.generation, bench.deadlines()["join"]) == (GroupState.PREPARING_REBALANCE, 2, 6_000)
-    bench.tick(8_000)
-    assert (bench.state, bench.generation, bench.members) == (GroupState.EMPTY, 3, [])
-
-
-@rule(
-    "Static members: repeated join phases with an absent leader of a long session",
-    origin="testLeaderFailToRejoinBeforeFinalRebalanceTimeoutWithLongSessionTimeout"
-    " testLeaderRejoinBeforeFinalRebalanceTimeoutWithLongSessionTimeout",
-)
-@pytest.mark.parametrize("comes_back", [False, True])
-def test_an_absent_leader_misses_phase_after_phase_until_it_comes_or_expires(comes_back: bool) -> None:
-    bench = static_bench("m1")
-    bench.client("m1", rebalance_ms=3_000, session_ms=60_000)
-    bench.client("m2", rebalance_ms=3_000, session_ms=60_000)
-    bench.stable("m1", "m2")
-    for phase in (1, 2):
-        rejoined = bench.join("m2", protocols={"range": b"%d" % phase})
-        bench.tick(phase * 3_000)
-        assert (rejoined.response.leader, bench.generation) == (bench.id_of("m2"), 2 + phase)
-        bench.sync("m2", plan=["m2"])
-        bench.sync("m1")
-    if comes_back:
-        assert bench.join("m1").response.leader == bench.id_of("m2")
-    assert bench.members == ["m1", "m2"]
-    bench.tick(66_000)
-    assert "m1" not in bench.members
-
-
-@rule("Static members: one removed by an administrator ends the join phase that waited for it")
-def test_an_administrator_ends_the_wait_for_an_absent_static_member() -> None:
-    bench = static_bench("m2").preparing("m1", "m2")
-    bench.leave(("", "i2"))
-    assert (bench.state, bench.members) == (GroupState.COMPLETING_REBALANCE, ["m1"])
-
-
-@rule("Static members: one that left is a newcomer when it returns")
-def test_a_static_member_that_left_returns_as_a_newcomer() -> None:
-    bench = static_bench("m1").stable("m1", "m2")
-    bench.leave(("", "i1"))
-    assert bench.join("m1b", instance_id="i1").is_parked
-    assert (bench.member("m1b").is_new, bench.leader) == (True, "m2")

@@ -1,0 +1,237 @@
+"""DescribeGroups, DeleteGroups, ListGroups and FindCoordinator: what administrators and starting clients are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved
+from coordinator_udfs.protocol.find_coordinator import find_coordinator, partition_of
+from coordinator_udfs.protocol.list_groups import list_groups
+from schemas.errors import Error
+from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse, ListGroupsRequest
+from tests.protocol.bench import HOST, Bench, subscribed_to
+from tests.protocol.rules import rule
+
+# ---------------------------------------------------------------- DescribeGroups
+
+
+@rule(
+    "DescribeGroups: an unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6",
+    origin="testDescribeGroupsGroupIdNotFoundException",
+)
+@pytest.mark.parametrize(
+    ("v", "error", "message"),
+    [(0, Error.NONE, None), (5, Error.NONE, None), (6, Error.GROUP_ID_NOT_FOUND, "Group g not found.")],
+)
+def test_an_unknown_group_is_described_as_dead(v: int, error: Error, message: str | None) -> None:
+    bench = Bench()
+    described = bench.describe(v=v)
+    assert (described.error_code, described.error_message, described.group_state) == (error, message, "Dead")
+    assert (described.protocol_type, described.protocol_data, described.members) == ("", "", [])
+    assert not bench.group.is_known
+
+
+@rule("DescribeGroups: Stable shows protocol, metadata and assignments", origin="testDescribeGroupStable")
+def test_a_stable_group_is_described_in_full() -> None:
+    bench = Bench()
+    bench.client("m2", instance_id="i2")
+    bench.stable("m1", "m2")
+    described = bench.describe()
+    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Stable", "consumer", "range")
+    first, second = described.members
+    assert (first.member_id, first.group_instance_id, first.client_id, first.client_host) == (
+        bench.id_of("m1"),
+        None,
+        "m1",
+        HOST,
+    )
+    assert (second.group_instance_id, second.member_metadata, second.member_assignment) == (
+        "i2",
+        subscribed_to("t1"),
+        b"m2-2",
+    )
+
+
+@rule(
+    "DescribeGroups: other states show neither protocol nor metadata, but the assignments there are",
+    origin="testDescribeGroupRebalancing",
+)
+def test_a_rebalancing_group_shows_what_its_members_own() -> None:
+    bench = Bench().preparing("m1", "m2")
+    described = bench.describe()
+    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
+    assert [(m.member_metadata, m.member_assignment) for m in described.members] == [(b"", b"m1-2"), (b"", b"m2-2")]
+    bench.join("m2")
+    described = bench.describe()
+    assert (described.group_state, described.protocol_data) == ("CompletingRebalance", "")
+    assert [member.member_assignment for member in described.members] == [b"m1-2", b"m2-2"]
+
+
+@rule("DescribeGroups: Empty shows the protocol type it had; ids given out are not shown")
+def test_an_empty_group_is_described_without_members() -> None:
+    bench = Bench().empty()
+    bench.join("m1")
+    described = bench.describe()
+    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Empty", "consumer", "")
+    assert described.members == []
+
+
+@rule("DescribeGroups: Dead shows itself as such")
+def test_a_dead_group_is_dead() -> None:
+    bench = Bench().stable("m1")
+    bench.unload()
+    assert bench.describe().group_state == "Dead"
+
+
+@rule("DescribeGroups: the operations allowed are shown if asked for, and not beside an error")
+def test_operations_are_shown_when_asked_for() -> None:
+    read, delete, describe, describe_configs, alter_configs = (1 << bit for bit in (3, 6, 8, 10, 11))
+    everything = read | delete | describe | describe_configs | alter_configs
+    bench = Bench()
+    assert bench.describe(v=5, include_authorized_operations=True).authorized_operations == everything == 3400
+    assert bench.describe(v=6, include_authorized_operations=True).authorized_operations == -2147483648
+    assert bench.stable("m1").describe().authorized_operations == -2147483648
+
+
+# ---------------------------------------------------------------- DeleteGroups
+
+
+@rule(
+    "DeleteGroups: an unknown or Dead group is GROUP_ID_NOT_FOUND",
+    origin="testValidateDeleteGroup testDeleteEmptyGroupWithInvalidGroupId",
+)
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_there_must_be_a_group_to_delete(is_dead: bool) -> None:
+    bench = Bench()
+    if is_dead:
+        bench.stable("m1").unload()
+    assert bench.delete_group() is Error.GROUP_ID_NOT_FOUND
+
+
+@rule(
+    "DeleteGroups: a group that is not Empty is NON_EMPTY_GROUP",
+    origin="testDeleteNonEmptyGroup testClassicGroupMaybeDelete",
+)
+@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
+def test_a_group_with_members_stays(state: str) -> None:
+    bench = Bench()
+    getattr(bench, state)("m1", "m2")
+    assert bench.delete_group() is Error.NON_EMPTY_GROUP
+    assert bench.members == ["m1", "m2"]
+
+
+@rule(
+    "DeleteGroups: an Empty group goes with its offsets, and its sweep",
+    origin="testClassicGroupDelete testDeleteEmptyGroup testDeleteEmptyGroupWithStoredOffsets"
+    " testDeleteGroupAllOffsets",
+)
+def test_an_empty_group_is_deleted() -> None:
+    bench = Bench().empty()
+    bench.commit()
+    assert bench.delete_group() is Error.NONE
+    assert (bench.group.is_known, bench.group.offsets, bench.deadlines()) == (False, {}, {})
+    assert (bench.last(GroupRemoved).why, bench.last(OffsetsRemoved).why) == ("deleted", "group_removed")
+    assert bench.delete_group() is Error.GROUP_ID_NOT_FOUND
+
+
+@rule("DeleteGroups: a simple group goes too")
+def test_a_simple_group_is_deleted() -> None:
+    bench = Bench()
+    bench.commit()
+    assert bench.delete_group() is Error.NONE
+
+
+# ---------------------------------------------------------------- ListGroups
+
+KNOWN = [("a", "consumer", "Stable"), ("b", "connect", "Empty"), ("c", "", "PreparingRebalance")]
+
+
+@rule("ListGroups: filters by state and type ignore case, none means all", origin="testListGroups testIsInStates")
+@pytest.mark.parametrize(
+    ("states", "types", "listed"),
+    [
+        ([], [], "abc"),
+        (["Stable"], [], "a"),
+        (["sTABLE", " empty "], [], "ab"),
+        (["preparingrebalance"], ["Classic"], "c"),
+        (["Dead"], [], ""),
+        (["nonsense"], [], ""),
+        ([""], [], ""),
+        ([], ["consumer"], ""),
+        ([], ["consumer", "CLASSIC"], "abc"),
+        ([], [" classic"], ""),
+        ([], [""], ""),
+        (["Stable"], ["nonsense"], ""),
+    ],
+)
+def test_filters(states: list[str], types: list[str], listed: str) -> None:
+    request = ListGroupsRequest(request_id="1", api_version=5, states_filter=states, types_filter=types)
+    assert [group.group_id for group in list_groups(KNOWN, request).groups] == list(listed)
+
+
+@rule("ListGroups: protocol type, state and type of each")
+def test_what_is_listed_of_a_group() -> None:
+    group = list_groups(KNOWN, ListGroupsRequest(request_id="1", api_version=5)).groups[1]
+    assert (group.protocol_type, group.group_state, group.group_type) == ("connect", "Empty", "classic")
+
+
+# ---------------------------------------------------------------- FindCoordinator
+
+
+def found(version: int, key_type: int, *keys: str) -> FindCoordinatorResponse:
+    request = FindCoordinatorRequest(request_id="1", api_version=version, key_type=key_type)
+    if version >= 4:
+        request.coordinator_keys = list(keys)
+    else:
+        (request.key,) = keys
+    return find_coordinator(request, 7, "here", 9092)
+
+
+@rule("FindCoordinator: this node for every key, the empty and the repeated one too")
+def test_every_key_is_coordinated_here() -> None:
+    coordinators = found(4, 0, "a", "", "a").coordinators
+    assert coordinators == [Coordinator(key=key, node_id=7, host="here", port=9092) for key in ("a", "", "a")]
+    assert found(4, 0).coordinators == []
+
+
+@rule("FindCoordinator: up to v3 one key, answered on top")
+@pytest.mark.parametrize("v", [0, 1, 3])
+def test_old_versions_ask_for_one_key(v: int) -> None:
+    answer = found(v, 0, "a")
+    assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.NONE, 7, "here", 9092)
+    assert (answer.error_message, answer.coordinators) == ("NONE", [])
+
+
+@rule("FindCoordinator: an unknown key type is INVALID_REQUEST, share before v6 too")
+@pytest.mark.parametrize(("v", "key_type"), [(4, 9), (4, -1), (4, 2), (5, 2), (6, 9), (1, 9), (3, 2)])
+def test_an_unknown_key_type_has_no_coordinator(v: int, key_type: int) -> None:
+    answer = found(v, key_type, "a")
+    one = answer.coordinators[0] if v >= 4 else answer
+    assert (one.error_code, one.node_id, one.host, one.port) == (Error.INVALID_REQUEST, -1, "", -1)
+    assert str(key_type) in (one.error_message or "")
+
+
+@rule("FindCoordinator: a share key is group, topic id and partition")
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        ("g:AAAAAAAAAAAAAAAAAAAAAA:0", Error.NONE),
+        ("a:b:AAAAAAAAAAAAAAAAAAAAAA:-1", Error.NONE),
+        ("g:AAAAAAAAAAAAAAAAAAAAAA", Error.INVALID_REQUEST),
+        ("g:AAAAAAAAAAAAAAAAAAAAAA:x", Error.INVALID_REQUEST),
+        (" :AAAAAAAAAAAAAAAAAAAAAA:0", Error.INVALID_REQUEST),
+        ("g:short:0", Error.INVALID_REQUEST),
+        ("g", Error.INVALID_REQUEST),
+        ("", Error.INVALID_REQUEST),
+    ],
+)
+def test_a_share_key_has_three_parts(key: str, error: Error) -> None:
+    assert found(6, 2, key).coordinators[0].error_code is error
+
+
+@rule("FindCoordinator: the partition is the absolute hash code modulo the partitions, that of the least integer 0")
+@pytest.mark.parametrize(
+    ("group_id", "partition"), [("", 0), ("a", 47), ("polygenelubricants", 0), ("my-group", 12), ("😀", 49)]
+)
+def test_the_partition_of_a_group(group_id: str, partition: int) -> None:
+    assert partition_of(group_id, 50) == partition

@@ -1,0 +1,60 @@
+"""The settings: Kafka's keys, Kafka's defaults, and an error that names the key and the value."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator_udfs.protocol.config import KEYS, ConfigError, GroupConfig
+from tests.protocol.rules import rule
+
+
+@rule("Settings: Kafka's defaults")
+def test_the_defaults_are_kafkas() -> None:
+    config = GroupConfig()
+    assert {key: getattr(config, name) for name, key in KEYS.items()} == {
+        "group.min.session.timeout.ms": 6_000,
+        "group.max.session.timeout.ms": 1_800_000,
+        "group.initial.rebalance.delay.ms": 3_000,
+        "group.max.size": 2_147_483_647,
+        "offset.metadata.max.bytes": 4_096,
+        "offsets.retention.minutes": 10_080,
+        "offsets.retention.check.interval.ms": 600_000,
+        "offsets.topic.num.partitions": 50,
+        "topics": None,
+    }
+
+
+@rule("Settings: read by Kafka's keys")
+def test_settings_are_read_by_their_keys() -> None:
+    config = GroupConfig.from_pairs({"group.max.size": " 2 ", "topics": "t1:4, t2:1,"})
+    assert (config.group_max_size, config.topics) == (2, {"t1": 4, "t2": 1})
+
+
+@rule("Settings: without a list of topics every partition exists, with an empty one none does")
+def test_which_partitions_exist() -> None:
+    assert GroupConfig().has_partition("any", 99)
+    assert not GroupConfig().has_partition("any", -1)
+    listed = GroupConfig.from_pairs({"topics": "t1:4"})
+    assert [listed.has_partition("t1", partition) for partition in (-1, 0, 3, 4)] == [False, True, True, False]
+    assert not GroupConfig.from_pairs({"topics": ""}).has_partition("t1", 0)
+
+
+@rule("Settings: what cannot be used is named with its value")
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("group.max.sise", "2", "group.max.sise: is no setting"),
+        ("group.max.size", "two", "group.max.size=two: is not a whole number"),
+        ("group.max.size", "0", "group.max.size=0: must be at least 1"),
+        ("group.max.size", "2147483648", "group.max.size=2147483648: must be at most 2147483647"),
+        ("group.min.session.timeout.ms", "1800001", "is above group.max.session.timeout.ms=1800000"),
+        ("group.initial.rebalance.delay.ms", "-1", "group.initial.rebalance.delay.ms=-1: must be at least 0"),
+        ("topics", "t1", "topics=t1: 't1' is not of the form topic:partitions"),
+        ("topics", "t1:0", "'t1:0' is not of the form"),
+        ("topics", ":4", "':4' is not of the form"),
+    ],
+)
+def test_a_bad_setting_is_named(key: str, value: str, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        GroupConfig.from_pairs({key: value})
+    assert says in str(error.value)

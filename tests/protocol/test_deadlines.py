@@ -1,0 +1,193 @@
+"""Deadlines: which timer stands where after each request, in which order they fire, and from when they count."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator_udfs.protocol.deadlines import earliest, next_deadline_ms
+from coordinator_udfs.protocol.effects import MemberRemoved, StateChanged
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import expire_due, step
+from coordinator_udfs.protocol.turn import Timer
+from schemas.errors import Error
+from schemas.messages import HeartbeatRequest
+from tests.protocol.bench import Bench
+from tests.protocol.rules import rule
+
+DAY_MS = 86_400_000
+
+
+def quiet_bench() -> Bench:
+    """The offset sweep is a day away; every client has a session of 10 s and a rebalance timeout of 60 s."""
+    return Bench(offsets_retention_check_interval_ms=DAY_MS)
+
+
+@rule("Timers: which run in each state")
+def test_the_timers_of_each_state() -> None:
+    bench = quiet_bench()
+    bench.join("m1")
+    assert bench.deadlines() == {"sweep": DAY_MS, "m1": 10_000}
+    bench.join("m1")
+    assert bench.deadlines() == {"sweep": DAY_MS, "sync": 60_000, "m1": 10_000}
+    bench.sync("m1", plan=["m1"])
+    assert bench.deadlines() == {"sweep": DAY_MS, "m1": 10_000}
+    bench.at(1_000)
+    bench.enter("m2")
+    assert bench.deadlines() == {"sweep": DAY_MS, "join": 61_000, "m1": 10_000, "m2": 301_000}
+    bench.at(2_000)
+    bench.join("m1")
+    assert bench.deadlines() == {"sweep": DAY_MS, "sync": 62_000, "m1": 12_000, "m2": 12_000}
+    bench.leave("m1", "m2")
+    assert bench.deadlines() == {"sweep": DAY_MS}
+
+
+@rule("Timers: a first member of an Empty group has five minutes while it waits for the initial delay")
+def test_the_timers_of_the_initial_window() -> None:
+    bench = Bench(offsets_retention_check_interval_ms=DAY_MS, group_initial_rebalance_delay_ms=3_000)
+    bench.enter("m1")
+    assert bench.deadlines() == {"sweep": DAY_MS, "join": 3_000, "m1": 300_000}
+
+
+@rule("Timers: only what the table says restarts a session")
+def test_what_restarts_a_session() -> None:
+    bench = quiet_bench().stable("m1", "m2")
+    bench.at(1_000)
+    bench.sync("m2")
+    bench.join("m2")
+    bench.heartbeat("m2", 1)
+    bench.heartbeat("m2", instance_id="nobody")
+    bench.commit("m2", 1)
+    bench.fetch()
+    bench.describe()
+    assert bench.deadlines()["m2"] == 10_000
+    bench.heartbeat("m2")
+    assert bench.deadlines()["m2"] == 11_000
+    bench.at(2_000)
+    bench.commit("m2")
+    assert bench.deadlines()["m2"] == 12_000
+
+
+@rule("Timers: one due earlier fires earlier, each at its own moment")
+def test_deadlines_fire_in_order_of_time() -> None:
+    bench = quiet_bench()
+    bench.client("m1", session_ms=3_000)
+    bench.client("m2", session_ms=7_000)
+    bench.client("m3", session_ms=5_000)
+    bench.stable("m1", "m2", "m3")
+    bench.tick(100_000)
+    assert [removed.at_ms for removed in bench.of(MemberRemoved)] == [3_000, 5_000, 7_000]
+
+
+@rule("Timers: at the same moment sessions fire first, in join order, then ids given out, then join, sync and sweep")
+def test_ties_go_to_sessions_and_then_to_the_groups_own_timers() -> None:
+    bench = quiet_bench()
+    bench.client("m1", rebalance_ms=10_000)
+    bench.client("m2", rebalance_ms=10_000)
+    bench.stable("m1", "m2")
+    bench.join("m3", session_ms=10_000)
+    bench.group.join_deadline_ms = bench.group.sync_deadline_ms = bench.group.sweep_deadline_ms = 10_000
+    order = []
+    while (due := earliest(bench.group)) is not None:
+        assert due.deadline_ms == 10_000
+        order.append(due.timer or bench.name_of(due.member_id))
+        match due.timer:
+            case Timer.JOIN:
+                bench.group.join_deadline_ms = None
+            case Timer.SYNC:
+                bench.group.sync_deadline_ms = None
+            case Timer.SWEEP:
+                bench.group.sweep_deadline_ms = None
+            case None:
+                bench.group.remove(due.member_id)
+    assert order == ["m1", "m2", "m3", Timer.JOIN, Timer.SYNC, Timer.SWEEP]
+
+
+@rule("Timers: a session started by the request that starts the join timer, and as long, fires before it")
+def test_a_member_told_to_rejoin_expires_before_the_join_phase_ends() -> None:
+    bench = quiet_bench()
+    bench.client("m2", instance_id="i2", session_ms=4_000)
+    for client in ("m1", "m2", "m3"):
+        bench.client(client, rebalance_ms=4_000)
+    bench.completing("m1", "m2", "m3")
+    bench.sync("m2")
+    bench.join("m1", protocols=["range", "sticky"])
+    bench.join("m3")
+    assert (bench.deadlines()["m2"], bench.deadlines()["join"]) == (4_000, 4_000)
+    bench.tick(4_000)
+    assert bench.members == ["m1", "m3"]
+
+
+@rule("Timers: of length zero they fire at the end of the turn, before the next request")
+def test_a_timer_of_no_length_fires_at_once() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0)
+    joined = bench.enter("m1")
+    assert (joined.answered_at_ms, bench.deadlines().get("join")) == (0, None)
+
+
+@rule("Timers: what fires may start others, which fire in their turn")
+def test_one_expiry_leads_to_the_next() -> None:
+    bench = quiet_bench()
+    for client in ("m1", "m2"):
+        bench.client(client, rebalance_ms=3_000, session_ms=50_000)
+    bench.preparing("m1", "m2")
+    bench.tick(100_000)
+    assert [(move.at_ms, move.to_state) for move in bench.of(StateChanged)[-3:]] == [
+        (3_000, GroupState.COMPLETING_REBALANCE),
+        (6_000, GroupState.PREPARING_REBALANCE),
+        (6_000, GroupState.EMPTY),
+    ]
+
+
+@rule("Timers: nothing due is nothing done")
+def test_before_the_first_deadline_nothing_happens() -> None:
+    bench = quiet_bench().stable("m1")
+    assert expire_due(bench.group, 9_999, bench.config) == []
+    assert next_deadline_ms(bench.group) == 10_000
+
+
+@rule("Timers: a heartbeat leaves the next deadline a lower bound, which a look at what is due makes exact")
+def test_the_next_deadline_is_a_lower_bound() -> None:
+    bench = quiet_bench().stable("m1")
+    bench.at(4_000)
+    bench.heartbeat("m1")
+    assert next_deadline_ms(bench.group) == 10_000
+    bench.tick(10_000)
+    assert (next_deadline_ms(bench.group), bench.members) == (14_000, ["m1"])
+
+
+@rule("Timers: an unknown group has none")
+def test_an_unknown_group_has_no_deadline() -> None:
+    assert next_deadline_ms(Bench().group) is None
+
+
+@rule("Timers: a slow coordinator counts new deadlines from when it is done, and costs no member its session")
+def test_deadlines_may_count_from_later_than_the_request() -> None:
+    bench = quiet_bench().stable("m1")
+    request = HeartbeatRequest(
+        request_id="1", api_version=4, group_id="g", generation_id=1, member_id=bench.id_of("m1"), received_at_ms=4_000
+    )
+    step(bench.group, request, 4_000, bench.config, armed_from_ms=9_500)
+    assert bench.deadlines()["m1"] == 19_500
+
+
+@rule("Timers: … and so does what an expiry starts")
+@pytest.mark.parametrize(("armed_from_ms", "deadline_ms"), [(None, 13_000), (9_000, 19_000)])
+def test_expiries_arm_from_their_own_moment_or_later(armed_from_ms: int | None, deadline_ms: int) -> None:
+    bench = quiet_bench()
+    for client in ("m1", "m2"):
+        bench.client(client, rebalance_ms=3_000)
+    bench.preparing("m1", "m2")
+    bench.heartbeat("m2")
+    expire_due(bench.group, 3_000, bench.config, armed_from_ms)
+    assert (bench.state, bench.deadlines()["m1"]) == (GroupState.COMPLETING_REBALANCE, deadline_ms)
+
+
+@rule("Timers: a request at the moment of a deadline comes first")
+def test_the_request_wins_a_tie() -> None:
+    bench = quiet_bench()
+    for client in ("m1", "m2"):
+        bench.client(client, rebalance_ms=3_000)
+    bench.preparing("m1", "m2")
+    bench.at(3_000)
+    assert bench.join("m2").error is Error.NONE
+    assert bench.members == ["m1", "m2"]

@@ -1,0 +1,392 @@
+"""What a group tells of its rebalances: the cause, the culprit, who came and went, who kept the others waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    JoinPhaseEnded,
+    JoinReceived,
+    MemberJoined,
+    MemberRemoved,
+    MemberUpdated,
+    RebalanceEnded,
+    RebalanceStarted,
+    Reply,
+    RequestParked,
+    StateChanged,
+    SyncReceived,
+    TopicPartitions,
+)
+from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from tests.protocol.bench import HOST, Bench, subscribed_to
+from tests.protocol.rules import rule
+
+
+def bench_of(*clients: str, rebalance_ms: int = 30_000, **habits: object) -> Bench:
+    """A Stable group; sessions are long, so that only what a test does happens."""
+    bench = Bench()
+    for client in clients:
+        bench.client(client, rebalance_ms=rebalance_ms, session_ms=200_000, **habits)
+    return bench.stable(*clients)
+
+
+# ---------------------------------------------------------------- causes and culprits
+
+T1_0, T1_1 = TopicPartition("t1", 0), TopicPartition("t1", 1)
+
+
+def _id_leaves(bench: Bench) -> None:
+    bench.join("m9")
+    bench.leave("m9")
+
+
+CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
+    "a newcomer": (lambda b: b.enter("m9"), CauseKind.MEMBER_JOINED, "m9"),
+    "a static newcomer": (lambda b: b.join("m9", instance_id="i9"), CauseKind.MEMBER_JOINED, "m9"),
+    "a member leaves": (lambda b: b.leave("m2"), CauseKind.MEMBER_LEFT, "m2"),
+    "… with an old version": (lambda b: b.leave("m2", v=1), CauseKind.MEMBER_LEFT, "m2"),
+    "… because it polled too late": (
+        lambda b: b.leave("m2", reason="consumer poll timeout has expired."),
+        CauseKind.POLL_TIMEOUT,
+        "m2",
+    ),
+    "… removed by a tool": (
+        lambda b: b.leave("m2", reason="member was removed by an admin"),
+        CauseKind.ADMIN_REMOVED,
+        "m2",
+    ),
+    "… by instance id alone": (lambda b: b.leave(("", "i3")), CauseKind.ADMIN_REMOVED, "m3"),
+    "an id given out leaves": (_id_leaves, CauseKind.MEMBER_LEFT, "m9"),
+    "a session expires": (lambda b: b.tick(200_000), CauseKind.SESSION_EXPIRED, "m1"),
+    "a follower changes": (
+        lambda b: b.join("m2", protocols={"range": subscribed_to("t2")}),
+        CauseKind.MEMBER_REJOINED,
+        "m2",
+    ),
+    "the leader rejoins": (lambda b: b.join("m1"), CauseKind.MEMBER_REJOINED, "m1"),
+    "… and says that metadata changed": (
+        lambda b: b.join("m1", reason="cached metadata has changed from (version 3: {}) at the beginning"),
+        CauseKind.METADATA_CHANGED,
+        "m1",
+    ),
+    "… or its subscription": (
+        lambda b: b.join("m1", reason="subscription has changed from [t1] to [t2]"),
+        CauseKind.METADATA_CHANGED,
+        "m1",
+    ),
+    "… or that it must revoke": (
+        lambda b: b.join("m1", reason="need to revoke partitions and re-join"),
+        CauseKind.COOPERATIVE_FOLLOWUP,
+        "m1",
+    ),
+    "a static member returns with another protocol": (
+        lambda b: b.join("m3b", instance_id="i3", protocols=["sticky"]),
+        CauseKind.STATIC_MEMBER_REPLACED,
+        "m3",
+    ),
+    "a replay knows better": (
+        lambda b: b.join("m1", inferred_cause="metadata_changed"),
+        CauseKind.METADATA_CHANGED,
+        "m1",
+    ),
+}
+
+
+@rule("History: every rebalance knows its cause and its culprit")
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_cause_of_a_rebalance(cause: str) -> None:
+    act, kind, culprit = CAUSES[cause]
+    bench = Bench()
+    bench.client("m3", instance_id="i3")
+    for client in ("m1", "m2", "m3"):
+        bench.client(client, rebalance_ms=30_000, session_ms=200_000, protocols=["range", "sticky"])
+    bench.stable("m1", "m2", "m3")
+    act(bench)
+    told = bench.last(RebalanceStarted).cause
+    assert (told.kind, told.client_id) == (kind, culprit)
+
+
+@rule("History: a consumer whose last assignment took partitions that it owned comes back to let them go on")
+def test_a_cooperative_consumer_comes_back_without_a_word() -> None:
+    def owning(*partitions: TopicPartition) -> dict[str, bytes]:
+        return {"range": encode_subscription(Subscription(topics=("t1",), owned_partitions=partitions))}
+
+    bench = bench_of("m1", "m2")
+    bench.join("m2", protocols=owning(T1_0, T1_1))
+    bench.join("m1")
+    bench.sync("m1", plan={"m2": encode_assignment(Assignment(partitions=(T1_0,)))})
+    bench.sync("m2")
+    bench.join("m2", protocols=owning(T1_0))
+    assert bench.last(RebalanceStarted).cause.kind is CauseKind.COOPERATIVE_FOLLOWUP
+    assert bench.last(JoinReceived).owned_partitions == [TopicPartitions(topic="t1", partitions=[0])]
+
+
+@rule("History: the culprit is named with member id, host, instance id and its own words")
+def test_the_culprit_is_named_in_full() -> None:
+    bench = Bench()
+    bench.client("m2", instance_id="i2")
+    bench.stable("m1", "m2")
+    bench.leave(("m2", "i2"), by="m2", reason="the consumer is being closed")
+    cause = bench.last(RebalanceStarted).cause
+    assert (cause.member_id, cause.client_id, cause.client_host) == (bench.id_of("m2"), "m2", HOST)
+    assert (cause.group_instance_id, cause.client_reason) == ("i2", "the consumer is being closed")
+    removed = bench.last(MemberRemoved)
+    assert (removed.end_cause, removed.client_reason) == (EndCause.MEMBER_LEFT, "the consumer is being closed")
+
+
+@rule("History: SyncGroups that never came are a cause, and the first of the late its culprit")
+def test_a_sync_timeout_is_a_cause() -> None:
+    bench = bench_of("m1")
+    bench.client("m2", rebalance_ms=30_000, session_ms=200_000)
+    bench.enter("m2")
+    bench.join("m1")
+    bench.sync("m1", plan=["m1", "m2"])
+    bench.tick(30_000)
+    cause = bench.last(RebalanceStarted).cause
+    assert (cause.kind, cause.client_id) == (CauseKind.SYNC_TIMEOUT, "m2")
+
+
+@rule("History: of a batch the first who went is the culprit")
+def test_the_first_of_a_batch_is_the_culprit() -> None:
+    bench = bench_of("m1", "m2", "m3")
+    bench.leave("m3", "m2")
+    assert bench.last(RebalanceStarted).cause.client_id == "m3"
+
+
+@rule("History: a rebalance tells where it starts, with how many members, and how long it may last")
+def test_a_rebalance_tells_how_it_starts() -> None:
+    bench = bench_of("m1", "m2", "m3")
+    bench.at(1_000)
+    bench.leave("m3")
+    started = bench.last(RebalanceStarted)
+    assert (started.at_ms, started.from_generation_id, started.from_state) == (1_000, 2, "Stable")
+    assert (started.members_before, started.join_timeout_ms) == (3, 30_000)
+
+
+# ---------------------------------------------------------------- who came and went
+
+
+@rule("History: at its end a rebalance tells who joined, left and expired, and how many there are")
+def test_who_came_and_went() -> None:
+    bench = bench_of("m1", "m2", "m3", "m4")
+    bench.at(1_000)
+    bench.enter("m5", rebalance_ms=30_000, session_ms=200_000)
+    bench.leave("m2")
+    bench.join("m1")
+    bench.join("m3")
+    bench.tick(31_000)
+    bench.sync("m1", plan=["m1", "m3", "m5"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.joined, ended.left, ended.expired) == (["m5"], ["m2"], ["m4"])
+    assert (ended.members_before, ended.members_after, ended.outcome) == (4, 3, "completed")
+    assert (ended.from_generation_id, ended.to_generation_id) == (2, 3)
+    assert (ended.started_at_ms, ended.at_ms, ended.cause.client_id) == (1_000, 31_000, "m5")
+
+
+@rule("History: a rebalance that another overtakes is superseded, one that nobody survives is empty")
+def test_how_a_rebalance_may_end() -> None:
+    bench = bench_of("m1", "m2")
+    bench.join("m1")
+    bench.join("m2")
+    bench.leave("m2")
+    assert (bench.last(RebalanceEnded).outcome, bench.last(RebalanceEnded).members_after) == ("superseded", 2)
+    bench.leave("m1")
+    assert (bench.last(RebalanceEnded).outcome, bench.last(RebalanceEnded).members_after) == ("empty", 0)
+    assert len(bench.of(RebalanceStarted)) == len(bench.of(RebalanceEnded))
+
+
+# ---------------------------------------------------------------- waits
+
+
+@rule("History: who joins last kept the others waiting, since the one before it")
+def test_the_last_to_join_kept_the_others_waiting() -> None:
+    bench = bench_of("m1", "m2", "m3")
+    bench.at(1_000)
+    bench.join("m1")
+    bench.at(1_200)
+    bench.join("m2")
+    bench.at(6_200)
+    bench.join("m3")
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m3", 5_000)
+    assert [(w.client_id, w.joined_at_ms, w.held_others_ms) for w in ended.waits] == [
+        ("m1", 1_000, 0),
+        ("m2", 1_200, 0),
+        ("m3", 6_200, 5_000),
+    ]
+
+
+@rule("History: who never joins keeps the others waiting to the end of the join phase")
+def test_who_never_joined_kept_the_others_waiting() -> None:
+    bench = bench_of("m1", "m2")
+    bench.at(1_000)
+    bench.join("m1")
+    bench.tick(31_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 30_000, ["m2"])
+
+
+@rule("History: … a session that expires first ends the wait there")
+def test_who_expired_kept_the_others_waiting_until_then() -> None:
+    bench = bench_of("m1")
+    bench.client("m2", session_ms=4_000, rebalance_ms=30_000)
+    bench.enter("m2")
+    bench.join("m1")
+    bench.sync("m1", plan=["m1", "m2"])
+    bench.sync("m2")
+    bench.at(1_000)
+    bench.join("m1")
+    bench.tick(4_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 3_000, ["m2"])
+
+
+@rule("History: who left before the join phase ended is not the one that was waited for")
+def test_a_leaver_is_not_blamed_for_what_came_after() -> None:
+    bench = bench_of("m1", "m2", "m3")
+    bench.join("m1")
+    bench.at(1_000)
+    bench.leave("m2")
+    bench.tick(30_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m3", 30_000)
+    assert [(w.client_id, w.held_others_ms) for w in ended.waits] == [("m1", 0), ("m2", 0), ("m3", 30_000)]
+
+
+@rule("History: an id given out that never came back is the one that was waited for")
+@pytest.mark.parametrize(("session_ms", "waited_ms"), [(90_000, 30_000), (8_000, 7_500)])
+def test_an_id_given_out_kept_the_others_waiting(session_ms: int, waited_ms: int) -> None:
+    bench = bench_of("m1")
+    bench.at(500)
+    bench.join("m2", session_ms=session_ms)
+    bench.at(1_000)
+    bench.join("m1")
+    bench.tick(31_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m2", waited_ms)
+
+
+@rule("History: an absent static member is the one that was waited for, though it stays")
+def test_an_absent_static_member_kept_the_others_waiting() -> None:
+    bench = Bench()
+    bench.client("m1", rebalance_ms=30_000, session_ms=200_000)
+    bench.client("m2", rebalance_ms=30_000, session_ms=200_000, instance_id="i2")
+    bench.stable("m1", "m2")
+    bench.join("m1")
+    bench.tick(30_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 30_000, [])
+
+
+@rule("History: the leader's assignment holds everybody up, from the end of the join phase")
+def test_the_leader_may_be_the_slow_one() -> None:
+    bench = bench_of("m1", "m2")
+    bench.join("m1")
+    bench.at(1_000)
+    bench.join("m2")
+    bench.at(1_100)
+    bench.sync("m2")
+    bench.at(5_000)
+    bench.sync("m1", plan=["m1", "m2"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m1", 4_000)
+    assert [(w.client_id, w.synced_at_ms) for w in ended.waits] == [("m1", 5_000), ("m2", 1_100)]
+
+
+@rule("History: nobody is slow where nobody waited, and nobody for the initial delay")
+def test_the_initial_delay_is_nobodys_fault() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3_000)
+    bench.enter("m1")
+    bench.join("m2")
+    bench.at(1_000)
+    bench.enter("m3")
+    bench.tick(6_000)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert (ended.slowest_member_id, ended.slowest_client_id, ended.slowest_wait_ms) == (None, None, None)
+    assert [w.client_id for w in ended.waits] == ["m1", "m3"]
+
+
+# ---------------------------------------------------------------- the whole story
+
+
+@rule("History: the story of a rebalance in order, replies among it")
+def test_the_story_of_a_rebalance() -> None:
+    bench = bench_of("m1", "m2")
+    so_far = len(bench.effects)
+    bench.join("m1")
+    bench.join("m2")
+    bench.sync("m2")
+    bench.sync("m1", plan=["m1", "m2"])
+    told = [type(effect) for effect in bench.effects[so_far:]]
+    expected = [
+        *(RequestParked, RebalanceStarted, StateChanged, JoinReceived),
+        *(RequestParked, JoinReceived, StateChanged, JoinPhaseEnded, Reply, Reply),
+        *(SyncReceived, RequestParked),
+        *(SyncReceived, RequestParked, Reply, Reply, StateChanged, Assigned, Assigned, RebalanceEnded),
+    ]
+    assert [kind for kind in told if kind in expected] == expected
+
+
+@rule("History: a member's beginning, change and end are told")
+def test_the_life_of_a_member() -> None:
+    bench = bench_of("m1")
+    bench.at(1_000)
+    bench.enter("m2", session_ms=8_000, rebalance_ms=9_000)
+    joined = bench.last(MemberJoined)
+    assert (joined.at_ms, joined.client_id, joined.session_timeout_ms, joined.topics) == (1_000, "m2", 8_000, ["t1"])
+    bench.join("m2", session_ms=7_000, protocols={"range": subscribed_to("t2", "t1")})
+    updated = bench.last(MemberUpdated)
+    assert (updated.session_timeout_ms, updated.topics) == (7_000, ["t1", "t2"])
+    bench.at(2_000)
+    bench.leave("m2")
+    removed = bench.last(MemberRemoved)
+    assert (removed.at_ms, removed.end_cause, removed.generation_id) == (2_000, EndCause.MEMBER_LEFT, 1)
+
+
+@rule("History: an assignment is told by its partitions where the bytes say so")
+@pytest.mark.parametrize(
+    ("assignment", "partitions"),
+    [
+        (encode_assignment(Assignment(partitions=(T1_1, T1_0))), [TopicPartitions(topic="t1", partitions=[0, 1])]),
+        (encode_assignment(Assignment(partitions=())), []),
+        (b"", []),
+        (b"\x00", None),
+    ],
+)
+def test_what_a_member_owns_is_told(assignment: bytes, partitions: list[TopicPartitions] | None) -> None:
+    bench = Bench().completing("m1")
+    bench.sync("m1", plan={"m1": assignment})
+    told = bench.last(Assigned)
+    assert (told.partitions, told.assignment, told.generation_id) == (partitions, assignment, 1)
+
+
+@rule("History: a request refused for the size, or dropped at the timeout, ends a membership with that cause")
+def test_the_ends_that_start_no_rebalance() -> None:
+    bench = bench_of("m1", "m2", rebalance_ms=3_000)
+    bench.join("m1")
+    bench.tick(3_000)
+    assert bench.last(MemberRemoved).end_cause is EndCause.REBALANCE_TIMEOUT
+    bench.set(group_max_size=1)
+    bench.enter("m3")
+    assert [removed.end_cause for removed in bench.of(MemberRemoved)] == [EndCause.REBALANCE_TIMEOUT]
+
+
+@rule("History: a rebalance completed is counted once", origin="testClassicGroupCompletedRebalanceSensor")
+def test_one_completed_rebalance_a_generation() -> None:
+    bench = bench_of("m1", "m2")
+    completed = [ended for ended in bench.of(RebalanceEnded) if ended.outcome == "completed"]
+    assert len(completed) == 1
+    bench.sync("m1", plan=["m1"])
+    assert len([ended for ended in bench.of(RebalanceEnded) if ended.outcome == "completed"]) == 1

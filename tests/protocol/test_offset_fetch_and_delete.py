@@ -1,0 +1,222 @@
+"""OffsetFetch and OffsetDelete: what a group has committed, and taking it away."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator_udfs.protocol.effects import OffsetsRemoved
+from schemas.consumer_protocol import Subscription, encode_subscription
+from schemas.errors import Error
+from tests.protocol.bench import Bench, subscribed_to
+from tests.protocol.rules import rule
+
+T1, T2 = ("t1", 0), ("t2", 0)
+
+
+def fetched(bench: Bench, **asked: object) -> dict[tuple[str, int], int]:
+    """Offsets by (topic, partition), as answered."""
+    call = bench.fetch(**asked)  # type: ignore[arg-type]
+    response = call.response
+    topics = response.groups[0].topics if response.groups else response.topics
+    return {(t.name, p.partition_index): p.committed_offset for t in topics for p in t.partitions}
+
+
+# ---------------------------------------------------------------- OffsetFetch
+
+
+@rule(
+    "OffsetFetch: an unknown or Dead group has committed nothing, without error",
+    origin="testFetchOffsetsWithUnknownGroup testFetchAllOffsetsWithUnknownGroup"
+    " testGenericGroupFetchOffsetsWithDeadGroup testGenericGroupFetchAllOffsetsWithDeadGroup",
+)
+@pytest.mark.parametrize("is_dead", [False, True])
+@pytest.mark.parametrize("v", [1, 7, 9])
+def test_a_group_without_offsets_answers_minus_one(is_dead: bool, v: int) -> None:
+    bench = Bench()
+    if is_dead:
+        bench.stable("m1").unload()
+    call = bench.fetch({"t1": [0, 3]}, v=v)
+    topics = call.response.groups[0].topics if v >= 8 else call.response.topics
+    assert [
+        (p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
+        for p in topics[0].partitions
+    ] == [(0, -1, -1, "", Error.NONE), (3, -1, -1, "", Error.NONE)]
+    assert fetched(bench, v=max(v, 2)) == {}
+    assert bench.group.is_known is is_dead
+
+
+@rule("OffsetFetch: all topics are asked for by none, from v2")
+@pytest.mark.parametrize("v", [2, 7, 8, 9])
+def test_all_that_is_committed_is_answered(v: int) -> None:
+    bench = Bench()
+    bench.commit(offsets={T2: 7, T1: 5, ("t1", 3): 6})
+    assert fetched(bench, v=v) == {T1: 5, ("t1", 3): 6, T2: 7}
+
+
+@rule("OffsetFetch: the state of the group does not matter")
+@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
+def test_offsets_are_fetched_in_every_state(state: str) -> None:
+    bench = Bench()
+    bench.commit(offsets={T1: 5})
+    getattr(bench, state)("m1", "m2")
+    assert fetched(bench, partitions={"t1": [0]}) == {T1: 5}
+
+
+@rule("OffsetFetch: unknown partitions are asked for like known ones; v10 names an unknown topic id")
+def test_what_does_not_exist_is_not_committed() -> None:
+    bench = Bench(topics={"t1": 4})
+    assert fetched(bench, partitions={"nope": [0], "t1": [99]}) == {("nope", 0): -1, ("t1", 99): -1}
+    by_id = bench.fetch({"t1": [0], "nope": [0]}, v=10).response.groups[0].topics
+    assert [(t.topic_id, t.partitions[0].error_code) for t in by_id] == [
+        ("t1", Error.NONE),
+        ("nope", Error.UNKNOWN_TOPIC_ID),
+    ]
+
+
+@rule("OffsetFetch: require_stable changes nothing where there are no transactions")
+def test_every_offset_is_stable() -> None:
+    bench = Bench()
+    bench.commit(offsets={T1: 5})
+    assert fetched(bench, require_stable=True) == {T1: 5}
+
+
+@rule("OffsetFetch: epoch and metadata come back as committed")
+def test_everything_committed_comes_back() -> None:
+    bench = Bench()
+    bench.commit(offsets={T1: 5}, metadata="mine", leader_epoch=3)
+    partition = bench.fetch().response.groups[0].topics[0].partitions[0]
+    assert (partition.committed_leader_epoch, partition.metadata) == (3, "mine")
+
+
+# ---------------------------------------------------------------- OffsetDelete
+
+
+@rule("OffsetDelete: an empty group id is INVALID_GROUP_ID on top, with no topics")
+def test_an_empty_group_id_is_refused() -> None:
+    sent = Bench("").delete_offsets({"t1": [0]})
+    assert (sent.response.error_code, sent.response.topics) == (Error.INVALID_GROUP_ID, [])
+
+
+@rule(
+    "OffsetDelete: an unknown or Dead group is GROUP_ID_NOT_FOUND on top, with no topics",
+    origin="testGenericGroupOffsetDeleteWithErrors testDeleteOffsetOfNonExistingGroup"
+    " testDeleteOffsetOfDeadConsumerGroup testValidateOffsetDelete",
+)
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_there_must_be_a_group(is_dead: bool) -> None:
+    bench = Bench()
+    if is_dead:
+        bench.stable("m1").unload()
+    sent = bench.delete_offsets({"t1": [0]})
+    assert (sent.response.error_code, sent.response.topics) == (Error.GROUP_ID_NOT_FOUND, [])
+
+
+@rule(
+    "OffsetDelete: members of another protocol type are NON_EMPTY_GROUP on top",
+    origin="testDeleteOffsetOfNonEmptyNonConsumerGroup",
+)
+def test_a_living_group_of_another_type_keeps_its_offsets() -> None:
+    bench = Bench()
+    bench.client("c1", protocol_type="connect")
+    bench.stable("c1")
+    assert bench.delete_offsets({"t1": [0]}).response.error_code is Error.NON_EMPTY_GROUP
+    bench.leave("c1")
+    assert bench.delete_offsets({"t1": [0]}).response.error_code is Error.NONE
+
+
+@rule(
+    "OffsetDelete: an Empty group's offsets go, committed or not is NONE",
+    origin="testDeleteOffsetOfEmptyNonConsumerGroup testDeleteOffsetOfEmptyConsumerGroup testGenericGroupOffsetDelete",
+)
+def test_an_empty_group_gives_its_offsets_up() -> None:
+    bench = Bench().empty()
+    bench.commit(offsets={T1: 5, T2: 6})
+    sent = bench.delete_offsets({"t1": [0, 0, 1]})
+    assert set(sent.partition_errors.values()) == {Error.NONE}
+    assert list(bench.group.offsets) == [T2]
+    assert bench.last(OffsetsRemoved).offsets[0].partitions == [0]
+
+
+@rule(
+    "OffsetDelete: a subscribed topic is GROUP_SUBSCRIBED_TO_TOPIC, the others go",
+    origin="testDeleteOffsetOfStableConsumerGroup testIsSubscribedToTopic testSubscribedTopics",
+)
+@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
+def test_what_the_members_subscribe_to_stays(state: str) -> None:
+    bench = Bench()
+    bench.commit(offsets={T1: 5, T2: 6})
+    getattr(bench, state)("m1", "m2")
+    sent = bench.delete_offsets({"t1": [0], "t2": [0]})
+    assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
+
+
+@rule("OffsetDelete: unknown partitions are UNKNOWN_TOPIC_OR_PARTITION, before the subscription")
+def test_unknown_partitions_are_refused() -> None:
+    bench = Bench(topics={"t1": 4}).stable("m1")
+    sent = bench.delete_offsets({"t1": [4], "nope": [0]})
+    assert set(sent.partition_errors.values()) == {Error.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@rule("OffsetDelete: no topics, and topics without partitions, are answered with no topics")
+def test_nothing_asked_nothing_answered() -> None:
+    bench = Bench().empty()
+    assert bench.delete_offsets({}).response.topics == []
+    assert bench.delete_offsets({"t1": []}).response.topics == []
+
+
+@rule(
+    "Subscription: bytes that cannot be read leave it unknown, and everything counts as subscribed",
+    origin="testDeleteOffsetOfConsumerGroupWithUnparsableProtocol",
+)
+@pytest.mark.parametrize("metadata", [b"", b"\x00", b"\x00\x01\x7f\xff\xff\xff", b"\xff\xff\x00\x00\x00\x00"])
+def test_an_unreadable_subscription_is_to_everything(metadata: bytes) -> None:
+    bench = Bench()
+    bench.client("m1", protocols={"range": metadata})
+    bench.stable("m1")
+    assert bench.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+@rule("Subscription: the topics are read from any version of the bytes, by the selected protocol")
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_every_version_of_a_subscription_names_its_topics(version: int) -> None:
+    bench = Bench()
+    protocols = {"range": encode_subscription(Subscription(topics=("t2",)), version), "sticky": subscribed_to("t1")}
+    bench.client("m1", protocols=protocols)
+    bench.stable("m1")
+    sent = bench.delete_offsets({"t1": [0], "t2": [0]})
+    assert sent.partition_errors == {T1: Error.NONE, T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+@rule("Subscription: it changes at the end of a join phase only")
+def test_the_last_generations_subscription_holds() -> None:
+    bench = Bench().stable("m1")
+    bench.enter("m2", protocols={"range": subscribed_to("t2")})
+    assert bench.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.NONE}
+    bench.join("m1")
+    assert bench.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+@rule("Subscription: a static member's return without rebalance leaves it as it was")
+def test_a_return_changes_no_subscription() -> None:
+    bench = Bench()
+    bench.client("m1", instance_id="i1")
+    bench.stable("m1")
+    bench.join("m1b", instance_id="i1", protocols={"range": subscribed_to("t2")})
+    sent = bench.delete_offsets({"t1": [0], "t2": [0]})
+    assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
+
+
+@rule(
+    "Subscription: of an emptied group it is to nothing, before the first join phase to everything, of other types"
+    " to nothing",
+    origin="testSubscribedTopicsNonConsumerGroup",
+)
+def test_the_subscription_of_groups_without_members() -> None:
+    emptied = Bench().empty()
+    assert emptied.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
+    first = Bench(group_initial_rebalance_delay_ms=3_000)
+    first.enter("m1")
+    assert first.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
+    simple = Bench()
+    simple.commit()
+    assert simple.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
