@@ -19,6 +19,8 @@ from coordinator_udfs.settings import Clock, StreamSettings
 
 PREFIX = "spark.coordinator."
 KAFKA_PREFIX = "kafka."
+GATEWAY_PREFIX = "gateway."
+"""Such keys are the gateway's, which reads the same file and refuses those it does not know."""
 SOURCES = ("delta", "kafka", "request-log")
 WRITERS = ("driver", "cluster")
 
@@ -141,6 +143,8 @@ class JobConfig:
         kafka: list[tuple[str, str]] = []
         values: dict[str, Any] = {}
         for key, text in pairs.items():
+            if key.startswith(GATEWAY_PREFIX):
+                continue
             group_key = key.removeprefix(PREFIX)
             if key in named:
                 values[named[key]] = _PARSERS[named[key]](key, text.strip())

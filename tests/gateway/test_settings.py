@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -113,3 +114,12 @@ def test_an_unfit_line_is_named(text: str, why: str, tmp_path: Path) -> None:
         read_file(tmp_path / "conf")
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read_file(tmp_path / "nowhere")
+
+
+def test_the_file_of_all_keys_names_every_one_at_its_default() -> None:
+    text = (Path(__file__).parents[2] / "conf" / "coordinator.conf").read_text()
+    shown = dict(re.findall(r"^#(gateway\.[a-z.]+)=(.*)$", text, re.MULTILINE))
+    assert shown.keys() == {key.name for key in KEYS.values() if key.name.startswith("gateway.")}
+    assert Settings.from_pairs(shown) == Settings()
+    for key in KEYS.values():
+        assert not key.name.startswith("gateway.") or f"{key.means[1:]}.\n#{key.name}=" in text

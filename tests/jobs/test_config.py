@@ -32,7 +32,7 @@ def test_the_file_of_all_keys_says_nothing_and_names_every_key_at_its_default() 
     group, job = GroupConfig(), JobConfig()
     defaults = {key: getattr(group, name) for name, key in group_config.KEYS.items()}
     defaults |= {key.name: getattr(job, name) for name, key in KEYS.items()}
-    assert {key: value for key, value in shown.items() if not key.startswith("kafka.")} == {
+    assert {key: value for key, value in shown.items() if not key.startswith(("kafka.", "gateway."))} == {
         key: "" if value is None else str(value) for key, value in defaults.items()
     }
 
@@ -41,6 +41,10 @@ def test_each_default_of_the_file_can_be_set_as_it_stands() -> None:
     lines = (ROOT / "conf" / "coordinator.conf").read_text().splitlines()
     pairs = dict(line[1:].split("=", 1) for line in lines if re.match(r"#(?!kafka\.)[a-z][a-z.]+=.", line))
     assert JobConfig.from_pairs(pairs) == JobConfig()
+
+
+def test_the_gateways_keys_are_the_gateways_to_check() -> None:
+    assert JobConfig.from_pairs({"gateway.listen": "anywhere", "gateway.no.such": "x"}) == JobConfig()
 
 
 def test_kafkas_keys_and_the_streams_are_told_apart() -> None:
