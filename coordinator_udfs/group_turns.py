@@ -158,7 +158,9 @@ class GroupTurns:
             at_ms = self.now_ms
         if at_ms < self.group.updated_at_ms:
             at_ms = self.group.updated_at_ms
-        self._let_time_pass(at_ms - 1)
+        due_ms = self.group.next_due_ms
+        if due_ms is not None and due_ms < at_ms:
+            self._let_time_pass(at_ms - 1)
         was_known = self.group.is_known
         if was_known and self._is_repeated(request):
             self._tell([_repeated(request, at_ms)], 0)

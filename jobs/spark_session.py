@@ -48,7 +48,7 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
     conf = {
         **read_profile(),
         "spark.jars": ",".join(jar_paths()),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-Xss16m -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
         **(settings or {}),
     }
     return _session(name, conf)

@@ -42,11 +42,14 @@ class DriverWriter:
             )
         if not rows.num_rows:
             return BatchResult(batch_id, 0, 0)
+        facts, unfit = rows, 0
         is_quarantined = pc.equal(rows["effect"], QUARANTINED)
-        unfit, facts = rows.filter(is_quarantined), rows.filter(pc.invert(is_quarantined))
-        self._append(self.quarantine, _quarantine_rows(unfit, self.config.source), batch_id)
+        if pc.any(is_quarantined).as_py():
+            facts = rows.filter(pc.invert(is_quarantined))
+            unfit = rows.num_rows - facts.num_rows
+            self._append(self.quarantine, _quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
         self._append(self.effects, facts.cast(EFFECTS.arrow), batch_id)
-        return BatchResult(batch_id, facts.num_rows, unfit.num_rows)
+        return BatchResult(batch_id, facts.num_rows, unfit)
 
     def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
         """One commit that carries the batch's number; nothing for no rows, or for a batch that is in the table."""
