@@ -1,0 +1,179 @@
+"""Small histories with literal times, each a group of its own; every client's session is 10 s unless it says otherwise.
+
+Knows what clients do. What the views make of it stands in the tests.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import GroupConfig
+from tests.views.story import Story
+
+
+def two_members(name: str = "two") -> Story:
+    """a is alone in generation 1; b comes at 3 s, and both are in generation 2 from 3.2 s on. Eager."""
+    story = Story(name)
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story.heartbeat(2000, "a")
+    story.join(3000, "b")
+    story.join(3100, "a")
+    story.sync(3200, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(3300, "b")
+    return story
+
+
+def one_leaves() -> Story:
+    """b leaves at 4 s and says why."""
+    story = two_members("left")
+    story.leave(4000, "b", reason="shutting down")
+    story.join(4100, "a")
+    story.sync(4200, "a", {"a": ["t-0", "t-1"]})
+    return story
+
+
+def one_expires() -> Story:
+    """b is silent from 3.3 s on. Its timer ran anew at 3.1 s, so its session ends at 13.1 s."""
+    story = two_members("expired")
+    for at_ms in (6000, 9000, 12_000):
+        story.heartbeat(at_ms, "a")
+    story.until(13_100)
+    story.join(14_000, "a")
+    story.sync(14_100, "a", {"a": ["t-0", "t-1"]})
+    return story
+
+
+def static_member_returns() -> Story:
+    """a, instance i-1 and leader, starts anew at 3 s: no rebalance, another member id."""
+    story = Story("static")
+    story.join(1000, "a", instance_id="i-1")
+    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story.join(3000, "a", instance_id="i-1", again_as="")
+    story.sync(3050, "a")
+    return story
+
+
+def cooperative() -> Story:
+    """b comes at 2 s; a keeps t-0 throughout and gives t-1 up in generation 2, for b to get it in generation 3."""
+    story = Story("cooperative")
+    story.join(1000, "a", protocol="cooperative-sticky")
+    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story.join(2000, "b", protocol="cooperative-sticky")
+    story.join(2100, "a", protocol="cooperative-sticky", owned=["t-0", "t-1"])
+    story.sync(2200, "a", {"a": ["t-0"], "b": []})
+    story.sync(2210, "b")
+    story.join(2300, "a", protocol="cooperative-sticky", owned=["t-0"])
+    story.join(2400, "b", protocol="cooperative-sticky")
+    story.sync(2500, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(2510, "b")
+    return story
+
+
+def deleted(name: str = "deleted") -> Story:
+    """a commits, leaves, and the group is deleted."""
+    story = Story(name)
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0"]})
+    story.commit(1500, "a", {"t-0": 7})
+    story.leave(2000, "a")
+    story.delete(3000)
+    return story
+
+
+def recreated() -> Story:
+    """A deleted group begins anew with b, in the very millisecond."""
+    story = deleted("recreated")
+    story.join(3000, "b")
+    story.sync(3100, "b", {"b": ["t-0"]})
+    return story
+
+
+def superseded() -> Story:
+    """c comes while the leader's assignment for b's rebalance is awaited."""
+    story = Story("superseded")
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0"]})
+    story.join(2000, "b")
+    story.join(2100, "a")
+    story.join(2200, "c")
+    story.join(2300, "a")
+    story.join(2400, "b")
+    story.sync(2500, "a", {"a": ["t-0"], "b": ["t-1"], "c": ["t-2"]})
+    story.sync(2600, "b")
+    story.sync(2600, "c")
+    return story
+
+
+def no_members() -> Story:
+    """A program that assigns its own partitions commits to a group that nobody joins."""
+    story = Story("no members")
+    story.commit(1000, "cron", {"t-0": 5, "t-1": 6}, generation_id=-1)
+    story.commit(2000, "cron", {"t-0": 9}, generation_id=-1)
+    story.delete_offsets(3000, "t-1")
+    return story
+
+
+def rebalancing() -> Story:
+    """c comes at 5 s, b has joined again, a is awaited."""
+    story = two_members("rebalancing")
+    story.join(5000, "c")
+    story.join(5100, "b")
+    return story
+
+
+def syncing() -> Story:
+    """b has sent its SyncGroup, the leader a has not."""
+    story = Story("syncing")
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0"]})
+    story.join(2000, "b", rebalance_timeout_ms=4000)
+    story.join(2100, "a", rebalance_timeout_ms=4000)
+    story.sync(2200, "b")
+    return story
+
+
+def id_given() -> Story:
+    """d was told an id at 2 s, good for 8 s, and has not come back."""
+    story = Story("id given")
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0"]})
+    story.ask_for_an_id(2000, "d", session_timeout_ms=8000)
+    return story
+
+
+def subscription_changed() -> Story:
+    """a joins again at 2 s with one more topic and a longer session."""
+    story = Story("changed")
+    story.join(1000, "a")
+    story.sync(1100, "a", {"a": ["t-0"]})
+    story.join(2000, "a", topics=("u", "t"), session_timeout_ms=20_000, reason="metadata has changed")
+    story.sync(2100, "a", {"a": ["t-0", "u-10", "u-9"]})
+    return story
+
+
+def initial_delay() -> Story:
+    """The first window of 3 s from 1 s on is followed by a second one, since b came."""
+    story = Story("delayed", GroupConfig(group_initial_rebalance_delay_ms=3000))
+    story.join(1000, "a")
+    story.join(2000, "b")
+    story.until(5000)
+    return story
+
+
+def stories() -> list[Story]:
+    """All of them."""
+    return [
+        two_members(),
+        one_leaves(),
+        one_expires(),
+        static_member_returns(),
+        cooperative(),
+        deleted(),
+        recreated(),
+        superseded(),
+        no_members(),
+        rebalancing(),
+        syncing(),
+        id_given(),
+        subscription_changed(),
+        initial_delay(),
+    ]

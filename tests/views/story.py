@@ -1,0 +1,258 @@
+"""A group's history told by what its clients send, in virtual time: the facts that the stream's own function gives.
+
+Each request is a batch of its own on the event clock, so the group goes through its stored state every time. Knows how
+requests become rows (`coordinator_udfs.group_turns`) and rows a table; must not know any view, nor Spark.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from coordinator_udfs.effect_rows import EffectRow
+from coordinator_udfs.group_turns import take_turns
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import Clock, StreamSettings
+from coordinator_udfs.state_codec import StateRow
+from schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from schemas.messages import (
+    DeleteGroupsRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from schemas.tables import EFFECTS, EFFECTS_FOLDER
+
+DAY_MS = 86_400_000
+EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass
+class Story:
+    """One group and its clients, each known by the client id it was first named by."""
+
+    group_id: str = "orders"
+    config: GroupConfig = field(default_factory=lambda: GroupConfig(group_initial_rebalance_delay_ms=0))
+    rows: list[EffectRow] = field(default_factory=list)
+    state: StateRow | None = None
+    member_ids: dict[str, str] = field(default_factory=dict)
+    generation_id: int = 0
+
+    # ------------------------------------------------------------ what clients do
+
+    def join(
+        self,
+        at_ms: int,
+        who: str,
+        *,
+        instance_id: str | None = None,
+        topics: Sequence[str] = ("t",),
+        owned: Sequence[str] = (),
+        protocol: str = "range",
+        session_timeout_ms: int = 10_000,
+        rebalance_timeout_ms: int = 60_000,
+        reason: str | None = None,
+        again_as: str | None = None,
+    ) -> None:
+        """A client joins, with the second step where it is told an id; again_as: under this member id."""
+        member_id = self.member_ids.get(who, "") if again_as is None else again_as
+        subscription = Subscription(tuple(topics), owned_partitions=tuple(map(partition_of, owned)))
+        request = JoinGroupRequest(
+            request_id=f"{who} joins at {at_ms} as {member_id}",
+            api_version=8,
+            client_id=who,
+            client_host="/10.0.0.1",
+            group_id=self.group_id,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupProtocol(name=protocol, metadata=encode_subscription(subscription, version=1))],
+            reason=reason,
+        )
+        for row in self.send(at_ms, request):
+            if row.effect in ("member_id_given", "member_joined") and row.member_id and row.client_id == who:
+                self.member_ids[who] = row.member_id
+            if row.effect == "member_id_given":
+                self.join(
+                    at_ms,
+                    who,
+                    topics=topics,
+                    owned=owned,
+                    protocol=protocol,
+                    session_timeout_ms=session_timeout_ms,
+                    rebalance_timeout_ms=rebalance_timeout_ms,
+                    reason=reason,
+                )
+
+    def ask_for_an_id(self, at_ms: int, who: str, *, session_timeout_ms: int = 10_000) -> None:
+        """A client sends the first step of its join and never the second."""
+        metadata = encode_subscription(Subscription(("t",)), version=1)
+        self.send(
+            at_ms,
+            JoinGroupRequest(
+                request_id=f"{who} asks at {at_ms}",
+                api_version=8,
+                client_id=who,
+                group_id=self.group_id,
+                session_timeout_ms=session_timeout_ms,
+                rebalance_timeout_ms=60_000,
+                member_id="",
+                protocol_type="consumer",
+                protocols=[JoinGroupProtocol(name="range", metadata=metadata)],
+            ),
+        )
+
+    def sync(self, at_ms: int, who: str, assignments: Mapping[str, Sequence[str]] | None = None) -> None:
+        """A client sends SyncGroup; the leader's says who gets which partitions, as topic-partition."""
+        assigned = [
+            SyncGroupAssignment(
+                member_id=self.member_ids[member],
+                assignment=encode_assignment(Assignment(tuple(map(partition_of, partitions)))),
+            )
+            for member, partitions in (assignments or {}).items()
+        ]
+        self.send(
+            at_ms,
+            SyncGroupRequest(
+                request_id=f"{who} syncs at {at_ms}",
+                api_version=3,
+                client_id=who,
+                group_id=self.group_id,
+                generation_id=self.generation_id,
+                member_id=self.member_ids[who],
+                assignments=assigned,
+            ),
+        )
+
+    def heartbeat(self, at_ms: int, *whos: str) -> None:
+        for who in whos:
+            self.send(
+                at_ms,
+                HeartbeatRequest(
+                    request_id=f"{who} beats at {at_ms}",
+                    api_version=3,
+                    client_id=who,
+                    group_id=self.group_id,
+                    generation_id=self.generation_id,
+                    member_id=self.member_ids[who],
+                ),
+            )
+
+    def leave(self, at_ms: int, who: str, reason: str | None = None) -> None:
+        self.send(
+            at_ms,
+            LeaveGroupRequest(
+                request_id=f"{who} leaves at {at_ms}",
+                api_version=5,
+                client_id=who,
+                group_id=self.group_id,
+                members=[MemberIdentity(member_id=self.member_ids[who], reason=reason)],
+            ),
+        )
+
+    def commit(self, at_ms: int, who: str, offsets: Mapping[str, int], *, generation_id: int | None = None) -> None:
+        """generation_id -1: a consumer that assigns its own partitions."""
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for name, offset in offsets.items():
+            topic, partition = partition_of(name)
+            topics.setdefault(topic, []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=offset, committed_metadata=f"by {who}"
+                )
+            )
+        self.send(
+            at_ms,
+            OffsetCommitRequest(
+                request_id=f"{who} commits at {at_ms}",
+                api_version=7,
+                client_id=who,
+                group_id=self.group_id,
+                generation_id_or_member_epoch=self.generation_id if generation_id is None else generation_id,
+                member_id=self.member_ids.get(who, ""),
+                topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
+            ),
+        )
+
+    def delete_offsets(self, at_ms: int, *names: str) -> None:
+        topics = [
+            OffsetDeleteRequestTopic(
+                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=p.partition) for p in parts]
+            )
+            for topic, parts in groupby(map(partition_of, names), lambda p: p.topic)
+        ]
+        request_id = f"an administrator deletes at {at_ms}"
+        self.send(
+            at_ms, OffsetDeleteRequest(request_id=request_id, api_version=0, group_id=self.group_id, topics=topics)
+        )
+
+    def delete(self, at_ms: int) -> None:
+        """An administrator deletes the group."""
+        request_id = f"an administrator deletes at {at_ms}"
+        self.send(at_ms, DeleteGroupsRequest(request_id=request_id, api_version=2, groups_names=[self.group_id]))
+
+    # ------------------------------------------------------------ what comes of it
+
+    def send(self, at_ms: int, request: GroupRequest) -> list[EffectRow]:
+        """The rows a request leads to, after what fell due before it."""
+        request.received_at_ms = at_ms
+        return self._turn(at_ms, [msgspec.json.encode(request).decode()])
+
+    def until(self, at_ms: int) -> None:
+        """Time passes: everything due up to and at at_ms happens."""
+        self._turn(at_ms + 1, [])
+
+    def _turn(self, at_ms: int, texts: list[str]) -> list[EffectRow]:
+        settings = StreamSettings(group=self.config, clock=Clock.EVENT, watermark_delay_ms=0)
+        outcome = take_turns(self.group_id, texts, self.state, at_ms, settings)
+        assert all(row.effect != "quarantined" for row in outcome.rows), outcome.rows
+        self.state = outcome.row
+        self.rows += outcome.rows
+        if self.state is not None:
+            self.generation_id = self.state.generation_id
+        return outcome.rows
+
+
+def partition_of(name: str) -> TopicPartition:
+    """`t-0` is partition 0 of topic t."""
+    topic, _, partition = name.rpartition("-")
+    return TopicPartition(topic, int(partition))
+
+
+def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
+    """Appends every group's rows to the effects table of a home, in one commit."""
+    columns: dict[str, list[object]] = {name: [] for name in EFFECTS.names}
+    for group_id, rows in facts.items():
+        for row in rows:
+            columns["group_id"].append(group_id)
+            columns["at_date"].append(EPOCH + datetime.timedelta(days=(row.at_ms or 0) // DAY_MS))
+            for name in EFFECTS.names:
+                if name not in ("group_id", "at_date"):
+                    columns[name].append(getattr(row, name))
+    table = pa.table(columns, schema=EFFECTS.arrow)
+    write_deltalake(str(home / EFFECTS_FOLDER), table, mode="append", partition_by=list(EFFECTS.partition_by))

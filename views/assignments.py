@@ -1,0 +1,63 @@
+"""The view `assignments`: who held which partition from when to when."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+PARTITIONS = "ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>>"
+
+ASSIGNMENTS = View(
+    name="assignments",
+    row="an ownership interval: one member held one partition without a break",
+    rule=(
+        "It begins when an assignment gives the member the partition (assigned), and goes on through later "
+        "generations while each gives it again. It ends when a generation does not, when the member goes, or when it "
+        "joins again without claiming the partition: a cooperative member claims what it keeps (KIP-429), an eager one "
+        "claims nothing, so between its JoinGroup and the next assignment nobody holds its partitions. Groups of "
+        "another protocol type than consumer, and bytes that cannot be read, give no rows."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("member_id", "string", "who held it"),
+        Column("client_id", "string", "that member's client id"),
+        Column("from_at", "timestamp", "since when"),
+        Column("to_at", "timestamp", "until when, null: it still holds it"),
+        Column("generation_id", "int", "the generation whose assignment gave it"),
+    ),
+    sql=f"""
+WITH turns AS (
+  SELECT group_id, member_id, client_id, effect, generation_id, detail, at_ms,
+    lead(at_ms) OVER member AS until_ms,
+    row_number() OVER member AS turn
+  FROM effects
+  WHERE effect IN ('assigned', 'join_received', 'member_removed')
+  WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
+), holdings AS (
+  SELECT * EXCEPT (detail), inline(coalesce(said.partitions, said.owned_partitions))
+  FROM (
+    SELECT *, from_json(detail, 'partitions {PARTITIONS}, owned_partitions {PARTITIONS}') AS said
+    FROM turns
+    WHERE effect <> 'member_removed'
+  )
+), runs AS (
+  SELECT group_id, topic, partition, member_id, client_id, effect, generation_id, at_ms, until_ms,
+    turn - row_number() OVER (PARTITION BY group_id, member_id, topic, partition ORDER BY turn) AS run
+  FROM holdings
+  LATERAL VIEW explode(partitions) AS partition
+), intervals AS (
+  SELECT group_id, topic, partition, member_id, any_value(client_id) AS client_id,
+    min(struct(at_ms, generation_id)) FILTER (WHERE effect = 'assigned') AS given,
+    CASE WHEN count(until_ms) = count(*) THEN max(until_ms) END AS to_ms
+  FROM runs
+  GROUP BY group_id, member_id, topic, partition, run
+)
+SELECT group_id, topic, partition, member_id, client_id,
+  timestamp_millis(given.at_ms) AS from_at,
+  timestamp_millis(to_ms) AS to_at,
+  given.generation_id
+FROM intervals
+WHERE given IS NOT NULL
+""",
+)

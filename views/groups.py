@@ -1,0 +1,103 @@
+"""The view `groups`: every group that is known now, its state, its generation, and when something may fall due."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, LIVES, Column, View
+
+GROUPS = View(
+    name="groups",
+    row="a group now",
+    rule=(
+        "A group is known from group_created until group_removed; its state, generation, protocol and leader are those "
+        "of its latest state_changed fact (none yet: Empty, generation 0). A leader that returned as a static member "
+        "leads under its new id."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("state", "string", "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead"),
+        Column("generation_id", "int", "the generation, 0 before the first"),
+        Column("protocol_type", "string", "consumer, connect, ...; null before the first member"),
+        Column("protocol_name", "string", "the protocol selected for this generation, such as an assignor's name"),
+        Column("leader_id", "string", "the leader's member id, null while members are awaited or none is there"),
+        Column("member_count", "bigint", "how many members"),
+        Column("pending_member_count", "int", "how many ids were given out whose client has not come back yet"),
+        Column(
+            "next_deadline_at",
+            "timestamp",
+            "the earliest moment at which a session, an id given out, the join phase or the wait for SyncGroups may "
+            "time out; the sweep of old offsets is not counted",
+        ),
+        Column("state_since", "timestamp", "when it came into this state"),
+        Column("created_at", "timestamp", "when it became known"),
+        Column("updated_at", "timestamp", "when the latest fact about it happened"),
+    ),
+    sql=f"""
+WITH turns AS (
+  SELECT group_id, effect, at_ms, struct(at_ms, seq, effect, detail) AS turn
+  FROM effects
+  WHERE effect IN ('group_created', 'group_removed', 'state_changed', 'timer_armed')
+), moves AS (
+  SELECT group_id,
+    max(turn) FILTER (WHERE effect <> 'timer_armed') AS last,
+    max(turn) FILTER (WHERE effect = 'timer_armed') AS timer,
+    max(at_ms) FILTER (WHERE effect = 'group_created') AS created_at_ms
+  FROM turns
+  GROUP BY group_id
+), states AS (
+  SELECT group_id, created_at_ms, last.at_ms AS state_since_ms,
+    from_json(
+      last.detail,
+      'to_state STRING, generation_id INT, protocol_type STRING, protocol_name STRING, leader_id STRING'
+    ) AS move,
+    timer.at_ms + from_json(timer.detail, 'length_ms BIGINT').length_ms AS timer_due_ms
+  FROM moves
+  WHERE last.effect <> 'group_removed'
+), lives AS ({LIVES}
+), clients AS (
+  SELECT group_id,
+    max(told_ms) AS updated_at_ms,
+    count_if(is_member) AS member_count,
+    min(CASE WHEN is_member AND waits_for IS NULL THEN session_from_ms + session_timeout_ms END) AS session_due_ms,
+    min(coalesce(synced_generation_id, 0)) FILTER (
+      WHERE is_member AND NOT (replaces_member_id IS NOT NULL AND synced_generation_id IS NULL)
+    ) AS synced_generation_id,
+    collect_list(struct(member_id, group_instance_id, is_member)) FILTER (WHERE group_instance_id IS NOT NULL)
+      AS statics,
+    collect_list(struct(id_given.at_ms, id_given.detail)) FILTER (WHERE id_given.effect = 'member_id_given') AS ids
+  FROM (
+    SELECT *, joined_at IS NOT NULL AND ended_at IS NULL AS is_member
+    FROM lives
+    LEFT JOIN sessions USING (group_id, member_id)
+  )
+  GROUP BY group_id
+), known AS (
+  SELECT *,
+    coalesce(move.to_state, 'Empty') AS state,
+    coalesce(move.generation_id, 0) AS generation_id,
+    coalesce(synced_generation_id < move.generation_id, false) AS are_syncs_awaited,
+    get(filter(statics, s -> s.member_id = move.leader_id), 0).group_instance_id AS leader_instance_id,
+    transform(
+      filter(ids, i -> i.at_ms >= coalesce(created_at_ms, 0)),
+      i -> i.at_ms + from_json(i.detail, 'session_timeout_ms BIGINT').session_timeout_ms
+    ) AS pending_due_ms
+  FROM states
+  LEFT JOIN clients USING (group_id)
+)
+SELECT group_id, state, generation_id, move.protocol_type, move.protocol_name,
+  CASE WHEN state IN ('CompletingRebalance', 'Stable') THEN coalesce(
+    get(filter(statics, s -> s.is_member AND s.group_instance_id = leader_instance_id), 0).member_id,
+    move.leader_id
+  ) END AS leader_id,
+  coalesce(member_count, 0) AS member_count,
+  coalesce(array_size(pending_due_ms), 0) AS pending_member_count,
+  timestamp_millis(least(
+    session_due_ms,
+    array_min(pending_due_ms),
+    CASE WHEN state = 'PreparingRebalance' OR are_syncs_awaited THEN timer_due_ms END
+  )) AS next_deadline_at,
+  timestamp_millis(state_since_ms) AS state_since,
+  timestamp_millis(created_at_ms) AS created_at,
+  timestamp_millis(updated_at_ms) AS updated_at
+FROM known
+""",
+)

@@ -1,0 +1,52 @@
+"""The view `heartbeat_slack`: how near each member came to losing its session."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, IS_ANSWER, IS_SIGN_OF_LIFE, Column, View
+
+HEARTBEAT_SLACK = View(
+    name="heartbeat_slack",
+    row="a membership, over or not",
+    rule=(
+        "A gap is the time that its session timer ran: from the moment it was restarted to the next request that "
+        "restarted or held it, or to the expiry. While an answer is owed to it the timer is held, so that silence is "
+        "no gap; the answer restarts it."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("member_id", "string", "the member"),
+        Column("client_id", "string", "its client id"),
+        Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
+        Column("session_timeout_ms", "bigint", "how long it may be silent, ms"),
+        Column("longest_gap_ms", "bigint", "its longest gap, ms; null: there was none yet"),
+        Column("slack_ms", "bigint", "what was left of the session then, ms; 0 or less: none"),
+        Column("longest_gap_from", "timestamp", "when that gap began"),
+        Column("joined_at", "timestamp", "when it became a member"),
+        Column("ended_at", "timestamp", "when it was one no longer, null: it still is"),
+        Column("end_cause", "string", "see sessions"),
+    ),
+    sql=f"""
+WITH signs AS (
+  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request
+  FROM effects
+  WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
+    OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
+), silences AS (
+  SELECT group_id, member_id, is_request, lag(at_ms) OVER member AS from_ms, at_ms - lag(at_ms) OVER member AS gap_ms
+  FROM signs
+  WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
+), gaps AS (
+  SELECT group_id, member_id, max(struct(gap_ms, from_ms)) AS longest
+  FROM silences
+  WHERE is_request AND gap_ms IS NOT NULL
+  GROUP BY group_id, member_id
+)
+SELECT group_id, member_id, client_id, group_instance_id, session_timeout_ms,
+  longest.gap_ms AS longest_gap_ms,
+  session_timeout_ms - longest.gap_ms AS slack_ms,
+  timestamp_millis(longest.from_ms) AS longest_gap_from,
+  joined_at, ended_at, end_cause
+FROM sessions
+LEFT JOIN gaps USING (group_id, member_id)
+""",
+)

@@ -1,0 +1,73 @@
+"""The view `join_waits`: each member's part in a rebalance, and how long it alone kept the others waiting."""
+
+from __future__ import annotations
+
+from views.view import AT_DATE, GROUP_ID, Column, View
+
+JOIN_WAITS = View(
+    name="join_waits",
+    row="a member's part in a rebalance",
+    rule=(
+        "What rebalance_ended says of every member that took part or was awaited. While a rebalance runs: every "
+        "member of the group now, with what has arrived of it so far."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("from_generation_id", "int", "the generation the rebalance left"),
+        Column("to_generation_id", "int", "the generation it led to, null while it runs"),
+        Column("member_id", "string", "the member, or an id given out that was awaited"),
+        Column("client_id", "string", "its client id"),
+        Column("client_host", "string", "its host"),
+        Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
+        Column("joined_at", "timestamp", "when its JoinGroup came, null: it did not come"),
+        Column("synced_at", "timestamp", "when its SyncGroup came before the rebalance was over, else null"),
+        Column(
+            "held_others_ms",
+            "bigint",
+            "how long the others waited for it alone, ms: the last to join, those that never did, and the leader "
+            "until its assignment came; null while the rebalance runs",
+        ),
+        Column("started_at", "timestamp", "when the rebalance began"),
+        Column("outcome", "string", "the rebalance's outcome, null while it runs"),
+        AT_DATE,
+    ),
+    sql="""
+WITH ended AS (
+  SELECT group_id, at_date, from_json(detail, '
+      from_generation_id INT, to_generation_id INT, started_at_ms BIGINT, outcome STRING,
+      waits ARRAY<STRUCT<member_id: STRING, client_id: STRING, client_host: STRING, group_instance_id: STRING,
+        joined_at_ms: BIGINT, synced_at_ms: BIGINT, held_others_ms: BIGINT>>') AS told
+  FROM effects
+  WHERE effect = 'rebalance_ended'
+), arrivals AS (
+  SELECT group_id, member_id,
+    max(at_ms) FILTER (WHERE effect = 'join_received') AS joined_at_ms,
+    max(at_ms) FILTER (WHERE effect = 'sync_received') AS synced_at_ms
+  FROM effects
+  WHERE effect IN ('join_received', 'sync_received')
+  GROUP BY group_id, member_id
+), running AS (
+  SELECT group_id, from_generation_id, started_at, unix_millis(started_at) AS started_at_ms, at_date
+  FROM rebalances
+  WHERE outcome IS NULL
+)
+SELECT group_id, told.from_generation_id, told.to_generation_id,
+  wait.member_id, wait.client_id, wait.client_host, wait.group_instance_id,
+  timestamp_millis(wait.joined_at_ms) AS joined_at,
+  timestamp_millis(wait.synced_at_ms) AS synced_at,
+  wait.held_others_ms,
+  timestamp_millis(told.started_at_ms) AS started_at,
+  told.outcome, at_date
+FROM ended
+LATERAL VIEW explode(told.waits) AS wait
+UNION ALL
+SELECT group_id, from_generation_id, NULL, member_id, client_id, client_host, group_instance_id,
+  CASE WHEN joined_at_ms >= started_at_ms THEN timestamp_millis(joined_at_ms) END,
+  CASE WHEN synced_at_ms >= started_at_ms THEN timestamp_millis(synced_at_ms) END,
+  NULL, started_at, NULL, at_date
+FROM running
+JOIN sessions USING (group_id)
+LEFT JOIN arrivals USING (group_id, member_id)
+WHERE ended_at IS NULL
+""",
+)

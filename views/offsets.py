@@ -1,0 +1,55 @@
+"""The view `offsets`: what every group has committed, partition by partition."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+OFFSETS = View(
+    name="offsets",
+    row="a committed offset now",
+    rule="The latest offsets_committed of a partition, unless an offsets_removed came after it.",
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("committed_offset", "bigint", "the offset the group would go on from"),
+        Column("leader_epoch", "int", "the leader epoch the client named, -1: none"),
+        Column("metadata", "string", "what the client noted beside it"),
+        Column("committed_at", "timestamp", "when it was committed"),
+        Column("member_id", "string", "who committed it, null for a consumer that assigns its own partitions"),
+    ),
+    sql="""
+WITH commits AS (
+  SELECT group_id, at_ms, seq, member_id, posexplode(told.offsets) AS (place, offset)
+  FROM (
+    SELECT *, from_json(detail, 'offsets ARRAY<STRUCT<topic: STRING, partition: INT, committed_offset: BIGINT,
+      leader_epoch: INT, metadata: STRING, commit_timestamp_ms: BIGINT>>') AS told
+    FROM effects
+    WHERE effect = 'offsets_committed'
+  )
+), removals AS (
+  SELECT group_id, at_ms, seq, inline(told.offsets)
+  FROM (
+    SELECT *, from_json(detail, 'offsets ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>>') AS told
+    FROM effects
+    WHERE effect = 'offsets_removed'
+  )
+), turns AS (
+  SELECT group_id, offset.topic, offset.partition, struct(at_ms, seq, place) AS turn, member_id, offset
+  FROM commits
+  UNION ALL
+  SELECT group_id, topic, partition, struct(at_ms, seq, 0), NULL, NULL
+  FROM removals
+  LATERAL VIEW explode(partitions) AS partition
+), latest AS (
+  SELECT group_id, topic, partition, max_by(struct(member_id, offset), turn) AS last
+  FROM turns
+  GROUP BY group_id, topic, partition
+)
+SELECT group_id, topic, partition, last.offset.committed_offset, last.offset.leader_epoch, last.offset.metadata,
+  timestamp_millis(last.offset.commit_timestamp_ms) AS committed_at,
+  nullif(last.member_id, '') AS member_id
+FROM latest
+WHERE last.offset IS NOT NULL
+""",
+)

@@ -1,0 +1,36 @@
+"""The view `replies`: what every client was told, and how long it waited for it."""
+
+from __future__ import annotations
+
+from views.view import AT_DATE, GROUP_ID, Column, View
+
+REPLIES = View(
+    name="replies",
+    row="a reply",
+    rule="Every reply fact as it is. The time a request was parked is the group's doing, not the coordinator's.",
+    columns=(
+        GROUP_ID,
+        Column("request_id", "string", "the request"),
+        Column("api", "string", "JoinGroup, SyncGroup, Heartbeat, ..."),
+        Column("api_version", "int", "the version the reply is shaped for"),
+        Column("error_code", "string", "Kafka's name of the error, NONE if there was none"),
+        Column("member_id", "string", "the member that asked, or the id it was given"),
+        Column("client_id", "string", "the client that asked"),
+        Column("generation_id", "int", "the generation it is about, -1: none"),
+        Column("received_at", "timestamp", "when the request arrived"),
+        Column("replied_at", "timestamp", "when it was answered"),
+        Column("parked_ms", "bigint", "the time between, ms"),
+        Column("response", "string", "the response as JSON, null where it carries no more than its error"),
+        AT_DATE,
+    ),
+    sql="""
+SELECT group_id, request_id, api, api_version, error_code, member_id, client_id, generation_id,
+  timestamp_millis(received_at_ms) AS received_at,
+  timestamp_millis(at_ms) AS replied_at,
+  at_ms - received_at_ms AS parked_ms,
+  get_json_object(detail, '$.response') AS response,
+  at_date
+FROM effects
+WHERE effect = 'reply'
+""",
+)

@@ -1,0 +1,76 @@
+"""The view `sessions`: who was a member from when to when, and how it ended."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+SESSIONS = View(
+    name="sessions",
+    row="a membership: from the join of a client to its leaving, expiry or replacement",
+    rule=(
+        "A member_joined fact begins one, the next member_removed of the same member id ends it; member_updated brings "
+        "new terms. A static member that returns has one session an id: the old one ends with static_member_replaced "
+        "as the new one begins."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("member_id", "string", "the member"),
+        Column("client_id", "string", "its client id"),
+        Column("client_host", "string", "the host it joined from"),
+        Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
+        Column("joined_at", "timestamp", "when it became a member"),
+        Column("ended_at", "timestamp", "when it was one no longer, null: it still is"),
+        Column(
+            "end_cause",
+            "string",
+            "member_left, poll_timeout, admin_removed, session_expired, sync_timeout, rebalance_timeout, "
+            "static_member_replaced, group_max_size_reached, unknown; null while it lasts",
+        ),
+        Column("session_timeout_ms", "bigint", "how long it may be silent, ms, as it said last; null: not known"),
+        Column("rebalance_timeout_ms", "bigint", "how long others wait for it in a rebalance, ms, likewise"),
+        Column("topics", "array<string>", "what it subscribes to, as it said last; null where its bytes do not say"),
+        Column(
+            "is_inferred", "boolean", "a recording showed it as a member without its JoinGroup, by then at the latest"
+        ),
+        Column("client_reason", "string", "the client's own words on leaving, where it gave any"),
+        Column("replaces_member_id", "string", "the id whose place it took, where it returned as a static member"),
+        Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
+    ),
+    sql="""
+WITH turns AS (
+  SELECT group_id, member_id, client_id, at_ms, seq, effect, cause, detail,
+    count_if(effect = 'member_joined') OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS session
+  FROM effects
+  WHERE effect IN ('member_joined', 'member_updated', 'member_removed')
+), memberships AS (
+  SELECT group_id, member_id, any_value(client_id) AS client_id,
+    min(at_ms) FILTER (WHERE effect = 'member_joined') AS joined_at_ms,
+    max(struct(at_ms, cause)) FILTER (WHERE effect = 'member_removed') AS ended,
+    from_json(
+      max(detail) FILTER (WHERE effect = 'member_joined'),
+      'client_host STRING, group_instance_id STRING, replaces_member_id STRING, is_inferred BOOLEAN'
+    ) AS joined,
+    from_json(
+      max(struct(at_ms, seq, detail)) FILTER (WHERE effect <> 'member_removed').detail,
+      'session_timeout_ms BIGINT, rebalance_timeout_ms BIGINT, topics ARRAY<STRING>'
+    ) AS terms,
+    from_json(
+      max(detail) FILTER (WHERE effect = 'member_removed'),
+      'client_reason STRING, replaced_by_member_id STRING'
+    ) AS removed
+  FROM turns
+  WHERE session > 0
+  GROUP BY group_id, member_id, session
+)
+SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance_id,
+  timestamp_millis(joined_at_ms) AS joined_at,
+  timestamp_millis(ended.at_ms) AS ended_at,
+  ended.cause AS end_cause,
+  nullif(terms.session_timeout_ms, -1) AS session_timeout_ms,
+  nullif(terms.rebalance_timeout_ms, -1) AS rebalance_timeout_ms,
+  terms.topics,
+  coalesce(joined.is_inferred, false) AS is_inferred,
+  removed.client_reason, joined.replaces_member_id, removed.replaced_by_member_id
+FROM memberships
+""",
+)

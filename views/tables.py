@@ -1,0 +1,69 @@
+"""A home's own tables as views: every row as it was written, with timestamps beside the milliseconds.
+
+Knows the tables of `schemas.tables`. Must not know where a home is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.tables import (
+    EFFECTS,
+    EFFECTS_FOLDER,
+    QUARANTINE,
+    QUARANTINE_FOLDER,
+    REQUESTS,
+    REQUESTS_FOLDER,
+    Column,
+    Table,
+)
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table's view: its name, what one row is, the table and its folder; times: timestamp column by column of ms."""
+
+    name: str
+    row: str
+    folder: str
+    table: Table
+    times: tuple[tuple[str, str], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The table's columns, types as Spark shows them, then the timestamps."""
+        own = (column._replace(type=_SHOWN.get(column.type, column.type)) for column in self.table.columns)
+        return (*own, *(Column(name, "timestamp", f"{of_ms} as a timestamp") for name, of_ms in self.times))
+
+    @property
+    def selects(self) -> list[str]:
+        """The expressions that make the view of the table."""
+        times = (f"timestamp_millis({of_ms}) AS {name}" for name, of_ms in self.times)
+        return [*self.table.names, *times]
+
+
+_SHOWN = {"long": "bigint"}
+
+TABLE_VIEWS = (
+    TableView(
+        name="effects",
+        row="a fact: a reply, a change of state, a member that joined, ...",
+        folder=EFFECTS_FOLDER,
+        table=EFFECTS,
+        times=(("at", "at_ms"), ("received_at", "received_at_ms")),
+    ),
+    TableView(
+        name="requests",
+        row="a request as it was appended for the job to read",
+        folder=REQUESTS_FOLDER,
+        table=REQUESTS,
+        times=(("received_at", "received_at_ms"),),
+    ),
+    TableView(
+        name="quarantine",
+        row="something that could not be applied, with the reason",
+        folder=QUARANTINE_FOLDER,
+        table=QUARANTINE,
+        times=(("at", "at_ms"), ("received_at", "received_at_ms")),
+    ),
+)

@@ -1,0 +1,91 @@
+"""What a view is made of, and the pieces of SQL that several of them share.
+
+Knows the columns of the effects table (`schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the shapes
+of `coordinator_udfs.protocol.effects`). Must not know Spark's session, a path, or how a result is shown.
+
+Every view is one SELECT over `effects` and over views above it in `views.catalog`. Facts of one group stand in order
+of (at_ms, seq). Only rows of the effects it needs are read, by `effect`, and JSON is opened last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.tables import Column
+
+__all__ = ["Column", "View"]
+
+
+@dataclass(frozen=True)
+class View:
+    """A view: its name, what one row is, the rule it is made by, its columns in order, and its SELECT."""
+
+    name: str
+    row: str
+    rule: str
+    columns: tuple[Column, ...]
+    sql: str
+
+
+GROUP_ID = Column("group_id", "string", "the group")
+AT_DATE = Column("at_date", "date", "the day of the fact, UTC; the table's files are parted by it, so filter by it")
+
+
+IS_SIGN_OF_LIFE = """
+      effect = 'member_joined'
+      OR (effect = 'reply' AND api = 'Heartbeat' AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS'))
+      OR (effect = 'offsets_committed' AND generation_id >= 0)
+      OR (effect = 'reply' AND api = 'OffsetCommit' AND error_code = 'OFFSET_METADATA_TOO_LARGE' AND generation_id >= 0)
+"""
+"""Whether a fact tells of a request that restarted its member's session timer there and then."""
+
+IS_ANSWER = """
+      effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""
+"""Whether a fact is the answer to a JoinGroup or SyncGroup that was taken, parked before or not."""
+
+LIVES = f"""
+  SELECT group_id, member_id, told_ms, id_given, synced_generation_id,
+    greatest(beat_ms, parked_join.at_ms, parked_sync.at_ms, asked_ms) AS last_seen_ms,
+    greatest(
+      beat_ms,
+      released_ms,
+      CASE WHEN answered_join.request_id = parked_join.request_id THEN answered_join.at_ms END,
+      CASE WHEN answered_sync.request_id = parked_sync.request_id THEN answered_sync.at_ms END
+    ) AS session_from_ms,
+    CASE
+      WHEN parked_join IS NOT NULL AND NOT coalesce(settled_join > parked_join, false) THEN 'JoinGroup'
+      WHEN parked_sync IS NOT NULL AND NOT coalesce(settled_sync > parked_sync, false) THEN 'SyncGroup'
+    END AS waits_for
+  FROM (
+    SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms
+    FROM effects
+    GROUP BY group_id, member_id
+  )
+  LEFT JOIN (
+    SELECT group_id, member_id,
+      max(turn) FILTER (WHERE effect = 'request_parked' AND api = 'JoinGroup') AS parked_join,
+      max(turn) FILTER (WHERE effect = 'request_parked' AND api = 'SyncGroup') AS parked_sync,
+      max(turn) FILTER (WHERE is_answer AND api = 'JoinGroup') AS answered_join,
+      max(turn) FILTER (WHERE is_answer AND api = 'SyncGroup') AS answered_sync,
+      max(turn) FILTER (WHERE (is_answer OR effect = 'request_dropped') AND api = 'JoinGroup') AS settled_join,
+      max(turn) FILTER (WHERE (is_answer OR effect = 'request_dropped') AND api = 'SyncGroup') AS settled_sync,
+      max(received_at_ms) FILTER (WHERE is_answer) AS asked_ms,
+      max(at_ms) FILTER (WHERE is_answer AND at_ms > received_at_ms) AS released_ms,
+      max(generation_id) FILTER (WHERE effect = 'sync_received') AS synced_generation_id,
+      max(struct(at_ms, seq, effect, detail)) FILTER (
+        WHERE effect IN ('member_id_given', 'pending_member_removed', 'member_joined')
+      ) AS id_given
+    FROM (
+      SELECT *, struct(at_ms, seq, request_id) AS turn, {IS_ANSWER} AS is_answer
+      FROM effects
+      WHERE effect IN ('request_parked', 'request_dropped', 'sync_received')
+        OR effect IN ('member_id_given', 'pending_member_removed', 'member_joined')
+        OR (effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup'))
+    )
+    GROUP BY group_id, member_id
+  ) USING (group_id, member_id)
+"""
+"""One row is whoever facts of a group name, null for facts that name nobody: when the latest such fact happened, when a
+request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
+and every answer to a request that was parked), what it waits for, the latest generation that it sent a SyncGroup for,
+and what became of the id that it was given."""
