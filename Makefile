@@ -47,6 +47,10 @@ replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.ma
 	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make replay LOG=kafka-request.log" >&2; exit 2; }
 	@exec $(BIN)/python -m jobs.replay "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
 
+.PHONY: sql
+sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.
+	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" "$$Q"
+
 ##@ Look after the code
 
 .PHONY: test
