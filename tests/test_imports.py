@@ -37,7 +37,7 @@ LAYERS = {
     "table_client": Layer(own=("table_client", "clients", "schemas"), third_party=True),
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
     "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas"), third_party=True),
-    "views": Layer(own=("views", "schemas"), third_party=True, pyspark=True),
+    "views": Layer(own=("views", "schemas")),
     "gateway": Layer(own=("gateway", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True),
     "jobs": Layer(
         own=(
