@@ -98,7 +98,7 @@ def test_operations_are_shown_when_asked_for() -> None:
 
 @rule(
     "DeleteGroups: an unknown or Dead group is GROUP_ID_NOT_FOUND",
-    origin="testValidateDeleteGroup testDeleteEmptyGroupWithInvalidGroupId",
+    origin="testValidateDeleteGroup testDeleteGroupWithInvalidGroupId",
 )
 @pytest.mark.parametrize("is_dead", [False, True])
 def test_there_must_be_a_group_to_delete(is_dead: bool) -> None:

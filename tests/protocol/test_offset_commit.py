@@ -200,6 +200,34 @@ def test_a_living_group_takes_no_simple_commits(state: str) -> None:
     assert bench.commit().error is Error.UNKNOWN_MEMBER_ID
 
 
+@rule(
+    "OffsetCommit: instance id, member id, generation and state are checked in this order",
+    origin="testValidateOffsetCommit",
+)
+@pytest.mark.parametrize(
+    ("member_id", "instance_id", "generation", "error"),
+    [
+        ("stranger", "nobody", 99, Error.UNKNOWN_MEMBER_ID),
+        ("stranger", "i2", 99, Error.FENCED_INSTANCE_ID),
+        ("m1", "i2", 99, Error.FENCED_INSTANCE_ID),
+        ("stranger", None, 99, Error.UNKNOWN_MEMBER_ID),
+        ("m2", "i2", 99, Error.ILLEGAL_GENERATION),
+        ("m2", None, -1, Error.ILLEGAL_GENERATION),
+        ("", "i2", -1, Error.FENCED_INSTANCE_ID),
+        ("", None, -1, Error.UNKNOWN_MEMBER_ID),
+        ("m2", "i2", 2, Error.REBALANCE_IN_PROGRESS),
+    ],
+)
+def test_the_checks_come_in_kafkas_order(
+    member_id: str, instance_id: str | None, generation: int, error: Error
+) -> None:
+    bench = Bench()
+    bench.client("m2", instance_id="i2")
+    bench.completing("m1", "m2")
+    sent = bench.commit("anyone", generation, member_id=bench.id_of(member_id), instance_id=instance_id)
+    assert sent.error is error
+
+
 # ---------------------------------------------------------------- when
 
 

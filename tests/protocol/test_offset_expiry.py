@@ -108,13 +108,26 @@ def test_a_commits_own_retention_counts() -> None:
     assert list(bench.group.offsets) == [T2]
 
 
-@rule("Offset expiry: an Empty group without offsets goes at the next sweep, ids given out and all")
+@rule(
+    "Offset expiry: an Empty group without offsets goes at the next sweep, ids given out and all",
+    origin="testCleanupExpiredOffsetsEmptyOffsets",
+)
 def test_an_empty_group_without_offsets_is_forgotten() -> None:
     bench = bench_with_retention()
     bench.join("m1")
     bench.tick(MINUTE_MS)
     assert not bench.group.is_known
     assert bench.join("m1").error is Error.UNKNOWN_MEMBER_ID
+
+
+@rule("Offset expiry: a group that is gone is swept no more", origin="testCleanupExpiredOffsetsGroupDoesNotExist")
+def test_a_group_that_is_gone_is_not_swept() -> None:
+    bench = bench_with_retention()
+    bench.commit()
+    bench.delete_group()
+    so_far = len(bench.effects)
+    bench.tick(20 * MINUTE_MS)
+    assert (len(bench.effects), bench.deadlines()) == (so_far, {})
 
 
 @rule("Offset expiry: a group with members never goes")
