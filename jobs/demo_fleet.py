@@ -8,7 +8,9 @@
 | orders | three, cooperative-sticky; one closes after a while | one leaves |
 | audit | three, one of them a process of its own, killed by whoever started it | one dies |
 
-What happens counts from when the group is at work, so that the story is the same on a slow machine. Knows the plan of each member; must not know how members talk to the coordinator (`table_client` does).
+What happens counts from when the group is at work, so that the story is the same on a slow machine.
+
+Knows the plan of each member; must not know how members talk to the coordinator (`table_client` does).
 """
 
 from __future__ import annotations
