@@ -5,12 +5,14 @@
     wire.py      the JSON of a line as the messages of `schemas`, by API and version
     lines.py     one line: used, skipped or unreadable
     rows.py      the shapes that come out: request rows with the answers that were recorded for them
-    survey.py    what only a first look over the whole log can tell
-    arrival.py   lines as they were answered -> requests as they arrived
-    evidence.py  what the log shows later of a group: who else, which generation, whose assignment
+    survey.py    what only a first look over the whole log can tell; settings.py: the broker's, as far as it shows them
+    ahead.py     what is read of a group and not taken yet
     follow.py    one group followed through its requests, so that near ties fall as the recorded answers say
-    observe.py   what no line says and the answers prove, as requests of its own
-    infer.py     causes that a client library did not give, from what its process did next
+    model.py     the pure core's group that the recording is held against; trial.py: what would come of a request
+    quiet.py     requests that need no trial; passing.py: deadlines and owed answers
+    observe.py   what no line says and the answers prove, as requests of its own; observe_join.py, observe_end.py: of
+                 JoinGroups, and of rebalances' beginnings and ends; scene.py: what such a conclusion has to go by
+    infer.py     causes that a client library did not give; names.py: topics that a client did not name
     importer.py  all of it together: paths in, request rows out
     parity.py    recorded answers beside ours
     replay.py    the pure core driven by request rows

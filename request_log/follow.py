@@ -27,6 +27,7 @@ from request_log.infer import (
     partition_counts,
 )
 from request_log.model import Model
+from request_log.names import TopicNames
 from request_log.observe import explain, moved
 from request_log.passing import explain_answered, let_time_pass, settle_overdue
 from request_log.quiet import is_plain
@@ -65,6 +66,7 @@ class Follower:
 
     model: Model
     survey: Survey
+    names: TopicNames
     ahead: Ahead = field(default_factory=Ahead)
     broker: str = ""
     is_away: bool = False
@@ -88,6 +90,7 @@ class Follower:
         if self.is_away or (self.broker and entry.broker != self.broker):
             self._reach_coordinator(entry)
         self.broker = entry.broker
+        self.names.fill_in(entry.request, self.model.group)
         if self._take_plainly(entry):
             return
         self.depth += 1
@@ -116,6 +119,9 @@ class Follower:
                 return False
         if model.owed_ms + OVERDUE_MS < entry.began_ms or not is_plain(model.group, entry):
             return False
+        if isinstance(entry.request, HeartbeatRequest):
+            model.touch(entry, at_ms)
+            return True
         if self.ahead.fetches and isinstance(entry.request, OffsetCommitRequest):
             self._take_readers_first(entry)
             at_ms = model.when(entry)

@@ -19,8 +19,10 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from request_log.files import LogFiles, LogLine
 from request_log.follow import Follower
+from request_log.in_order import InOrder
 from request_log.lines import LineReader, Unreadable
 from request_log.model import Model
+from request_log.names import TopicNames
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import Survey, WaitsToCome, survey
 
@@ -28,17 +30,18 @@ LOOK_AHEAD_MS = 10_000
 """How much of the log is read beyond the request being taken: what is concluded from later lines lies within it."""
 BEFORE_A_WAIT_MS = 5_000
 """A group is held back from this long before a long wait, since that has its reason a little earlier."""
-ORDER_MS = 15_000
+ORDER_MS = 30_000
 """How far rows of different groups may be apart in time: by deadlines being settled, and by coordinators that move."""
 _LINES_AT_ONCE = 2_000
 _RAW_KEPT = 4_000
 
-_began = attrgetter("began_ms")
-
 
 @dataclass(slots=True)
 class LogImport:
-    """One log. Iterating gives its rows; `tally` is complete when they are through. quarantine: takes bad lines."""
+    """One log. Iterating gives its rows; `tally` is complete when they are through. quarantine: takes bad lines.
+
+    config: the broker's settings, which may be changed until the iteration begins: see `look_over`.
+    """
 
     path: Path
     zone: ZoneInfo
@@ -46,30 +49,39 @@ class LogImport:
     quarantine: Callable[[Quarantined], None] = lambda line: None
     progress: Callable[[float], None] | None = None
     tally: Tally = field(default_factory=Tally)
-    survey: Survey = field(default_factory=Survey)
+    survey: Survey | None = None
+    _names: TopicNames = field(default_factory=TopicNames)
     _followers: dict[str, Follower] = field(default_factory=dict)
-    _pending: list[LoggedRequest] = field(default_factory=list)
-    _rows: list[Row] = field(default_factory=list)
+    _pending: InOrder[LoggedRequest] = field(default_factory=lambda: InOrder(attrgetter("began_ms")))
+    _rows: InOrder[Row] = field(default_factory=lambda: InOrder(attrgetter("request.received_at_ms")))
     _seq: int = 0
-    _seq_at_ms: int = -1
+    _at_ms: int = -1
+
+    def look_over(self) -> Survey:
+        """The first look over the log, at most once. Raises LogFileError where there is no log.
+
+        Its `settings` are those of the broker that the log gives away: for `config`, unless somebody knows better.
+        """
+        if self.survey is None:
+            self.survey = survey(LogFiles(self.path, self.zone))
+        return self.survey
 
     def __iter__(self) -> Iterator[Row]:
         """All rows in order of time. Raises LogFileError where there is no log."""
-        files = LogFiles(self.path, self.zone)
-        self.survey = survey(files)
+        found = self.look_over()
         reader = LineReader()
-        waits = WaitsToCome(self.survey)
-        for line in files:
+        waits = WaitsToCome(found)
+        for line in LogFiles(self.path, self.zone):
             self._count(line)
             for entry in self._read(reader, line):
-                self._follower(entry.group_id).read(entry)
-                self._pending.append(entry)
+                self._follower(entry.group_id, found).read(entry)
+                self._pending.add(entry)
                 waits.note(entry)
             if self.tally.read % _LINES_AT_ONCE == 0:
                 looked_ahead_ms = (self.tally.last_at_ms or 0) - LOOK_AHEAD_MS
                 yield from self._release(min(looked_ahead_ms, waits.first_ms - BEFORE_A_WAIT_MS))
                 if self.progress is not None:
-                    self.progress(self.tally.read / self.survey.lines)
+                    self.progress(self.tally.read / found.lines)
         yield from self._release(inf)
 
     # ------------------------------------------------------------ lines
@@ -104,41 +116,22 @@ class LogImport:
     # ------------------------------------------------------------ order
 
     def _release(self, until_ms: float) -> Iterator[Row]:
-        self._pending.sort(key=_began)
-        taken = 0
-        for entry in self._pending:
-            if entry.began_ms >= until_ms:
-                break
-            taken += 1
+        """Takes the requests before this time, then gives the rows that none to come can be earlier than."""
+        for entry in self._pending.take_before(until_ms):
             self._followers[entry.group_id].take(entry)
-        del self._pending[:taken]
         if until_ms == inf:
             for follower in self._followers.values():
                 follower.finish(self.tally.last_at_ms or 0)
-        yield from self._in_order(until_ms - ORDER_MS)
-
-    def _in_order(self, until_ms: float) -> Iterator[Row]:
-        self._rows.sort(key=_received_at)
-        given = 0
-        for row in self._rows:
-            at_ms = row.request.received_at_ms
-            if at_ms >= until_ms:
-                break
-            given += 1
-            self._seq = self._seq + 1 if at_ms == self._seq_at_ms else 0
-            self._seq_at_ms = at_ms
+        for row in self._rows.take_before(until_ms - ORDER_MS):
+            at_ms = max(row.request.received_at_ms, self._at_ms)
+            self._seq = self._seq + 1 if at_ms == self._at_ms else 0
+            self._at_ms = row.request.received_at_ms = at_ms
             row.request.request_seq = self._seq
             yield row
-        del self._rows[:given]
 
-    def _follower(self, group_id: str) -> Follower:
+    def _follower(self, group_id: str, found: Survey) -> Follower:
         follower = self._followers.get(group_id)
         if follower is None:
-            model = Model(Group(group_id), self.config, self.tally, self._rows.append)
-            follower = Follower(model, self.survey)
-            self._followers[group_id] = follower
+            model = Model(Group(group_id), self.config, self.tally, self._rows.add)
+            follower = self._followers[group_id] = Follower(model, found, self._names)
         return follower
-
-
-def _received_at(row: Row) -> int:
-    return row.request.received_at_ms

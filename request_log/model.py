@@ -14,8 +14,11 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.membership import keep_alive
 from coordinator_udfs.protocol.step import step
+from coordinator_udfs.protocol.turn import Turn
 from request_log.rows import LoggedRequest, Row, Tally
+from request_log.scene import ACCEPTED, member_id_of
 from request_log.trial import Trial, try_deadline, try_request, try_unlogged
 from schemas.messages import GroupObservedRequest, GroupRequest
 
@@ -35,6 +38,10 @@ class Model:
     parked: dict[str, LoggedRequest] = field(default_factory=dict)
     owed_ms: float = inf
     inferred: int = 0
+    _turn: Turn = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turn = Turn(0, self.config, 0)
 
     # ------------------------------------------------------------ trying
 
@@ -68,6 +75,15 @@ class Model:
     def apply(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a request whose outcome is known to fit, without a trial."""
         self._note(step(self.group, entry.request, at_ms, self.config), entry)
+        self.give(entry, at_ms)
+
+    def touch(self, entry: LoggedRequest, at_ms: int) -> None:
+        """A heartbeat that is answered as recorded: all that comes of it is a session that begins anew."""
+        member = self.group.members.get(member_id_of(entry.request))
+        if member is not None and entry.recorded.error in ACCEPTED:
+            turn = self._turn
+            turn.now_ms = turn.armed_from_ms = at_ms
+            keep_alive(self.group, member, turn)
         self.give(entry, at_ms)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:

@@ -162,9 +162,11 @@ def _explain_offsets(scene: Scene, request: OffsetFetchRequest) -> Iterator[Expl
     response = scene.entry.recorded.response
     assert isinstance(response, OffsetFetchResponse)
     topics = response.topics if request.api_version < 8 else response.groups[0].topics
+    asked = (request.topics if request.api_version < 8 else request.groups[0].topics) or ()
+    names = {topic.topic_id: topic.name for topic in asked if topic.topic_id}
     offsets = [
         ObservedOffset(
-            topic=topic.name or topic.topic_id,
+            topic=names.get(topic.topic_id) or topic.name or topic.topic_id,
             partition=partition.partition_index,
             committed_offset=partition.committed_offset,
             leader_epoch=partition.committed_leader_epoch,
@@ -177,11 +179,11 @@ def _explain_offsets(scene: Scene, request: OffsetFetchRequest) -> Iterator[Expl
     known = scene.model.offsets
     new = [o for o in offsets if o.committed_offset >= 0 or (o.topic, o.partition) in known]
     yield [scene.seen("offsets whose commit left no line", offsets=new)]
-    asked = {(offset.topic, offset.partition) for offset in offsets}
+    shown = {(offset.topic, offset.partition) for offset in offsets}
     lost = [
         ObservedOffset(topic=topic, partition=partition, committed_offset=-1)
         for topic, partition in known
-        if (topic, partition) not in asked
+        if (topic, partition) not in shown
     ]
     yield [scene.seen("offsets that are gone", offsets=[*new, *lost])]
 

@@ -84,7 +84,7 @@ def _content(response: Response, version: int) -> Content:
             content["members"] = {member["member_id"]: member for member in content["members"]}
         case OffsetCommitResponse():
             content = _by_partition(
-                (topic.name or topic.topic_id, partition.partition_index, partition.error_code)
+                (topic.topic_id or topic.name, partition.partition_index, partition.error_code)
                 for topic in response.topics
                 for partition in topic.partitions
             )
@@ -119,7 +119,7 @@ def _fetched(response: OffsetFetchResponse, version: int) -> Content:
     topics = response.topics if version <= 7 else response.groups[0].topics
     error = response.error_code if version <= 7 else response.groups[0].error_code
     found = {
-        (topic.name or topic.topic_id, p.partition_index): (p.committed_offset, p.metadata or "", p.error_code)
+        (topic.topic_id or topic.name, p.partition_index): (p.committed_offset, p.metadata or "", p.error_code)
         for topic in topics
         for p in topic.partitions
     }

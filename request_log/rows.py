@@ -16,7 +16,7 @@ from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
 
 
-class Recorded(msgspec.Struct, eq=False):
+class Recorded(msgspec.Struct, eq=False, gc=False):
     """What the broker answered. error: the one a reply is known by, the first of many that is not NONE.
 
     answered_at_ms: when the answer had been sent. total_ms: from arrival to then. remote_ms: how long it was parked.
@@ -46,7 +46,7 @@ class Recorded(msgspec.Struct, eq=False):
         return self._response
 
 
-class LoggedRequest(msgspec.Struct, eq=False):
+class LoggedRequest(msgspec.Struct, eq=False, gc=False):
     """One request for one group, as the log tells it.
 
     began_ms, until_ms: the broker worked on it at some moment between the two, ms since the epoch with fractions.
@@ -63,7 +63,7 @@ class LoggedRequest(msgspec.Struct, eq=False):
     is_taken: bool = False
 
 
-class Row(msgspec.Struct, eq=False):
+class Row(msgspec.Struct, eq=False, gc=False):
     """One request row, in the order to apply it. recorded: None for what no line says and the answers prove.
 
     The request's received_at_ms and request_seq are final: rows of a group rise by them, and so do all rows together.

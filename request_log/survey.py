@@ -18,6 +18,7 @@ from math import inf
 from request_log.files import LogLine
 from request_log.lines import LineReader, Unreadable
 from request_log.rows import LoggedRequest
+from request_log.settings import SettingsSeen
 from schemas.errors import Error
 from schemas.messages import APIS, JoinGroupRequest, LeaveGroupRequest
 
@@ -34,12 +35,13 @@ _CONNECTIONS_KEPT = 200_000
 class Survey:
     """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `infer`.
 
-    lines: how many there are.
+    lines: how many there are. settings: the broker's that the log gives away, by Kafka's keys.
     """
 
     lines: int = 0
     waits: array[float] = field(default_factory=lambda: array("d"))
     came_back: frozenset[str] = frozenset()
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 class WaitsToCome:
@@ -76,6 +78,7 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
     waits: list[float] = []
     left: dict[tuple[str, str], tuple[str, float]] = {}
     came_back: set[str] = set()
+    settings = SettingsSeen()
     for line in lines:
         found.lines += 1
         if progress is not None and found.lines % 10_000 == 0:
@@ -89,6 +92,7 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
         except Unreadable:
             continue
         for entry in logged if isinstance(logged, list) else ():
+            settings.note(entry)
             if entry.recorded.total_ms > LONG_WAIT_MS:
                 waits.append(arrival_of(entry))
             request, by = entry.request, (entry.request.connection or "", entry.group_id)
@@ -102,4 +106,5 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
                     came_back.add(leave_id)
     found.waits = array("d", sorted(waits))
     found.came_back = frozenset(came_back)
+    found.settings = settings.shown()
     return found

@@ -20,13 +20,13 @@ from schemas.messages import APIS, Response, Shape
 from schemas.wire_fields import carried_names
 
 
-class Header(msgspec.Struct, rename="camel"):
+class Header(msgspec.Struct, rename="camel", gc=False):
     request_api_version: int
     correlation_id: int
     client_id: str | None
 
 
-class Completed(msgspec.Struct, rename="camel"):
+class Completed(msgspec.Struct, rename="camel", gc=False):
     """What every line says beside the two messages."""
 
     request_header: Header
@@ -58,6 +58,7 @@ def message_of(api: str, version: int) -> Message:
         bases=(Completed,),
         rename="camel",
         kw_only=True,
+        gc=False,
     )
     return Message(
         api=api,
@@ -78,7 +79,7 @@ def _wire_type(shape: type[Shape], version: int) -> type[msgspec.Struct]:
     """The shape with the fields of one version alone, every one of them mandatory, in camelCase."""
     hints = get_type_hints(shape)
     fields = [(name, _wire_hint(hints[name], version)) for name, _ in carried_names(shape, version)]
-    return msgspec.defstruct(f"{shape.__name__}{version}", fields, rename="camel")
+    return msgspec.defstruct(f"{shape.__name__}{version}", fields, rename="camel", gc=False)
 
 
 def _wire_hint(hint: Any, version: int) -> Any:
