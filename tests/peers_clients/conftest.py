@@ -1,0 +1,101 @@
+"""The coordinator that real clients meet: a gateway over the pure core, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gateway.settings import Address, parse_address
+from schemas.consumer_protocol import decode_assignment
+from tests.gateway.wire_client import Client
+from tests.peers_clients.fleet import ROOT, Fleet, until
+
+PARTITIONS = 12
+TOPIC = "work"
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Coordinator:
+    """A gateway that runs. pace: by how much it is slower than a broker."""
+
+    address: Address
+    pace: float = 1.0
+
+    @property
+    def bootstrap(self) -> str:
+        return str(self.address)
+
+    def fleet(self, session_ms: int = 3000, **options: str) -> Fleet:
+        """Consumers of a group of their own."""
+        timing = {"session_ms": str(int(session_ms * self.pace)), "heartbeat_ms": str(int(300 * self.pace))}
+        return Fleet(self.bootstrap, f"group-{next(_numbers)}", TOPIC, **{**timing, **options})
+
+    def call(self, api: str, version: int, **values: Any) -> Any:
+        async def once() -> Any:
+            client = await Client.connect(self.address)
+            try:
+                return await client.call(api, version, **values)
+            finally:
+                client.close()
+
+        return asyncio.run(once())
+
+    def describe(self, group: str) -> Any:
+        """The group as DescribeGroups tells of it."""
+        return self.call("DescribeGroups", 5, groups=[group]).groups[0]
+
+    def members(self, group: str) -> dict[str, set[str]]:
+        """The partitions that each client id of a group has, as the coordinator says."""
+        found: dict[str, set[str]] = {}
+        for member in self.describe(group).members:
+            share = decode_assignment(member.member_assignment) if member.member_assignment else None
+            found[member.client_id] = {f"{p.topic}/{p.partition}" for p in share.partitions} if share else set()
+        return found
+
+    def await_stable(self, group: str, size: int) -> None:
+        """Until the group is Stable with so many members."""
+
+        def is_stable() -> bool:
+            described = self.describe(group)
+            return described.group_state == "Stable" and len(described.members) == size
+
+        until(is_stable, lambda: str(self.describe(group)))
+
+
+@contextmanager
+def serving(settings: dict[str, str]) -> Iterator[Coordinator]:
+    """A gateway over the pure core with these settings."""
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.gateway.serve", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        yield Coordinator(parse_address("listen", said.removeprefix("listening on ").strip()))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def coordinator() -> Iterator[Coordinator]:
+    settings = {
+        "gateway.listen": "127.0.0.1:0",
+        "gateway.metrics.listen": "",
+        "topics": f"{TOPIC}:{PARTITIONS},t1:4,t2:4",
+        "group.min.session.timeout.ms": "500",
+        "group.max.session.timeout.ms": "300000",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    with serving(settings) as coordinator:
+        yield coordinator

@@ -1,0 +1,141 @@
+"""Real consumers as processes: started, told, listened to, closed, killed, paused; whatever their client library.
+
+Knows the workers and their lines; must not know who coordinates them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.peers_clients.java_clients import class_path
+
+ROOT = Path(__file__).parents[2]
+PYTHON_WORKERS = {
+    "kafka-python": "tests.peers_clients.workers.with_kafka_python",
+    "confluent": "tests.peers_clients.workers.with_confluent",
+    "aiokafka": "tests.peers_clients.workers.with_aiokafka",
+}
+KINDS = (*PYTHON_WORKERS, "java")
+PATIENCE_S = 60.0
+
+
+def command_of(kind: str) -> list[str]:
+    if kind == "java":
+        return ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path(), "Worker"]
+    return [sys.executable, "-m", PYTHON_WORKERS[kind]]
+
+
+@dataclass
+class Worker:
+    """One consumer. assignments: every assignment it told of, in order."""
+
+    kind: str
+    client_id: str
+    process: subprocess.Popen[str]
+    assignments: list[frozenset[str]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            said = json.loads(line)
+            if said["event"] == "assignment":
+                self.assignments.append(frozenset(said["partitions"]))
+            else:
+                self.answers.append(said)
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """What it has now, as far as it said."""
+        return self.assignments[-1] if self.assignments else frozenset()
+
+    def tell(self, *words: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, *words: object) -> Any:
+        """The offset that it answers with."""
+        before = len(self.answers)
+        self.tell(*words)
+        until(lambda: len(self.answers) > before)
+        return self.answers[before].get("offset", self.answers[before])
+
+    def close(self) -> None:
+        """Leaves the group and ends."""
+        self.tell("close")
+        self.process.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self) -> None:
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.process.pid, signal.SIGCONT)
+
+
+class Fleet:
+    """The consumers of one group and topic. Ends those that still live when it is left."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str, **options: str) -> None:
+        self.bootstrap = bootstrap
+        self.group = group
+        self.topic = topic
+        self.options = options
+        self.workers: list[Worker] = []
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.resume()
+                worker.kill()
+
+    def start(self, kind: str, client_id: str = "", **options: str) -> Worker:
+        """Starts a consumer; options as of `workers.lines.options`."""
+        client_id = client_id or f"{kind}-{len(self.workers)}"
+        told = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "client-id": client_id}
+        told |= {name.replace("_", "-"): value for name, value in {**self.options, **options}.items()}
+        words = [word for name, value in told.items() for word in (f"--{name}", value)]
+        process = subprocess.Popen(
+            [*command_of(kind), *words], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        worker = Worker(kind, client_id, process)
+        threading.Thread(target=worker.listen, daemon=True).start()
+        self.workers.append(worker)
+        return worker
+
+    def await_shares(self, workers: Iterable[Worker], count: int) -> None:
+        """Until these consumers have all the partitions among them, each its fair share and none twice."""
+        some = list(workers)
+        wanted = {f"{self.topic}/{partition}" for partition in range(count)}
+
+        def is_shared() -> bool:
+            shares = [worker.partitions for worker in some]
+            sizes = [len(share) for share in shares]
+            return sum(sizes) == count and set().union(*shares) == wanted and max(sizes) - min(sizes) <= 1
+
+        until(is_shared, lambda: f"{[sorted(worker.partitions) for worker in some]}")
+
+
+def until(condition: Callable[[], bool], state: Callable[[], str] = str, timeout_s: float = PATIENCE_S) -> None:
+    """Returns once the condition holds; fails, telling the state, if it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not in {timeout_s} s: {state()}"
+        time.sleep(0.02)

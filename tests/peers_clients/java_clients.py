@@ -1,0 +1,41 @@
+"""Kafka's own Java client and tools: fetched by Maven once into build/java-clients, the worker compiled beside them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent / "java"
+BUILT = Path(__file__).parents[2] / "build" / "java-clients"
+
+
+@cache
+def class_path() -> str:
+    """What `java -cp` needs for the client, the tools and the worker."""
+    done = BUILT / "done"
+    sources = [HERE / "pom.xml", HERE / "Worker.java"]
+    if not done.exists() or done.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        shutil.rmtree(BUILT, ignore_errors=True)
+        fetch = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+        _run([*fetch, "-DincludeScope=runtime", f"-DoutputDirectory={BUILT / 'libs'}"])
+        _run(["javac", "-d", str(BUILT / "classes"), "-cp", f"{BUILT}/libs/*", str(HERE / "Worker.java")])
+        done.touch()
+    return f"{BUILT}/classes:{BUILT}/libs/*"
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True)
+
+
+def tool(name: str, *words: str, timeout_s: float = 60.0) -> str:
+    """What a class of Kafka's tools prints, both streams together."""
+    command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path(), name, *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s)
+    return done.stdout
+
+
+def consumer_groups(bootstrap: str, *words: str) -> str:
+    """What kafka-consumer-groups.sh prints."""
+    return tool("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", bootstrap, *words)

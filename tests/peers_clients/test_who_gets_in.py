@@ -1,0 +1,60 @@
+"""Unmodified clients authenticate, and are let into the groups that are theirs and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.security.credentials import write_user
+from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator, serving
+from tests.peers_clients.fleet import KINDS, Fleet, until
+
+CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinator]:
+    """A gateway with TLS, a user alice and groups of hers."""
+    folder = tmp_path_factory.mktemp("guarded")
+    write_user(folder / "users", "alice", "wonderland")
+    (folder / "rules").write_text("allow User:alice prefix team-a- ALL\n")
+    settings = {
+        "gateway.listen": "127.0.0.1:0",
+        "gateway.metrics.listen": "",
+        "topics": f"{TOPIC}:{PARTITIONS}",
+        "group.min.session.timeout.ms": "500",
+        "group.initial.rebalance.delay.ms": "0",
+        "gateway.ssl.certificate": str(CERTIFICATES / "server.pem"),
+        "gateway.ssl.key": str(CERTIFICATES / "server.key"),
+        "gateway.users": str(folder / "users"),
+        "gateway.rules": str(folder / "rules"),
+    }
+    with serving(settings) as coordinator:
+        yield coordinator
+
+
+def fleet(guarded: Coordinator, group: str, mechanism: str, password: str = "wonderland") -> Fleet:
+    known = {"user": "alice", "password": password, "mechanism": mechanism, "ca": str(CERTIFICATES / "ca.pem")}
+    return Fleet(guarded.bootstrap, group, TOPIC, session_ms="3000", **known)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_knows_the_password_shares_in_a_group_of_its_own(kind: str, mechanism: str, guarded: Coordinator) -> None:
+    with fleet(guarded, f"team-a-{kind}-{mechanism}", mechanism) as known:
+        worker = known.start(kind)
+        known.await_shares([worker], PARTITIONS)
+
+
+@pytest.mark.parametrize(
+    ("group", "password"), [("team-b-x", "wonderland"), ("team-a-x", "looking glass")], ids=["group", "password"]
+)
+def test_another_group_and_a_wrong_password_are_refused(group: str, password: str, guarded: Coordinator) -> None:
+    with fleet(guarded, group, "SCRAM-SHA-256", password) as refused:
+        worker = refused.start("aiokafka")
+        until(lambda: worker.process.poll() is not None)
+        assert worker.process.returncode != 0
+        assert worker.partitions == frozenset()
