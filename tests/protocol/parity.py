@@ -57,13 +57,14 @@ def proofs() -> list[Proof]:
     """Every mark on every test, file by file, in the order written."""
     return [
         Proof(rule, f"{module}.{name}")
-        for module, tests in ((path.stem, _tests_of(path)) for path in sorted(HERE.glob("test_*.py")))
+        for module, tests in ((path.stem, functions_of(path)) for path in sorted(HERE.glob("test_*.py")))
         for name, test in tests
         for rule in rules_of(test)
     ]
 
 
-def _tests_of(path: Path) -> Iterator[tuple[str, Callable[..., None]]]:
+def functions_of(path: Path) -> Iterator[tuple[str, Callable[..., None]]]:
+    """The tests of one file by name, in the order written."""
     module = importlib.import_module(f"tests.protocol.{path.stem}")
     for name, value in vars(module).items():
         if name.startswith("test_") and callable(value):
@@ -100,7 +101,7 @@ def proven_by(found: Iterable[Proof]) -> dict[str, list[str]]:
 def page() -> str:
     """The whole page."""
     found = proofs()
-    return "\n".join([HEAD, *_rules(found), *_kafkas_tests(found), *_scenarios()]) + "\n"
+    return "\n".join([HEAD, *_rules(found), *_invariants(), *_kafkas_tests(found), *_scenarios()]) + "\n"
 
 
 def _rules(found: list[Proof]) -> Iterator[str]:
@@ -111,6 +112,13 @@ def _rules(found: list[Proof]) -> Iterator[str]:
         for proof in found:
             if proof.rule.topic == topic:
                 yield _row(proof.rule.text, f"`{proof.test}`", _code(proof.rule.origins))
+
+
+def _invariants() -> Iterator[str]:
+    yield "\n## Invariants\n\nWhat holds whatever is asked, over requests and times chosen at random.\n"
+    for path in sorted(HERE.glob("test_invariants*.py")):
+        for name, _ in functions_of(path):
+            yield f"- {name.removeprefix('test_').replace('_', ' ')} (`{path.stem}`)"
 
 
 def _kafkas_tests(found: list[Proof]) -> Iterator[str]:

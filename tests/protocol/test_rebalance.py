@@ -222,7 +222,7 @@ def test_the_good_path_of_many_members() -> None:
     assert (bench.state, bench.generation) == (GroupState.EMPTY, 2)
 
 
-@rule("Rebalance: the sessions and timers of a group are its own", origin="testConcurrentRandomSequence")
+@rule("Rebalance: the sessions and timers of a group are its own")
 def test_two_groups_do_not_touch_each_other() -> None:
     one, other = Bench("one").stable("m1"), Bench("other").stable("m1")
     one.leave("m1")

@@ -12,7 +12,10 @@ from tests.protocol.scenario import FOLDER, differences, read, scenario_files
 FILES = scenario_files()
 
 
-@rule("Scenarios: contents, release and the form of fresh ids are those of Apache Kafka 4.3.1")
+@rule(
+    "Scenarios: contents, release and the form of fresh ids are those of Apache Kafka 4.3.1",
+    origin="testConcurrentRandomSequence",
+)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER).with_suffix("")))
 def test_the_core_answers_as_kafka_did(path: Path) -> None:
     assert differences(read(path)) == []
