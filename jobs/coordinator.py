@@ -16,6 +16,8 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 from coordinator_udfs.protocol.config import ConfigError
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
@@ -81,16 +83,23 @@ def run(home: Home, config: JobConfig) -> int:
             stop_after_batch(query, lambda: stop.is_urgent)
         if upkeep is not None:
             upkeep.stop()
-        reason = failure_of(query)
-        if reason is None:
-            status.stopped()
-            print("rollcall: the coordinator has stopped.", flush=True)
-            return 0
-        status.failed(reason)
-        print(f"rollcall: the query failed: {reason}", file=sys.stderr)
-        return 1
+        return _report(query, stop.wait(0), status)
     finally:
         spark.stop()
+
+
+def _report(query: StreamingQuery, was_asked: bool, status: Status) -> int:
+    """Tells how the query ended; the exit status. A batch that was cut short while stopping is run again."""
+    reason = failure_of(query)
+    if reason is not None and not was_asked:
+        status.failed(reason, str(query.exception()))
+        print(f"rollcall: the query failed: {reason}", file=sys.stderr)
+        return 1
+    status.stopped()
+    if reason is not None:
+        print(f"rollcall: the last batch was cut short and is run again at the next start ({reason}).", file=sys.stderr)
+    print("rollcall: the coordinator has stopped.", flush=True)
+    return 0
 
 
 def main(arguments: list[str] | None = None) -> int:

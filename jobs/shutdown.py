@@ -15,6 +15,8 @@ from typing import Any
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from jobs.spark_session import is_submitted
+
 NAMES = ("TERM", "INT")
 # Ctrl-C reaches this process and the JVM alike: what comes so soon after the first is the same one.
 _SAME_S = 1.0
@@ -48,7 +50,8 @@ class StopSignal:
         gateway: Any = spark.sparkContext._gateway
         ensure_callback_server_started(gateway)
         handler = _JvmHandler(self)
-        for name in NAMES:
+        # A JVM that this program started ignores SIGINT already, and so do the processes that it starts.
+        for name in NAMES if is_submitted() else ("TERM",):
             gateway.jvm.sun.misc.Signal.handle(gateway.jvm.sun.misc.Signal(name), handler)
 
     def wait(self, seconds: float) -> bool:

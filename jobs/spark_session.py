@@ -45,9 +45,12 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
         return _submitted_session(name, settings or {})
     check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # The workers and their daemon find the project as this program does.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     conf = {
         **read_profile(),
         "spark.jars": ",".join(jar_paths()),
+        "spark.python.daemon.module": "jobs.python_daemon",
         "spark.driver.extraJavaOptions": f"-Xss16m -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
         **(settings or {}),
     }

@@ -41,9 +41,12 @@ class Status:
         self._now["state"] = "stopped"
         self._write()
 
-    def failed(self, reason: str) -> None:
+    def failed(self, reason: str, whole_story: str = "") -> None:
+        """whole_story: what a programmer wants to read, kept beside as `failure.txt`."""
         self._now |= {"state": "failed", "reason": reason}
         self._write()
+        if self._path is not None and whole_story:
+            write_whole(self._path.with_name("failure.txt"), whole_story)
 
     def _write(self) -> None:
         if self._path is not None:

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from jobs.config import JobConfig
 from jobs.home import Home
+from jobs.sources.runner import outlive_signals
 from schemas.tables import REQUESTS
 
 FORMAT = "rollcall_requests"
@@ -71,6 +72,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets {"version": the last commit read, "tick": the time in whole ticks}."""
 
     def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
+        outlive_signals()
         self.path = path
         self.tick_ms = tick_ms
         self.max_requests = max_requests
@@ -111,7 +113,8 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if commit is None:
                 raise RuntimeError(f"the request table {self.path} has lost its commit {version} before it was read")
             paths += commit.paths
-        count = min(len(paths) // _FILES_A_PARTITION + 1, os.cpu_count() or 1)
+        # None at all for no files: an idle tick starts no task to read nothing.
+        count = min(-(-len(paths) // _FILES_A_PARTITION), os.cpu_count() or 1)
         return [Files(paths[n::count]) for n in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

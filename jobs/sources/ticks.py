@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
+from jobs.sources.runner import outlive_signals
 from schemas.tables import REQUESTS
 
 FORMAT = "rollcall_ticks"
@@ -42,6 +43,7 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets {"tick": the time in whole ticks}; a stream that is to end does not tick."""
 
     def __init__(self, tick_ms: int) -> None:
+        outlive_signals()
         self.tick_ms = tick_ms
 
     def initialOffset(self) -> dict[str, int]:

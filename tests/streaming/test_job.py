@@ -1,0 +1,118 @@
+"""The coordinator as a program: started, refused, stopped by a signal to its whole group, failed with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.writers.driver import open_requests
+from tests.source_tree import ROOT
+from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
+from tests.udf.requests import join
+
+LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
+
+
+class Program:
+    """A coordinator in a process group of its own."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.home = Home(home)
+        command = [sys.executable, "-m", "jobs.coordinator", "--home", str(home), *arguments]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def status(self) -> dict[str, Any]:
+        path = self.home.path / "status.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def until_batch(self, batch_id: int) -> None:
+        def is_done() -> bool | None:
+            assert self.process.poll() is None, self.process.communicate()
+            return True if self.status().get("batch_id", -1) >= batch_id else None
+
+        wait_until(is_done, f"batch {batch_id}", within_s=120)
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit status, standard output and errors, once it has ended."""
+        out, err = self.process.communicate(timeout=120)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    running = Program(tmp_path / "home", *LIVE)
+    yield running
+    if running.process.poll() is None:
+        os.killpg(running.process.pid, signal.SIGKILL)
+    running.process.communicate()
+
+
+def test_a_program_answers_is_alone_in_its_home_and_stops_when_its_whole_group_is_told_to(program: Program) -> None:
+    program.until_batch(1)
+    request = join("a", now_ms())
+    write_deltalake(program.home.requests, request_rows([request]), mode="append")
+    effects = program.home.effects
+    wait_until(lambda: True if "reply" in {row["effect"] for row in read_rows(effects)} else None, "the reply")
+
+    second = Program(program.home.path)
+    status, out, err = second.end()
+    assert (status, out) == (2, "")
+    assert f"is in use by the coordinator (process {program.process.pid}): stop it" in err.splitlines()[-1]
+
+    os.killpg(program.process.pid, signal.SIGINT)
+    status, out, err = program.end()
+    assert status == 0, err
+    assert out.splitlines()[-1] == "rollcall: the coordinator has stopped."
+    assert "Traceback" not in err
+    assert program.status()["state"] == "stopped"
+
+
+def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(program: Program) -> None:
+    program.until_batch(1)
+    write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
+    wait_until(lambda: True if program.status()["effects"] else None, "effects")
+    program.process.terminate()
+    status, _, err = program.end()
+    assert status == 0, err
+    shutil.rmtree(program.home.requests)
+    open_requests(program.home, JobConfig())
+
+    again = Program(program.home.path, *LIVE)
+    status, _, err = again.end()
+    assert status == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("rollcall: ")]
+    assert "the query failed: the request table" in line
+    assert "ends at version 0, but was read up to 1: it is not the table that this checkpoint belongs to" in line
+    assert "Traceback" not in err
+    assert again.status()["state"] == "failed"
+    assert "Traceback" in (program.home.path / "failure.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--set", "group.max.siz=3"), "group.max.siz: is no setting; did you mean group.max.size?"),
+        (("--set", "group.max.size"), "--set group.max.size: is not of the form key=value"),
+        (("--conf-file", "/nowhere/my.conf"), "/nowhere/my.conf: cannot be read: No such file or directory"),
+        (("--home", "/proc/home"), "/proc/home cannot be a home: No such file or directory."),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    command = [sys.executable, "-m", "jobs.coordinator", "--home", str(tmp_path / "home"), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"rollcall: {says}\n"
