@@ -30,7 +30,7 @@ from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig
 from jobs.home import REPLAY, Home, HomeError
 from jobs.preflight import Missing
-from jobs.replay_report import tell
+from jobs.replay_report import Told, tell
 from jobs.spark_session import spark_session
 from jobs.sql import register_views
 from jobs.stream import failure_of, start
@@ -48,6 +48,7 @@ ROWS_A_COMMIT = 20_000
 ROWS_A_RUN = 400_000
 AHEAD_AT_MOST = 1_200_000
 """How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
+WRITER = "driver"
 _REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 
 
@@ -139,16 +140,25 @@ class Import:
 
 
 class Replay:
-    """One log on one home. `run` leaves the history in its tables, and the parity in `parity`."""
+    """One log on one home. `run` leaves the history in its tables, and the parity in `parity`.
 
-    def __init__(self, home: Home, config: JobConfig, path: Path, zone: str, console: Console) -> None:
+    given: broker settings that the person knows; inferred: those that the log gives away beside them. Raises
+    LogFileError, ZoneError, ConfigError.
+    """
+
+    def __init__(self, home: Home, given: Mapping[str, str], path: Path, zone: str, console: Console) -> None:
+        unfit: list[Quarantined] = []
+        log = LogImport(path, zone_of(zone), quarantine=unfit.append)
+        replay_config(given)
+        with console.status("looking over the log"):
+            found = log.look_over().settings
+        self.inferred = {key: value for key, value in found.items() if key not in given}
         self.home = home
-        self.config = config
+        self.config = replay_config({**self.inferred, **given})
+        log.config = self.config.group
         self.parity = Parity()
         self._console = console
         self._follower = TableFollower(home.path / EFFECTS_FOLDER, _REPLY_COLUMNS, from_version=0)
-        unfit: list[Quarantined] = []
-        log = LogImport(path, zone_of(zone), config.group, unfit.append)
         self.importing = Import(log, home, unfit=unfit)
         log.progress = self.importing.read_share
 
@@ -217,6 +227,7 @@ def replay_config(settings: Mapping[str, str]) -> JobConfig:
         source="request-log",
         source_tick_ms=0,
         upkeep_interval_ms=0,
+        effects_writer=WRITER,
     )
 
 
@@ -243,21 +254,22 @@ def clear(home: Home) -> None:
 def replay(parsed: argparse.Namespace, console: Console) -> None:
     """Runs it and reports. Raises what the person can put right."""
     home = Home(parsed.home) if parsed.home else Home.from_environment()
-    config = replay_config(settings_of(parsed.set))
+    given = settings_of(parsed.set)
+    replay_config(given)
     with home.locked("a replay"):
         if parsed.fresh:
             clear(home)
-        home.settle(REPLAY, config.effects_writer)
+        home.settle(REPLAY, WRITER)
         if Path(home.effects).exists():
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
-        work = Replay(home, config, Path(parsed.log), parsed.zone, console)
+        work = Replay(home, given, Path(parsed.log), parsed.zone, console)
         with console.status("starting Spark"):
             spark = spark_session("rollcall replay")
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started
         register_views(spark, home)
-        tell(console, spark, home, work.importing.log.tally, work.parity, seconds)
+        tell(console, spark, home, Told(work.importing.log.tally, work.parity, work.inferred, seconds))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -20,6 +20,14 @@ from request_log.rows import Tally
 
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
+
+
+class _Plain(TypedDict):
+    highlight: bool
+    soft_wrap: bool
+
+
+_PLAIN: _Plain = {"highlight": False, "soft_wrap": True}
 _REBALANCES = """
     select group_id, date_format(started_at, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
            to_generation_id, cause, coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
@@ -28,16 +36,24 @@ _REBALANCES = """
 """
 
 
-def tell(console: Console, spark: SparkSession, home: Home, tally: Tally, parity: Parity, seconds: float) -> None:
+class Told(NamedTuple):
+    """What a replay has to tell. inferred: broker settings that the log gave away, by Kafka's keys."""
+
+    tally: Tally
+    parity: Parity
+    inferred: Mapping[str, str]
+    seconds: float
+
+
+def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
     """Prints the whole report."""
-    _tell_lines(console, tally, seconds)
-    _tell_parity(console, parity)
+    _tell_lines(console, told.tally, told.seconds)
+    for key, value in told.inferred.items():
+        console.print(f"  the log shows that the broker had {key}={value}; SET= overrides it", highlight=False)
+    _tell_parity(console, told.parity)
     _tell_rebalances(console, spark)
-    console.print(
-        f'\nThe history is in {home.shown}: make sql ROLLCALL_HOME={home.shown} Q="select * from rebalances"',
-        highlight=False,
-        soft_wrap=True,
-    )
+    where = f"ROLLCALL_HOME={home.shown}"
+    console.print(f'\nThe history is in {home.shown}: make sql {where} Q="select * from rebalances"', **_PLAIN)
 
 
 def _tell_lines(console: Console, tally: Tally, seconds: float) -> None:

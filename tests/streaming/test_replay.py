@@ -1,4 +1,4 @@
-"""A recorded log through the stream: the same story as the pure core tells of it, and as the broker's own truth has it."""
+"""A recorded log through the stream: the story that the pure core tells of it, and that the broker's truth has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.protocol.effects import RebalanceEnded
 from jobs.home import Home
 from jobs.replay import Replay, clear, main, replay_config, settings_of
-from jobs.replay_report import tell
+from jobs.replay_report import Told, tell
 from jobs.sql import register_views
 from request_log.importer import LogImport
 from request_log.replay import Replay as PureReplay
@@ -28,7 +28,7 @@ LOG = CAPTURE / "requests.log.gz"
 @pytest.fixture(scope="module")
 def replayed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, Replay]:
     home = Home(tmp_path_factory.mktemp("replay"))
-    work = Replay(home, replay_config({}), LOG, "UTC", Console(quiet=True))
+    work = Replay(home, {}, LOG, "UTC", Console(quiet=True))
     work.run(spark)
     return home, work
 
@@ -79,10 +79,12 @@ def test_the_report_names_lines_parity_and_culprits(
     home, work = replayed
     register_views(spark, home)
     with (tmp_path / "report").open("w") as out:
-        tell(Console(file=out, width=200), spark, home, work.importing.log.tally, work.parity, 1.0)
+        told = Told(work.importing.log.tally, work.parity, {"group.max.size": "3"}, 1.0)
+        tell(Console(file=out, width=200), spark, home, told)
     report = (tmp_path / "report").read_text()
     assert "parity: 100.000% of" in report
     assert "views-agg: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3 members" in report
+    assert "the broker had group.max.size=3" in report
     assert "UTC" in report
 
 
