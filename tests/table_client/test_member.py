@@ -97,11 +97,13 @@ def test_a_member_that_does_not_poll_keeps_its_session_by_heartbeats(home: Path)
 
 
 def test_a_static_member_that_comes_back_keeps_generation_and_partitions(home: Path) -> None:
-    settings = {"group_instance_id": "w-1", "session_timeout_ms": 10_000}
-    with GroupMember(home, "orders", {"payments": 2}, **settings) as member:
+    def start() -> GroupMember:
+        return GroupMember(home, "orders", {"payments": 2}, group_instance_id="w-1", session_timeout_ms=10_000)
+
+    with start() as member:
         poll_until(lambda: len(member.assignment) == 2, member)
         first_id = member.member_id
-    with GroupMember(home, "orders", {"payments": 2}, **settings) as member:
+    with start() as member:
         poll_until(lambda: len(member.assignment) == 2, member)
         assert member.generation_id == 1
         assert member.member_id != first_id
