@@ -65,7 +65,7 @@ class Codec:
 
     def write_response(self, correlation_id: int, message: Any) -> bytes:
         """A whole response, its length first."""
-        if not self._says_error_only:
+        if not self._says_error_only or getattr(message, "throttle_time", None):
             return self._write_response({"correlation_id": correlation_id}, message)
         tail = self._tails.get(message.error_code)
         if tail is None:
