@@ -88,6 +88,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     rebalance: Rebalance | None = None
     updated_at_ms: int = 0
     next_due_ms: int | None = None
+    session_starts: int = 0
     stream: StreamMemory | None = None
 
 
@@ -108,6 +109,7 @@ _SCALARS = (
     "rebalance",
     "updated_at_ms",
     "next_due_ms",
+    "session_starts",
 )
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Document)

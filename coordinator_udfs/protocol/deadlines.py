@@ -30,6 +30,8 @@ def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> Non
         return
     deadline_ms = turn.armed_from_ms + length_ms
     member.session_deadline_ms = deadline_ms
+    group.session_starts += 1
+    member.session_start = group.session_starts
     if group.next_due_ms is None or deadline_ms < group.next_due_ms:
         group.next_due_ms = deadline_ms
 
@@ -88,16 +90,19 @@ def settle_next_deadline_ms(group: Group) -> int | None:
 
 
 def earliest(group: Group) -> Due | None:
-    """The earliest deadline of all; ties go to members in join order, ids given out, then join, sync and sweep.
+    """The earliest deadline of all; ties go to the session that was started first, then join, sync and sweep.
 
-    Sessions first, since Kafka starts those before the group's timer wherever one request starts both.
+    As in Kafka, whose timers fire in the order they were started in, and which starts sessions before the group's timer
+    wherever one request starts both.
     """
     due: Due | None = None
+    start = 0
     owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
     for owner in owners:
         deadline_ms = owner.session_deadline_ms
-        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
-            due = Due(deadline_ms, None, owner.member_id)
+        if deadline_ms is None or (due is not None and (due.deadline_ms, start) <= (deadline_ms, owner.session_start)):
+            continue
+        due, start = Due(deadline_ms, None, owner.member_id), owner.session_start
     for timer, deadline_ms in (
         (Timer.JOIN, group.join_deadline_ms),
         (Timer.SYNC, group.sync_deadline_ms),

@@ -41,8 +41,9 @@ class Member:
     """A member of a group. protocols: name to metadata, in the member's order of preference.
 
     is_new: its first JoinGroup is still parked. session_deadline_ms: None while no session timer runs.
-    last_seen_at_ms: its last accepted request of any kind. has_known_timeouts: False for one that a recording shows as
-    a member without its JoinGroup; no timer of its runs.
+    session_start: which of the group's session timers it is, counted as they were started. last_seen_at_ms: its last
+    accepted request of any kind. has_known_timeouts: False for one that a recording shows as a member without its
+    JoinGroup; no timer of its runs.
     """
 
     member_id: str
@@ -60,6 +61,7 @@ class Member:
     session_deadline_ms: int | None = None
     last_seen_at_ms: int = 0
     has_known_timeouts: bool = True
+    session_start: int = 0
 
     @property
     def name(self) -> str:
@@ -85,6 +87,7 @@ class PendingMember:
     client_id: str
     client_host: str
     session_deadline_ms: int
+    session_start: int = 0
 
 
 @dataclass(slots=True)
@@ -170,6 +173,7 @@ class Group:
     rebalance: Rebalance | None = None
     updated_at_ms: int = 0
     next_due_ms: int | None = None
+    session_starts: int = 0
     _awaiting_join: int = 0
     _support: Counter[str | None] = field(default_factory=Counter)
     _static: dict[str, str] = field(default_factory=dict)

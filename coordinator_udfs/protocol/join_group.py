@@ -97,7 +97,10 @@ def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     if request.group_instance_id is not None or request.api_version < TWO_STEP_JOIN_SINCE:
         return add_member(group, member_id, request, turn)
     deadline_ms = note_deadline(group, turn.armed_from_ms + request.session_timeout_ms)
-    group.pending[member_id] = PendingMember(member_id, request.client_id, request.client_host, deadline_ms)
+    group.session_starts += 1
+    group.pending[member_id] = PendingMember(
+        member_id, request.client_id, request.client_host, deadline_ms, group.session_starts
+    )
     turn.emit(
         MemberIdGiven(
             at_ms=turn.now_ms,

@@ -62,7 +62,7 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
     ),
     "… by instance id alone": (lambda b: b.leave(("", "i3")), CauseKind.ADMIN_REMOVED, "m3"),
     "an id given out leaves": (_id_leaves, CauseKind.MEMBER_LEFT, "m9"),
-    "a session expires": (lambda b: b.tick(200_000), CauseKind.SESSION_EXPIRED, "m1"),
+    "a session expires, the first to be started": (lambda b: b.tick(200_000), CauseKind.SESSION_EXPIRED, "m2"),
     "a follower changes": (
         lambda b: b.join("m2", protocols={"range": subscribed_to("t2")}),
         CauseKind.MEMBER_REJOINED,
