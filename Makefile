@@ -83,6 +83,14 @@ bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object 
 
 ##@ Upkeep
 
+.PHONY: maintain
+maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
+	@exec $(BIN)/python -m jobs.maintain $(if $(CONF),--conf-file "$(CONF)")
+
+.PHONY: package
+package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
+	@$(BIN)/python -m jobs.package
+
 .PHONY: lock
 lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock

@@ -25,7 +25,7 @@ from jobs.preflight import Missing
 from jobs.shutdown import StopSignal
 from jobs.spark_session import is_submitted, spark_session
 from jobs.status import Status
-from jobs.stream import failure_of, start, stop_after_batch, unread_commits
+from jobs.stream import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.upkeep import Upkeep
 
 POLL_S = 0.2
@@ -65,7 +65,8 @@ def _submitted() -> dict[str, str]:
 
 def run(home: Home, config: JobConfig) -> int:
     """Runs the query until a signal or its failure; the exit status."""
-    home.settle(LIVE, config.effects_writer)
+    if home.is_local:
+        home.settle(LIVE, config.effects_writer)
     spark = spark_session("rollcall")
     stop = StopSignal(spark)
     status = Status(home)
@@ -108,6 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     home = Home(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall")
     try:
         config = config_of(parsed)
+        check_fits(home, config)
         if not home.is_local:
             return run(home, config)
         with home.locked("the coordinator"):

@@ -60,7 +60,8 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
 def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:
     submitted = dict(SparkConf().getAll())
     conf = {key: value for key, value in settings.items() if key not in submitted}
-    if submitted.get("spark.master", "").startswith("local["):
+    # Packed for --py-files there are no settings beside the code; they are the command line's then.
+    if submitted.get("spark.master", "").startswith("local[") and LOCAL_PROFILE.is_file():
         conf = {**{key: value for key, value in read_profile().items() if key not in submitted}, **conf}
     return _session(name, conf)
 

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator_udfs.group_udf import coordinate
+from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig
+from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.sources import SOURCES
 from jobs.writers import make_writer
@@ -45,8 +46,9 @@ def start(
     """Starts the coordinator on a home.
 
     until_drained: ends by itself when all that is there has been processed. on_batch: told of each batch, after its
-    commits.
+    commits. Raises ConfigError, see check_fits; Missing, where a source lacks what it needs.
     """
+    check_fits(home, config)
     if config.source == "delta":
         open_requests(home, config)
     # On the event clock the last watermark makes one more, empty batch, which fires what it made due; the processing
@@ -71,6 +73,19 @@ def start(
     query = stream.start()
     writer.query_id.set_result(query.id)
     return Coordinator(query, started_at_ms)
+
+
+def check_fits(home: Home, config: JobConfig) -> None:
+    """Raises ConfigError where a home in an object store is to be read or written by what only knows this machine."""
+    if home.is_local:
+        return
+    if config.source != "kafka":
+        raise ConfigError(f"{PREFIX}source={config.source}: reads this machine's disk, and the home is {home.shown}")
+    if config.effects_writer == "driver":
+        raise ConfigError(
+            f"{PREFIX}effects.writer=driver: writes to this machine's disk, and the home is {home.shown}: "
+            f"{PREFIX}effects.writer=cluster writes there"
+        )
 
 
 def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:

@@ -1,0 +1,38 @@
+"""`make package`: the project's packages as one zip for spark-submit's --py-files.
+
+    python -m jobs.package [dist/rollcall.zip]
+
+Knows where packages lie; the third parties that pyproject.toml pins must be in the cluster's own Python.
+"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+from jobs.jars import ROOT
+
+NOT_PACKED = ("tests", "benchmarks")
+TARGET = ROOT / "dist" / "rollcall.zip"
+# The same bytes whenever it is made of the same sources.
+_MADE = (1980, 1, 1, 0, 0, 0)
+
+
+def packages() -> list[Path]:
+    """The project's packages, but for those that only work on it."""
+    return sorted(path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in NOT_PACKED)
+
+
+def pack(target: Path = TARGET) -> Path:
+    """Writes the zip; a file's place in it is its place in the checkout."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in sorted(path for package in packages() for path in package.rglob("*.py")):
+            entry = zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), _MADE)
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return target
+
+
+if __name__ == "__main__":
+    print(f"rollcall: {pack(*map(Path, sys.argv[1:2]))} is for spark-submit --py-files.")

@@ -1,0 +1,135 @@
+"""Elsewhere: the README's own spark-submit command, on a cluster of two executors, with Spark writing the effects."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.jars import jar_paths
+from jobs.maintain import maintain_cluster
+from jobs.package import pack
+from jobs.writers.driver import open_requests
+from tests.source_tree import ROOT
+from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
+from tests.udf.requests import heartbeat, join
+
+CLUSTER = "local-cluster[2,1,1024]"
+
+
+def readme_command() -> list[str]:
+    """The words of the README's spark-submit."""
+    section = (ROOT / "README.md").read_text().partition("\n## On a cluster\n")[2]
+    found = re.search(r"^spark-submit (?:.*\\\n)*.*$", section, re.MULTILINE)
+    assert found is not None
+    return shlex.split(found.group(0).replace("\\\n", " "))
+
+
+def command_here(home: Path, settings: Path, package: Path) -> list[str]:
+    """The same command with this machine's master, home and settings; JARs that are resolved already, not packages."""
+    words = readme_command()
+    for option, value in (
+        ("--master", CLUSTER),
+        ("--py-files", str(package)),
+        ("--home", str(home)),
+        ("--conf-file", str(settings)),
+    ):
+        words[words.index(option) + 1] = value
+    place = words.index("--packages")
+    words[place : place + 2] = ["--jars", ",".join(jar_paths())]
+    return [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *words[1:]]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    return pack(tmp_path / "rollcall.zip")
+
+
+@pytest.fixture
+def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[str], Home]]:
+    """The job as submitted, on a home of its own, with requests from a Delta table."""
+    home = Home(tmp_path / "home")
+    open_requests(home, JobConfig())
+    settings = tmp_path / "cluster.conf"
+    settings.write_text("group.initial.rebalance.delay.ms=0\n")
+    environ = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    command = command_here(home.path, settings, package)
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        yield process, home
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_the_readmes_command_runs_the_job_on_a_cluster(
+    submitted: tuple[subprocess.Popen[str], Home], spark: SparkSession
+) -> None:
+    process, home = submitted
+
+    def replies() -> list[str] | None:
+        assert process.poll() is None, process.communicate()
+        found = [row["request_id"] for row in read_rows(home.effects) if row["effect"] == "reply"]
+        return found or None
+
+    first, unknown = join("a", now_ms()), heartbeat("m", 1, now_ms(), "payments")
+    write_deltalake(home.requests, request_rows([first, unknown]), mode="append")
+    found = wait_until(replies, "replies", within_s=240)
+    assert sorted(found) == sorted([first.request_id, unknown.request_id])
+    process.terminate()
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "rollcall: the coordinator has stopped." in out
+
+    commits = list((home.path / "effects" / "_delta_log").glob("*.json"))
+    assert any('"txn"' in commit.read_text() for commit in commits)
+    done = maintain_cluster(
+        spark, home, JobConfig.from_pairs({"spark.coordinator.effects.writer": "cluster"}), now_ms()
+    )
+    assert [line.partition(":")[0] for line in done] == ["effects", "quarantine"]
+    assert len(read_rows(home.effects)) >= 2
+
+
+def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(package) as archive:
+        names = archive.namelist()
+    assert {"jobs/coordinator.py", "coordinator_udfs/group_udf.py", "schemas/tables.py"} <= set(names)
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/")) or not name.endswith(".py")]
+    program = "import jobs.coordinator, jobs.maintain, jobs.sql; print(jobs.coordinator.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == f"{package}/jobs/coordinator.py", done.stderr
+
+
+def test_the_package_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+    assert pack(tmp_path / "a.zip").read_bytes() == pack(tmp_path / "b.zip").read_bytes()
