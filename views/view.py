@@ -44,18 +44,9 @@ IS_ANSWER = """
 """Whether a fact is the answer to a JoinGroup or SyncGroup that was taken, parked before or not."""
 
 LIVES = f"""
-  SELECT group_id, member_id, told_ms, id_given, synced_generation_id,
-    greatest(beat_ms, parked_join.at_ms, parked_sync.at_ms, asked_ms) AS last_seen_ms,
-    greatest(
-      beat_ms,
-      released_ms,
-      CASE WHEN answered_join.request_id = parked_join.request_id THEN answered_join.at_ms END,
-      CASE WHEN answered_sync.request_id = parked_sync.request_id THEN answered_sync.at_ms END
-    ) AS session_from_ms,
-    CASE
-      WHEN parked_join IS NOT NULL AND NOT coalesce(settled_join > parked_join, false) THEN 'JoinGroup'
-      WHEN parked_sync IS NOT NULL AND NOT coalesce(settled_sync > parked_sync, false) THEN 'SyncGroup'
-    END AS waits_for
+  SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
+    greatest(beat_ms, asked_ms) AS last_seen_ms,
+    greatest(beat_ms, released_ms) AS session_from_ms
   FROM (
     SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms
     FROM effects
@@ -63,24 +54,25 @@ LIVES = f"""
   )
   LEFT JOIN (
     SELECT group_id, member_id,
-      max(turn) FILTER (WHERE effect = 'request_parked' AND api = 'JoinGroup') AS parked_join,
-      max(turn) FILTER (WHERE effect = 'request_parked' AND api = 'SyncGroup') AS parked_sync,
-      max(turn) FILTER (WHERE is_answer AND api = 'JoinGroup') AS answered_join,
-      max(turn) FILTER (WHERE is_answer AND api = 'SyncGroup') AS answered_sync,
-      max(turn) FILTER (WHERE (is_answer OR effect = 'request_dropped') AND api = 'JoinGroup') AS settled_join,
-      max(turn) FILTER (WHERE (is_answer OR effect = 'request_dropped') AND api = 'SyncGroup') AS settled_sync,
-      max(received_at_ms) FILTER (WHERE is_answer) AS asked_ms,
-      max(at_ms) FILTER (WHERE is_answer AND at_ms > received_at_ms) AS released_ms,
-      max(generation_id) FILTER (WHERE effect = 'sync_received') AS synced_generation_id,
-      max(struct(at_ms, seq, effect, detail)) FILTER (
-        WHERE effect IN ('member_id_given', 'pending_member_removed', 'member_joined')
-      ) AS id_given
+      max(api) FILTER (WHERE is_waiting) AS waits_for,
+      max(coalesce(parked_ms, answered_ms)) AS asked_ms,
+      max(answered_ms) FILTER (WHERE parked_ms IS NOT NULL) AS released_ms,
+      max(synced_generation_id) AS synced_generation_id,
+      max(id_given) AS id_given
     FROM (
-      SELECT *, struct(at_ms, seq, request_id) AS turn, {IS_ANSWER} AS is_answer
+      SELECT group_id, member_id, any_value(api) AS api,
+        min(at_ms) FILTER (WHERE effect = 'request_parked') AS parked_ms,
+        max(at_ms) FILTER (WHERE {IS_ANSWER}) AS answered_ms,
+        count_if(effect = 'request_parked') > 0 AND count_if(effect IN ('reply', 'request_dropped')) = 0 AS is_waiting,
+        max(generation_id) FILTER (WHERE effect = 'sync_received') AS synced_generation_id,
+        max(struct(at_ms, seq, effect, detail)) FILTER (
+          WHERE effect IN ('member_id_given', 'pending_member_removed', 'member_joined')
+        ) AS id_given
       FROM effects
       WHERE effect IN ('request_parked', 'request_dropped', 'sync_received')
         OR effect IN ('member_id_given', 'pending_member_removed', 'member_joined')
         OR (effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup'))
+      GROUP BY group_id, member_id, request_id
     )
     GROUP BY group_id, member_id
   ) USING (group_id, member_id)

@@ -1,0 +1,81 @@
+"""A home full of random histories, each a group of its own: clients that stop at nothing, and fleets that behave.
+
+Plays go through the stream's own function; fleets are the simulation's, with real consumers' assignors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_udfs.effect_rows import EffectRow, row_of
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.state_codec import decode
+from simulation.plan import WorldPlan
+from simulation.world import World
+from tests.protocol.invariants_moves import Move, configs, plays
+from tests.protocol.invariants_play import GROUP_ID, Play
+from tests.simulation.checks import GROUP
+from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds
+from tests.views.story import Story
+
+
+class History(NamedTuple):
+    """A group's facts, and the group as it is in the end; None if it is unknown then."""
+
+    rows: list[EffectRow]
+    group: Group | None
+
+
+def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
+    """Histories by the name of their group in the home; the same ones every time."""
+    told: dict[str, History] = {}
+
+    @settings(max_examples=play_count, derandomize=True, database=None)
+    @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
+    def tell_play(config: GroupConfig, moves: list[list[Move]]) -> None:
+        told[f"play {len(told)}"] = _played(config, moves)
+
+    @settings(max_examples=fleet_count, derandomize=True, database=None)
+    @given(plan=worlds(EAGER_FLEETS) | worlds(COOPERATIVE_FLEETS))
+    def tell_fleet(plan: WorldPlan) -> None:
+        told[f"fleet {len(told)}"] = _lived(plan)
+
+    tell_play()
+    tell_fleet()
+    return told
+
+
+def _played(config: GroupConfig, moves: list[list[Move]]) -> History:
+    play = Play(config)
+    for some in moves:
+        play.make(some)
+    story = Story(GROUP_ID, config)
+    for call in play.calls:
+        if call.request is None:
+            story.until(call.at_ms)
+        else:
+            story.send(call.at_ms, call.request)
+    return History(story.rows, None if story.state is None else decode(GROUP_ID, story.state.document))
+
+
+def _lived(plan: WorldPlan) -> History:
+    world = World(plan)
+    world.run_until(QUIET_MS)
+    effects = [told.effect for told in world.record.effects if told.group_id == GROUP]
+    group = world.group(GROUP)
+    return History(list(_numbered(effects)), group if group.is_known else None)
+
+
+def _numbered(effects: Iterable[Effect]) -> Iterable[EffectRow]:
+    """Rows, numbered within their millisecond as the stream numbers them."""
+    at_ms, seq = -1, 0
+    for effect in effects:
+        seq = seq + 1 if effect.at_ms == at_ms else 0
+        at_ms = effect.at_ms
+        yield row_of(effect, seq)

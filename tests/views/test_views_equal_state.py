@@ -1,0 +1,210 @@
+"""What the views tell from facts alone is what the state holds, for random histories; and what must hold of history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.history import terms_of
+from coordinator_udfs.protocol.states import GroupState
+from jobs.sql import register_views
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from tests.views.random_homes import History, random_histories
+from tests.views.story import write_effects
+
+PLAYS, FLEETS = 150, 25
+Facts = dict[str, Any]
+
+
+class Told:
+    """The random histories, and what the views make of them."""
+
+    def __init__(self, spark: SparkSession, home: Path) -> None:
+        self.histories = random_histories(PLAYS, FLEETS)
+        write_effects(home, {name: history.rows for name, history in self.histories.items()})
+        register_views(spark, home)
+        self.rows = cache(lambda view: self._rows(spark, view))
+
+    def _rows(self, spark: SparkSession, view: str) -> list[Facts]:
+        found = spark.table(view)
+        times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
+        return [row.asDict(recursive=True) for row in found.withColumns(times).collect()]
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Every group that is known in the end, by its name in the home."""
+        return ((name, history.group) for name, history in self.histories.items() if history.group is not None)
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(spark, tmp_path_factory.mktemp("home"))
+
+
+def test_groups_are_those_of_the_state(told: Told) -> None:
+    shown = {
+        row["group_id"]: (
+            *(row["state"], row["generation_id"], row["protocol_type"], row["protocol_name"]),
+            *(row["leader_id"], row["member_count"], row["pending_member_count"], row["state_since"]),
+        )
+        for row in told.rows("groups")
+    }
+    assert shown == {
+        name: (
+            *(group.state, group.generation_id, group.protocol_type, group.protocol_name),
+            *(settled_leader(group), len(group.members), len(group.pending), group.state_timestamp_ms),
+        )
+        for name, group in told.groups()
+    }
+
+
+def test_the_next_deadline_is_that_of_the_state(told: Told) -> None:
+    shown = {row["group_id"]: row["next_deadline_at"] for row in told.rows("groups")}
+    assert shown == {name: next_deadline_ms(group) for name, group in told.groups()}
+
+
+def test_a_group_was_updated_by_its_latest_fact(told: Told) -> None:
+    shown = {row["group_id"]: row["updated_at"] for row in told.rows("groups")}
+    assert shown == {name: told.histories[name].rows[-1].at_ms for name, _ in told.groups()}
+
+
+def test_members_are_those_of_the_state(told: Told) -> None:
+    shown = {
+        (row["group_id"], row["member_id"]): (
+            *(row["client_id"], row["client_host"], row["group_instance_id"], row["joined_at"], row["last_seen_at"]),
+            *(row["session_timeout_ms"], row["rebalance_timeout_ms"], row["topics"], row["waits_for"]),
+            row["session_deadline_at"],
+        )
+        for row in told.rows("members")
+    }
+    assert shown == {
+        (name, member.member_id): (
+            *(member.client_id, member.client_host, member.group_instance_id, member.joined_at_ms),
+            *(member.last_seen_at_ms, *terms_of(group, member), waits_for(member)),
+            None if waits_for(member) else member.session_deadline_ms,
+        )
+        for name, group in told.groups()
+        for member in group.members.values()
+    }
+
+
+def test_in_a_stable_group_everybody_holds_what_the_state_says(told: Told) -> None:
+    shown = {(row["group_id"], row["member_id"]): row["assigned_partitions"] for row in told.rows("members")}
+    stable = [(name, group) for name, group in told.groups() if group.state is GroupState.STABLE]
+    assert stable
+    for name, group in stable:
+        for member in group.members.values():
+            assert shown[name, member.member_id] == partitions_of(group, member)
+
+
+def test_offsets_are_those_of_the_state(told: Told) -> None:
+    shown = {
+        (row["group_id"], row["topic"], row["partition"]): (
+            row["committed_offset"],
+            row["metadata"],
+            row["committed_at"],
+        )
+        for row in told.rows("offsets")
+    }
+    assert shown == {
+        (name, *key): (offset.committed_offset, offset.metadata, offset.commit_timestamp_ms)
+        for name, group in told.groups()
+        for key, offset in group.offsets.items()
+    }
+
+
+def test_nobody_holds_a_partition_while_another_does(told: Told) -> None:
+    def partition(row: Facts) -> tuple[Any, ...]:
+        return row["group_id"], row["topic"], row["partition"]
+
+    sane = {name for name, history in told.histories.items() if gives_each_partition_once(history)}
+    rows = [row for row in told.rows("assignments") if row["group_id"] in sane]
+    rows.sort(key=lambda row: (*partition(row), row["from_at"], row["generation_id"]))
+    assert len(rows) > 500
+    for key, intervals in groupby(rows, key=partition):
+        for earlier, later in pairwise(intervals):
+            assert earlier["to_at"] is not None, key
+            assert earlier["to_at"] <= later["from_at"], key
+
+
+def test_a_member_holds_partitions_only_while_it_is_a_member(told: Told) -> None:
+    sessions = {(row["group_id"], row["member_id"]): row for row in told.rows("sessions")}
+    for row in told.rows("assignments"):
+        session = sessions[row["group_id"], row["member_id"]]
+        assert session["joined_at"] <= row["from_at"]
+        assert session["ended_at"] is None or row["to_at"] <= session["ended_at"]
+
+
+def test_there_are_as_many_rebalances_as_began_and_those_without_an_end_run(told: Told) -> None:
+    began = sum(row.effect == "rebalance_started" for history in told.histories.values() for row in history.rows)
+    rebalances = told.rows("rebalances")
+    running = {row["group_id"] for row in rebalances if row["outcome"] is None}
+    assert len(rebalances) == began
+    assert running == {name for name, group in told.groups() if group.rebalance is not None}
+
+
+def test_a_group_has_one_rebalance_at_a_time(told: Told) -> None:
+    rows = sorted(told.rows("rebalances"), key=lambda row: (row["group_id"], row["started_at"]))
+    for _, rebalances in groupby(rows, key=lambda row: row["group_id"]):
+        ordered = sorted(rebalances, key=lambda row: (row["started_at"], row["ended_at"] or 10**15))
+        for earlier, later in pairwise(ordered):
+            assert earlier["ended_at"] is not None
+            assert earlier["ended_at"] <= later["started_at"]
+
+
+def test_an_expired_session_had_no_slack_left(told: Told) -> None:
+    rows = told.rows("heartbeat_slack")
+    expired = [row for row in rows if row["end_cause"] == "session_expired" and row["longest_gap_ms"] is not None]
+    assert expired
+    assert all(row["slack_ms"] is None or row["slack_ms"] <= 0 for row in expired)
+
+
+# ---------------------------------------------------------------- what the state says
+
+
+def settled_leader(group: Group) -> str | None:
+    """A leader is shown once its generation is formed."""
+    return group.leader_id if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE) else None
+
+
+def waits_for(member: Member) -> str | None:
+    if member.parked_join is not None:
+        return "JoinGroup"
+    return None if member.parked_sync is None else "SyncGroup"
+
+
+def next_deadline_ms(group: Group) -> int | None:
+    """The earliest deadline but the sweep's, and but those of members that an answer is owed to."""
+    sessions = [member.session_deadline_ms for member in group.members.values() if waits_for(member) is None]
+    pending = [pending.session_deadline_ms for pending in group.pending.values()]
+    all_of_them = (group.join_deadline_ms, group.sync_deadline_ms, *sessions, *pending)
+    return min((deadline for deadline in all_of_them if deadline is not None), default=None)
+
+
+def gives_each_partition_once(history: History) -> bool:
+    """No leader gave one partition to two members."""
+    given: dict[int, list[tuple[str, int]]] = {}
+    for row in history.rows:
+        if row.effect == "assigned":
+            for topic in json.loads(row.detail or "{}")["partitions"] or ():
+                held = given.setdefault(row.at_ms or 0, [])
+                held += [(topic["topic"], partition) for partition in set(topic["partitions"])]
+    return all(len(held) == len(set(held)) for held in given.values())
+
+
+def partitions_of(group: Group, member: Member) -> list[str]:
+    try:
+        held = decode_assignment(member.assignment).partitions if member.assignment else ()
+    except ConsumerProtocolError:
+        held = ()
+    return (
+        [f"{topic}-{partition}" for topic, partition in sorted(set(held))] if group.protocol_type == "consumer" else []
+    )
