@@ -22,6 +22,7 @@ from request_log.follow import Follower
 from request_log.in_order import InOrder
 from request_log.lines import LineReader, Unreadable
 from request_log.model import Model
+from request_log.moments import Moments
 from request_log.names import TopicNames
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import Survey, WaitsToCome, survey
@@ -70,18 +71,19 @@ class LogImport:
         """All rows in order of time. Raises LogFileError where there is no log."""
         found = self.look_over()
         reader = LineReader()
-        waits = WaitsToCome(found)
+        waits, moments = WaitsToCome(found), Moments()
         for line in LogFiles(self.path, self.zone):
             self._count(line)
-            for entry in self._read(reader, line):
-                self._follower(entry.group_id, found).read(entry)
-                self._pending.add(entry)
+            for entry in moments.read(line.at_ms, self._read(reader, line)):
+                self._await(entry, found)
                 waits.note(entry)
             if self.tally.read % _LINES_AT_ONCE == 0:
                 looked_ahead_ms = (self.tally.last_at_ms or 0) - LOOK_AHEAD_MS
                 yield from self._release(min(looked_ahead_ms, waits.first_ms - BEFORE_A_WAIT_MS))
                 if self.progress is not None:
                     self.progress(self.tally.read / found.lines)
+        for entry in moments.rest():
+            self._await(entry, found)
         yield from self._release(inf)
 
     # ------------------------------------------------------------ lines
@@ -129,9 +131,11 @@ class LogImport:
             row.request.request_seq = self._seq
             yield row
 
-    def _follower(self, group_id: str, found: Survey) -> Follower:
-        follower = self._followers.get(group_id)
+    def _await(self, entry: LoggedRequest, found: Survey) -> None:
+        """Holds a request back until all is read that may come before it."""
+        follower = self._followers.get(entry.group_id)
         if follower is None:
-            model = Model(Group(group_id), self.config, self.tally, self._rows.add)
-            follower = self._followers[group_id] = Follower(model, found, self._names)
-        return follower
+            model = Model(Group(entry.group_id), self.config, self.tally, self._rows.add)
+            follower = self._followers[entry.group_id] = Follower(model, found, self._names)
+        follower.read(entry)
+        self._pending.add(entry)

@@ -8,8 +8,7 @@ Knows the layout of a line; knows no rule of the protocol and no order of lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -116,8 +115,8 @@ class LineReader:
         if isinstance(request, JoinGroupRequest):
             _note_choices(request, response)
         error = error_of(code_of(message.api, response))
-        recorded = Recorded(error, at_ms, total_ms, completed.remote_time_ms, response, message)
-        began_ms = connection.began(at_ms - total_ms + completed.request_queue_time_ms)
+        recorded = _recorded(error, at_ms, completed, message)
+        began_ms = at_ms - total_ms + completed.request_queue_time_ms
         if isinstance(request, JoinGroupRequest | SyncGroupRequest):
             until_ms = began_ms + completed.local_time_ms + min(completed.remote_time_ms, _SETTLES_WITHIN_MS)
         else:
@@ -146,11 +145,11 @@ class LineReader:
             group_instance_id=sent.group_instance_id if message.version >= INSTANCE_ID_SINCE else None,
         )
         error = error_of(completed.response.error_code)
-        began_ms = connection.began(at_ms - total_ms + completed.request_queue_time_ms)
+        began_ms = at_ms - total_ms + completed.request_queue_time_ms
         return LoggedRequest(
             sent.group_id,
             request,
-            Recorded(error, at_ms, total_ms, completed.remote_time_ms, completed.response, message),
+            _recorded(error, at_ms, completed, message),
             began_ms,
             max(began_ms, float(at_ms)),
             connection.broker,
@@ -168,19 +167,12 @@ class LineReader:
         return connection
 
 
-@dataclass(slots=True)
-class _Connection:
-    """One TCP connection. last_began_ms: when the last of its requests was taken up."""
+class _Connection(NamedTuple):
+    """One TCP connection: its name in the log, the client's address and the broker's end."""
 
     text: str
     host: str
     broker: str
-    last_began_ms: float = 0.0
-
-    def began(self, began_ms: float) -> float:
-        """When a request was taken up: after the one before it on the same connection, whatever rounding says."""
-        self.last_began_ms = began_ms if began_ms > self.last_began_ms else self.last_began_ms + 0.001
-        return self.last_began_ms
 
 
 def _decoded(text: bytes, message: Message) -> Any:
@@ -191,6 +183,12 @@ def _decoded(text: bytes, message: Message) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         what = "holds no JSON" if text.endswith(LOGGER) else "is cut off"
         raise Unreadable(f"{message.api} v{message.version}: the line {what}: {error}") from None
+
+
+def _recorded(error: Error, at_ms: int, completed: Any, message: Message) -> Recorded:
+    sending_ms = completed.response_queue_time_ms + completed.send_time_ms
+    remote_ms = completed.remote_time_ms
+    return Recorded(error, at_ms, completed.total_time_ms, remote_ms, sending_ms, completed.response, message)
 
 
 def _note_choices(request: JoinGroupRequest, response: Any) -> None:

@@ -20,6 +20,7 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
     """What the broker answered. error: the one a reply is known by, the first of many that is not NONE.
 
     answered_at_ms: when the answer had been sent. total_ms: from arrival to then. remote_ms: how long it was parked.
+    sending_ms: how long it took to be sent once it was known.
     wire: the answer as the log has it, all groups of it. group_id: which of its groups this is about, None for all.
     """
 
@@ -27,6 +28,7 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
     answered_at_ms: int
     total_ms: float
     remote_ms: float
+    sending_ms: float
     wire: Any
     message: Message
     group_id: str | None = None

@@ -35,6 +35,8 @@ class Completed(msgspec.Struct, rename="camel", gc=False):
     request_queue_time_ms: float = 0.0
     local_time_ms: float = 0.0
     remote_time_ms: float = 0.0
+    response_queue_time_ms: float = 0.0
+    send_time_ms: float = 0.0
     principal: str | None = None
 
 
