@@ -1,0 +1,229 @@
+"""A broker in virtual time that writes a request log: the core's groups behind the delays that real logs show.
+
+A request arrives, waits in a queue, is worked on, and its line is written when its answer has been sent, in whole
+milliseconds of UTC; timers fire late. What the lines hide (which request the group saw first, when a timer fired, a
+client that died) is kept in `effects` for comparison. Knows the core and the layout of a line; knows no importer.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import random
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, Reply
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import expire_due, step
+from schemas.errors import Error
+from schemas.fan_out import group_id_of
+from schemas.messages import APIS, GroupRequest, Response
+from schemas.wire_fields import carried, parse_request
+
+START_MS = 1_772_359_200_000
+"""2026-03-01 10:00 UTC."""
+_LOG_NAMES = {
+    "JoinGroup": "JOIN_GROUP",
+    "SyncGroup": "SYNC_GROUP",
+    "Heartbeat": "HEARTBEAT",
+    "LeaveGroup": "LEAVE_GROUP",
+    "OffsetCommit": "OFFSET_COMMIT",
+    "OffsetFetch": "OFFSET_FETCH",
+    "DescribeGroups": "DESCRIBE_GROUPS",
+}
+
+Answered = Callable[[Response], None]
+
+
+def stamp(at_ms: float) -> str:
+    """log4j's `%d`."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(at_ms))
+    return at.strftime("%Y-%m-%d %H:%M:%S,") + f"{int(at_ms) % 1000:03}"
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def wire(value: Any) -> Any:
+    """A message's fields as the log shows them: camelCase, errors by number, bytes as base64."""
+    if isinstance(value, dict):
+        return {camel(name): wire(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [wire(item) for item in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return value.code if isinstance(value, Error) else value
+
+
+def line(
+    at_ms: float,
+    api: str,
+    version: int,
+    request: dict[str, Any],
+    response: dict[str, Any],
+    *,
+    client_id: str | None = "client",
+    connection: str = "10.0.0.1:9092-10.0.1.7:40001-0-1",
+    total_ms: float = 0.5,
+    queue_ms: float = 0.0,
+    local_ms: float = 0.1,
+    remote_ms: float = 0.0,
+    **header: Any,
+) -> str:
+    """One line of the log, sent at at_ms; request and response by the names of `schemas`."""
+    message = {
+        "isForwarded": False,
+        "requestHeader": {
+            "requestApiKey": APIS[api].key,
+            "requestApiVersion": version,
+            "correlationId": 1,
+            "clientId": client_id,
+            "requestApiKeyName": _LOG_NAMES.get(api, api.upper()),
+            **header,
+        },
+        "request": wire(request),
+        "response": wire(response),
+        "connection": connection,
+        "totalTimeMs": round(total_ms, 3),
+        "requestQueueTimeMs": round(queue_ms, 3),
+        "localTimeMs": round(local_ms, 3),
+        "remoteTimeMs": round(remote_ms, 3),
+        "principal": "User:ANONYMOUS",
+    }
+    text = json.dumps(message, separators=(",", ":"))
+    return f"[{stamp(at_ms)}] DEBUG Completed request:{text} (kafka.request.logger)"
+
+
+@dataclass(slots=True)
+class _Sent:
+    request: GroupRequest
+    arrived_ms: float
+    began_ms: float
+    worked_ms: float
+    connection: str
+    answered: Answered
+
+
+@dataclass
+class Broker:
+    """seed: what the delays are drawn from. `at` plans a call, `run` lets time pass, `lines` is the log."""
+
+    config: GroupConfig = field(default_factory=GroupConfig)
+    seed: int = 0
+    late_ms: float = 5.0
+    slow_ms: float = 2.0
+    address: str = "10.0.0.1:9092"
+    lines: list[tuple[float, str]] = field(default_factory=list)
+    effects: list[tuple[str, Effect]] = field(default_factory=list)
+    groups: dict[str, Group] = field(default_factory=dict)
+    dead: set[str] = field(default_factory=set)
+    now_ms: float = float(START_MS)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._plan: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self._open: dict[str, _Sent] = {}
+        self._due: dict[str, float] = {}
+
+    def at(self, at_ms: float, call: Callable[[], None]) -> None:
+        """Plans a call, ms since the epoch."""
+        self._count += 1
+        heapq.heappush(self._plan, (at_ms, self._count, call))
+
+    def send(
+        self,
+        api: str,
+        version: int,
+        answered: Answered,
+        *,
+        client_id: str,
+        host: str,
+        connection: str,
+        **fields: Any,
+    ) -> None:
+        """A request arrives now; its answer is given back when it has been sent, unless its client died."""
+        self._count += 1
+        envelope = {"request_id": f"b{self._count}", "client_id": client_id, "client_host": f"/{host}"}
+        request = parse_request({"api": api, "api_version": version, **envelope, **fields})
+        queued_ms = self._random.random() * self.slow_ms
+        worked_ms = self.now_ms + queued_ms + self._random.random() * self.slow_ms
+        sent = _Sent(request, self.now_ms, self.now_ms + queued_ms, worked_ms, connection, answered)  # type: ignore[arg-type]
+        self._open[request.request_id] = sent
+        self.at(worked_ms, lambda: self._work(sent))
+
+    def kill(self, connection: str) -> None:
+        """A client dies: what it is owed leaves no line."""
+        self.dead.add(connection)
+
+    def run(self, until_ms: float) -> None:
+        """Lets time pass."""
+        while self._plan and self._plan[0][0] <= until_ms:
+            self.now_ms, _, call = heapq.heappop(self._plan)
+            call()
+        self.now_ms = until_ms
+
+    def log(self) -> list[str]:
+        """The lines in the order they were written."""
+        return [text for _, text in sorted(self.lines, key=lambda entry: entry[0])]
+
+    def write(self, path: Path) -> Path:
+        """The log as a file."""
+        path.write_text("".join(f"{text}\n" for text in self.log()))
+        return path
+
+    def _work(self, sent: _Sent) -> None:
+        group_id = group_id_of(sent.request)
+        group = self.groups.setdefault(group_id, Group(group_id))
+        self._tell(group_id, step(group, sent.request, round(self.now_ms), self.config))
+
+    def _tell(self, group_id: str, effects: list[Effect]) -> None:
+        for effect in effects:
+            self.effects.append((group_id, effect))
+            if isinstance(effect, Reply):
+                self._answer(effect)
+        due_ms = self.groups[group_id].next_due_ms
+        if due_ms is not None and self._due.get(group_id, float("inf")) > due_ms:
+            self._wake(group_id, due_ms)
+
+    def _wake(self, group_id: str, due_ms: int) -> None:
+        self._due[group_id] = due_ms
+        self.at(max(due_ms, self.now_ms) + self._random.random() * self.late_ms, lambda: self._fire(group_id))
+
+    def _fire(self, group_id: str) -> None:
+        self._due.pop(group_id, None)
+        self._tell(group_id, expire_due(self.groups[group_id], int(self.now_ms), self.config))
+
+    def _answer(self, reply: Reply) -> None:
+        sent = self._open.pop(reply.request_id)
+        if sent.connection in self.dead:
+            return
+        sent_ms = self.now_ms + self._random.random() * self.slow_ms / 4
+        request, version = sent.request, sent.request.api_version
+        self.lines.append(
+            (
+                sent_ms,
+                line(
+                    sent_ms,
+                    reply.api,
+                    version,
+                    carried(request, version),
+                    carried(reply.response, version),
+                    client_id=request.client_id,
+                    connection=f"{self.address}-{request.client_host[1:]}:{sent.connection}-0-1",
+                    total_ms=sent_ms - sent.arrived_ms,
+                    queue_ms=sent.began_ms - sent.arrived_ms,
+                    local_ms=sent.worked_ms - sent.began_ms,
+                    remote_ms=max(self.now_ms - sent.worked_ms, 0.0),
+                ),
+            )
+        )
+        self.at(sent_ms, lambda: sent.answered(reply.response))

@@ -1,0 +1,123 @@
+"""Recorded incidents of a real broker, each with the truth about it: every answer, every rebalance, its cause, its end."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
+from schemas.consumer_protocol import decode_assignment
+from tests.request_log.imported import Imported, imported
+from tests.source_tree import ROOT
+
+FOLDER = ROOT / "tests" / "captures"
+NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+NEWER_PROTOCOL = "app-new-protocol"
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+@cache
+def capture(name: str) -> Imported:
+    return imported(FOLDER / name)
+
+
+@cache
+def truth(name: str) -> dict[str, Any]:
+    return json.loads((FOLDER / name / "truth.json").read_text())
+
+
+def groups(name: str) -> dict[str, dict[str, Any]]:
+    """The groups of the classic protocol that anybody ever joined."""
+    found = truth(name)["groups"]
+    return {group: what for group, what in found.items() if what["generations"] and group != NEWER_PROTOCOL}
+
+
+def host_at(name: str, label: str, at_ms: int) -> str:
+    """Where a member ran at a time: some are started anew on another host."""
+    starts = [event for event in truth(name)["timeline"] if event["action"] == "start" and event["member"] == label]
+    return str([event["host"] for event in starts if event["t_ms"] <= at_ms][-1])
+
+
+def test_every_answer_is_the_recorded_one(name: str) -> None:
+    found = capture(name)
+    assert found.parity.compared == found.tally.used > 0
+    assert found.parity.first == []
+    assert found.parity.share == 1.0
+
+
+def test_nothing_needs_to_be_inferred_and_nothing_is_left_over(name: str) -> None:
+    tally = capture(name).tally
+    assert tally.read == tally.used + tally.skipped.total() + tally.quarantined.total()
+    assert (tally.quarantined, tally.inferred, tally.unsettled) == ({}, {}, {})
+
+
+def test_every_rebalance_its_cause_and_its_culprit_are_the_true_ones(name: str) -> None:
+    for group, what in groups(name).items():
+        ours = [
+            (
+                effect.from_generation_id,
+                str(effect.from_state),
+                str(effect.cause.kind),
+                effect.cause.member_id,
+                effect.cause.group_instance_id,
+                effect.cause.client_host,
+            )
+            for effect in capture(name).of_group(group, RebalanceStarted)
+        ]
+        theirs = [
+            (
+                rebalance["from_generation"],
+                rebalance["state_before"],
+                rebalance["cause"],
+                rebalance["trigger"]["member_id"],
+                rebalance["trigger"]["instance_id"],
+                "/" + host_at(name, rebalance["trigger"]["member"], rebalance["t_prepare_ms"]),
+            )
+            for rebalance in what["rebalances"]
+        ]
+        assert ours == theirs, group
+
+
+def test_every_rebalance_led_to_the_true_generation_and_members(name: str) -> None:
+    for group, what in groups(name).items():
+        ended = [e for e in capture(name).of_group(group, RebalanceEnded) if e.outcome != "superseded"]
+        ours = [(e.from_generation_id, e.to_generation_id, e.members_after) for e in ended]
+        done = [rebalance for rebalance in what["rebalances"] if rebalance["completed"]]
+        assert ours == [(r["from_generation"], r["to_generation"], r["members"]) for r in done], group
+
+
+def test_it_is_known_to_the_moment_when_a_rebalance_began(name: str) -> None:
+    for group, what in groups(name).items():
+        began = [effect.at_ms for effect in capture(name).of_group(group, RebalanceStarted)]
+        late = [abs(a - b["t_prepare_ms"]) for a, b in zip(began, what["rebalances"], strict=True)]
+        assert max(late) <= 25, group
+
+
+def test_each_group_ends_with_the_true_members_and_what_they_own(name: str) -> None:
+    for group, what in groups(name).items():
+        ours = capture(name).groups[group]
+        assert str(ours.state).upper() == what["final"]["state"], group
+        owned = {
+            member.member_id: sorted(
+                f"{p.topic}-{p.partition}" for p in decode_assignment(member.assignment).partitions
+            )
+            for member in ours.members.values()
+        }
+        assert owned == {m["member_id"]: sorted(m["assignment"]) for m in what["final"]["members"]}, group
+
+
+def test_the_rows_rise_in_time_and_none_has_another_ones_id(name: str) -> None:
+    rows = capture(name).rows
+    keys = [(row.request.received_at_ms, row.request.request_seq) for row in rows]
+    assert keys == sorted(set(keys))
+    assert len({row.request.request_id for row in rows}) == len(rows)
+
+
+def test_reading_it_again_gives_the_same_rows(name: str) -> None:
+    path: Path = FOLDER / name
+    assert [row.request for row in imported(path).rows] == [row.request for row in capture(name).rows]
