@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator_udfs.protocol.deadlines import earliest, next_deadline_ms
-from coordinator_udfs.protocol.effects import MemberRemoved, StateChanged
+from coordinator_udfs.protocol.effects import MemberRemoved, StateChanged, TimerArmed
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, step
 from coordinator_udfs.protocol.turn import Timer
@@ -123,6 +123,38 @@ def test_a_timer_of_no_length_fires_at_once() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     joined = bench.enter("m1")
     assert (joined.answered_at_ms, bench.deadlines().get("join")) == (0, None)
+
+
+@rule("Timers: one millisecond is not at once")
+def test_a_timer_of_one_millisecond_runs() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=1)
+    joined = bench.enter("m1")
+    assert (joined.is_parked, bench.deadlines()["join"]) == (True, 1)
+
+
+@rule("Timers: of length zero they fire at the end of an expiry too")
+def test_a_timer_of_no_length_that_an_expiry_starts_fires_at_once() -> None:
+    bench = quiet_bench()
+    bench.client("m1", session_ms=4_000)
+    bench.client("m2", rebalance_ms=0)
+    bench.stable("m1", "m2")
+    bench.tick(4_000)
+    assert (bench.state, bench.members) == (GroupState.EMPTY, [])
+    assert bench.group.updated_at_ms == 4_000
+
+
+@rule("Timers: a group's own are told when they start, but for the sweep")
+def test_the_start_of_a_timer_is_told() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3_000)
+    bench.enter("m1", rebalance_ms=9_000)
+    bench.tick(3_000)
+    bench.sync("m1", plan=["m1"])
+    bench.enter("m2", rebalance_ms=8_000)
+    assert [(armed.at_ms, armed.timer, armed.length_ms) for armed in bench.of(TimerArmed)] == [
+        (0, Timer.JOIN, 3_000),
+        (3_000, Timer.SYNC, 9_000),
+        (3_000, Timer.JOIN, 9_000),
+    ]
 
 
 @rule("Timers: what fires may start others, which fire in their turn")

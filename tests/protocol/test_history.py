@@ -8,21 +8,14 @@ import pytest
 
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.effects import (
-    Assigned,
-    JoinPhaseEnded,
     JoinReceived,
-    MemberJoined,
     MemberRemoved,
-    MemberUpdated,
     RebalanceEnded,
     RebalanceStarted,
-    Reply,
-    RequestParked,
-    StateChanged,
-    SyncReceived,
     TopicPartitions,
 )
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from schemas.messages import LeaveGroupRequest
 from tests.protocol.bench import HOST, Bench, subscribed_to
 from tests.protocol.rules import rule
 
@@ -109,6 +102,15 @@ def test_the_cause_of_a_rebalance(cause: str) -> None:
     act(bench)
     told = bench.last(RebalanceStarted).cause
     assert (told.kind, told.client_id) == (kind, culprit)
+
+
+@rule("History: what a replay concluded from later lines is said to be inferred")
+@pytest.mark.parametrize("inferred", [None, "poll_timeout"])
+def test_an_inferred_cause_says_so(inferred: str | None) -> None:
+    bench = bench_of("m1", "m2")
+    bench.send(LeaveGroupRequest, 1, "m2", group_id="g", member_id=bench.id_of("m2"), inferred_cause=inferred)
+    cause = bench.last(RebalanceStarted).cause
+    assert (cause.kind, cause.is_inferred) == (inferred or CauseKind.MEMBER_LEFT, inferred is not None)
 
 
 @rule("History: a consumer whose last assignment took partitions that it owned comes back to let them go on")
@@ -316,77 +318,3 @@ def test_the_initial_delay_is_nobodys_fault() -> None:
     ended = bench.last(RebalanceEnded)
     assert (ended.slowest_member_id, ended.slowest_client_id, ended.slowest_wait_ms) == (None, None, None)
     assert [w.client_id for w in ended.waits] == ["m1", "m3"]
-
-
-# ---------------------------------------------------------------- the whole story
-
-
-@rule("History: the story of a rebalance in order, replies among it")
-def test_the_story_of_a_rebalance() -> None:
-    bench = bench_of("m1", "m2")
-    so_far = len(bench.effects)
-    bench.join("m1")
-    bench.join("m2")
-    bench.sync("m2")
-    bench.sync("m1", plan=["m1", "m2"])
-    told = [type(effect) for effect in bench.effects[so_far:]]
-    expected = [
-        *(RequestParked, RebalanceStarted, StateChanged, JoinReceived),
-        *(RequestParked, JoinReceived, StateChanged, JoinPhaseEnded, Reply, Reply),
-        *(SyncReceived, RequestParked),
-        *(SyncReceived, RequestParked, Reply, Reply, StateChanged, Assigned, Assigned, RebalanceEnded),
-    ]
-    assert [kind for kind in told if kind in expected] == expected
-
-
-@rule("History: a member's beginning, change and end are told")
-def test_the_life_of_a_member() -> None:
-    bench = bench_of("m1")
-    bench.at(1_000)
-    bench.enter("m2", session_ms=8_000, rebalance_ms=9_000)
-    joined = bench.last(MemberJoined)
-    assert (joined.at_ms, joined.client_id, joined.session_timeout_ms, joined.topics) == (1_000, "m2", 8_000, ["t1"])
-    bench.join("m2", session_ms=7_000, protocols={"range": subscribed_to("t2", "t1")})
-    updated = bench.last(MemberUpdated)
-    assert (updated.session_timeout_ms, updated.topics) == (7_000, ["t1", "t2"])
-    bench.at(2_000)
-    bench.leave("m2")
-    removed = bench.last(MemberRemoved)
-    assert (removed.at_ms, removed.end_cause, removed.generation_id) == (2_000, EndCause.MEMBER_LEFT, 1)
-
-
-@rule("History: an assignment is told by its partitions where the bytes say so")
-@pytest.mark.parametrize(
-    ("assignment", "partitions"),
-    [
-        (encode_assignment(Assignment(partitions=(T1_1, T1_0))), [TopicPartitions(topic="t1", partitions=[0, 1])]),
-        (encode_assignment(Assignment(partitions=())), []),
-        (b"", []),
-        (b"\x00", None),
-    ],
-)
-def test_what_a_member_owns_is_told(assignment: bytes, partitions: list[TopicPartitions] | None) -> None:
-    bench = Bench().completing("m1")
-    bench.sync("m1", plan={"m1": assignment})
-    told = bench.last(Assigned)
-    assert (told.partitions, told.assignment, told.generation_id) == (partitions, assignment, 1)
-
-
-@rule("History: a request refused for the size, or dropped at the timeout, ends a membership with that cause")
-def test_the_ends_that_start_no_rebalance() -> None:
-    bench = bench_of("m1", "m2", rebalance_ms=3_000)
-    bench.join("m1")
-    bench.tick(3_000)
-    assert bench.last(MemberRemoved).end_cause is EndCause.REBALANCE_TIMEOUT
-    bench.set(group_max_size=1)
-    bench.enter("m3")
-    assert [removed.end_cause for removed in bench.of(MemberRemoved)] == [EndCause.REBALANCE_TIMEOUT]
-
-
-@rule("History: a rebalance completed is counted once", origin="testClassicGroupCompletedRebalanceSensor")
-def test_one_completed_rebalance_a_generation() -> None:
-    bench = bench_of("m1", "m2")
-    completed = [ended for ended in bench.of(RebalanceEnded) if ended.outcome == "completed"]
-    assert len(completed) == 1
-    bench.sync("m1", plan=["m1"])
-    assert len([ended for ended in bench.of(RebalanceEnded) if ended.outcome == "completed"]) == 1
