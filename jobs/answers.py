@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -47,12 +48,17 @@ def write_csv(answer: DataFrame, out: TextIO) -> None:
 
 def write_table(answer: DataFrame, out: TextIO) -> None:
     """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    rows = _as_texts(answer, _HUMAN_TIME).limit(ROWS_SHOWN + 1).collect()
     console = Console(file=out, highlight=False)
     if not console.is_terminal:
         console.width = _UNBROKEN_WIDTH
+    show_table(answer, console)
+
+
+def show_table(answer: DataFrame, console: Console) -> None:
+    """As write_table, on a console of any width."""
+    rows = _as_texts(answer, _HUMAN_TIME).limit(ROWS_SHOWN + 1).collect()
     table = _table(answer, rows[:ROWS_SHOWN])
-    if console.measure(table).minimum <= console.width:
+    if _width_of(table, console) <= console.width:
         console.print(table)
     else:
         for number, row in enumerate(rows[:ROWS_SHOWN], 1):
@@ -100,6 +106,10 @@ def _table(answer: DataFrame, rows: Sequence[Sequence[str | None]]) -> Table:
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
+
+
+def _width_of(table: Table, console: Console) -> int:
+    return Measurement.get(console, console.options.update(max_width=_UNBROKEN_WIDTH), table).maximum
 
 
 def _record(title: str, names: Sequence[str], row: Sequence[str | None]) -> Table:

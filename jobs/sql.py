@@ -177,13 +177,13 @@ def answer(home: Home, query: str, form: str) -> None:
         write_answer(found, form)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Exit status 0; 2 with a sentence for what cannot be answered; 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m jobs.sql", description="Asks a home in SQL.")
     parser.add_argument("query", help="what to ask, such as: select * from groups")
     parser.add_argument("--format", default="table", help=f"{', '.join(FORMATS)} (table)")
     parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     try:
         answer(Home(given.home) if given.home else Home.from_environment(), given.query, given.format)
         sys.stdout.flush()

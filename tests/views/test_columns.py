@@ -1,0 +1,83 @@
+"""The views' columns, their types, and the page that tells of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.sql import NAMES, definition_of, names_in, register_views, with_foundations
+from tests.source_tree import ROOT
+from tests.views.histories import two_members
+from tests.views.story import write_effects
+from views.catalog import VIEWS
+from views.page import page
+from views.tables import TABLE_VIEWS
+
+# What users build on: these columns stay, whatever is added.
+PROMISED = {
+    "groups": "group_id state generation_id protocol_type protocol_name leader_id member_count next_deadline_at "
+    "updated_at",
+    "members": "group_id member_id client_id client_host group_instance_id session_timeout_ms rebalance_timeout_ms "
+    "last_seen_at session_deadline_at topics assigned_partitions",
+    "rebalances": "group_id from_generation_id to_generation_id started_at ended_at duration_ms cause cause_member_id "
+    "cause_client_id cause_client_host cause_group_instance_id client_reason members_before members_after joined left "
+    "expired slowest_client_id slowest_wait_ms outcome",
+    "join_waits": "group_id to_generation_id member_id client_id joined_at synced_at held_others_ms",
+    "assignments": "group_id topic partition member_id client_id from_at to_at generation_id",
+    "sessions": "group_id member_id client_id group_instance_id joined_at ended_at end_cause",
+    "heartbeat_slack": "group_id member_id client_id session_timeout_ms longest_gap_ms slack_ms",
+    "offsets": "group_id topic partition committed_offset metadata committed_at",
+    "replies": "group_id request_id api error_code received_at replied_at parked_ms",
+}
+
+
+@pytest.fixture(scope="module")
+def registered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    home = tmp_path_factory.mktemp("home")
+    write_effects(home, {"two": two_members().rows})
+    register_views(spark, home)
+    return spark
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_view_has_the_columns_it_declares_in_their_order_and_types(registered: SparkSession, name: str) -> None:
+    declared = {view.name: view.columns for view in VIEWS} | {table.name: table.columns for table in TABLE_VIEWS}
+    assert registered.table(name).dtypes == [(column.name, column.type) for column in declared[name]]
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_a_promised_column_is_there(name: str) -> None:
+    declared = {column.name: column.type for view in VIEWS if view.name == name for column in view.columns}
+    assert set(PROMISED[name].split()) <= declared.keys()
+    assert all(
+        type_ == "timestamp" for column, type_ in declared.items() if column.endswith(("_at", "_from", "_since"))
+    )
+    assert all(type_ == "bigint" for column, type_ in declared.items() if column.endswith("_ms"))
+
+
+def test_every_promised_view_is_there() -> None:
+    assert {view.name for view in VIEWS} == PROMISED.keys()
+
+
+def test_describe_tells_what_a_column_holds(registered: SparkSession) -> None:
+    told = {row.col_name: row.comment for row in registered.sql("DESCRIBE groups").collect()}
+    assert told["member_count"] == "how many members"
+    assert all(told.values())
+
+
+def test_a_definition_survives_quotes_and_backslashes_in_what_it_tells() -> None:
+    assert "assignor\\'s name" in definition_of(next(view for view in VIEWS if view.name == "groups"))
+
+
+def test_a_query_is_given_the_views_it_names_and_what_they_stand_on() -> None:
+    assert names_in("SELECT * FROM Members m JOIN nothing") == {"members"}
+    assert with_foundations({"members"}) == {"members", "sessions", "assignments", "effects"}
+    assert with_foundations({"replies"}) == {"replies", "effects"}
+    assert with_foundations(NAMES) == set(NAMES)
+
+
+def test_the_page_is_what_the_views_say() -> None:
+    written = Path(ROOT / "docs" / "views.md").read_text()
+    assert written == page(), "run: python -m views.page > docs/views.md"

@@ -1,0 +1,53 @@
+"""docs/views.md: what each view's row is, each column with its type, and the rule it is made by.
+
+    python -m views.page > docs/views.md
+
+Written from the views themselves; a test fails when the page is not what this prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from views.catalog import VIEWS
+from views.tables import TABLE_VIEWS
+from views.view import Column
+
+_HEAD = """\
+# The views
+
+What `make sql` and `jobs.sql.register_views` give, for a home whose job runs, has stopped, or was a replay. Every view
+stands on the facts in the effects table alone (see decisions/0004-views-stand-on-facts.md), so it is as new as the
+job's last commit, in a session that stays open too.
+
+- A time is a TIMESTAMP; `make sql` shows all of them in UTC. A duration is a BIGINT of milliseconds, named `..._ms`.
+- An array of members holds client ids; a static member without one is named by its instance id.
+- Ask for one group by `group_id`, and for some days by `at_date` where a view has it: files that hold neither are
+  skipped.
+"""
+
+_ORDER = (
+    *("groups", "members", "rebalances", "join_waits", "assignments", "sessions", "heartbeat_slack", "offsets"),
+    "replies",
+)
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    views = sorted(VIEWS, key=lambda view: _ORDER.index(view.name))
+    parts = [_HEAD, "\n".join(f"- [{view.name}](#{view.name}): {view.row}" for view in views) + "\n"]
+    for view in views:
+        parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}\n\n{_columns(view.columns)}")
+    parts.append("## A home's own tables\n")
+    for table in TABLE_VIEWS:
+        parts.append(f"### {table.name}\n\nOne row is {table.row}.\n\n{_columns(table.columns)}")
+    return "\n".join(parts)
+
+
+def _columns(columns: Iterable[Column]) -> str:
+    rows = [f"| `{column.name}` | {column.type.upper()} | {column.holds} |" for column in columns]
+    return "\n".join(["| column | type | what it holds |", "|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    print(page(), end="")
