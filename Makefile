@@ -51,6 +51,11 @@ replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.ma
 sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.
 	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" "$$Q"
 
+.PHONY: gateway
+gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
+	@exec $(BIN)/python -m gateway $(if $(CONF),--conf-file "$(CONF)") $(if $(LISTEN),--listen "$(LISTEN)") \
+	  $(if $(TOPICS),--topics "$(TOPICS)") $(if $(UPSTREAM),--upstream "$(UPSTREAM)") $(if $(METRICS),--metrics "$(METRICS)")
+
 ##@ Look after the code
 
 .PHONY: test
@@ -64,6 +69,11 @@ ifeq ($(PEERS),)
 else
 	@$(BIN)/python -m pytest $(PEERS) $(ARGS)
 endif
+
+.PHONY: parity
+parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, TIMES=1).
+	@$(BIN)/python -m tests.gateway.parity $(if $(BOOTSTRAP),--bootstrap "$(BOOTSTRAP)") \
+	  $(if $(PROFILE),--profile "$(PROFILE)") $(if $(SCALE),--scale "$(SCALE)") $(if $(filter 1,$(TIMES)),--times) $(ARGS)
 
 .PHONY: lint
 lint: setup ## Find what ruff holds against the code and its format.

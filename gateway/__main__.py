@@ -22,7 +22,12 @@ from gateway.assembly import gateway_on
 from gateway.server import prepare_process
 from gateway.settings import Settings, read_file
 
-_SHORT = {"listen": "gateway.listen", "topics": "topics", "upstream": "gateway.upstream"}
+_SHORT = {
+    "listen": "gateway.listen",
+    "topics": "topics",
+    "upstream": "gateway.upstream",
+    "metrics": "gateway.metrics.listen",
+}
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -34,6 +39,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--listen", metavar="HOST:PORT", help="where clients connect")
     parser.add_argument("--topics", metavar="T1:4,T2:4", help="stand-alone: the topics there are")
     parser.add_argument("--upstream", metavar="HOST:PORT", help="a broker of the Kafka cluster that has the data")
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="where /metrics and /health are served")
     return parser.parse_args(arguments)
 
 

@@ -178,7 +178,11 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ answers
 
     def _answered(self, slot: _Slot, answer: Later, done: asyncio.Future[Any]) -> None:
-        if self._is_ended or done.cancelled():
+        if done.cancelled():
+            return
+        if self._is_ended:
+            # Looked at, so that nobody says that nobody did.
+            done.exception()
             return
         try:
             self._fill(slot, answer.response(done))

@@ -22,6 +22,7 @@ class Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.patience_s: float | None = 10.0
         self._correlation_id = 0
 
     @classmethod
@@ -43,9 +44,9 @@ class Client:
         (length,) = struct.unpack(">i", await self.reader.readexactly(4))
         return await self.reader.readexactly(length)
 
-    async def receive(self, api: str, version: int, timeout_s: float = 10.0) -> tuple[int, Any]:
+    async def receive(self, api: str, version: int) -> tuple[int, Any]:
         """Correlation id and message of the next response."""
-        return codec(api, version).read_response(await asyncio.wait_for(self.receive_raw(), timeout_s))
+        return codec(api, version).read_response(await asyncio.wait_for(self.receive_raw(), self.patience_s))
 
     async def call(self, api: str, version: int, /, client_id: Any = "client", **values: Any) -> Any:
         sent = self.send(api, version, client_id, **values)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from gateway.settings import Address, parse_address
+from gateway.settings import Address
 from schemas.consumer_protocol import decode_assignment
+from tests.gateway.process import serving
 from tests.gateway.wire_client import Client
-from tests.peers_clients.fleet import ROOT, Fleet, until
+from tests.peers_clients.fleet import Fleet, until
 
 PARTITIONS = 12
 TOPIC = "work"
@@ -71,31 +69,13 @@ class Coordinator:
         until(is_stable, lambda: str(self.describe(group)))
 
 
-@contextmanager
-def serving(settings: dict[str, str]) -> Iterator[Coordinator]:
-    """A gateway over the pure core with these settings."""
-    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.gateway.serve", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        yield Coordinator(parse_address("listen", said.removeprefix("listening on ").strip()))
-    finally:
-        process.terminate()
-        process.wait()
-
-
 @pytest.fixture(scope="session")
 def coordinator() -> Iterator[Coordinator]:
     settings = {
-        "gateway.listen": "127.0.0.1:0",
-        "gateway.metrics.listen": "",
         "topics": f"{TOPIC}:{PARTITIONS},t1:4,t2:4",
         "group.min.session.timeout.ms": "500",
         "group.max.session.timeout.ms": "300000",
         "group.initial.rebalance.delay.ms": "0",
     }
-    with serving(settings) as coordinator:
-        yield coordinator
+    with serving(settings) as address:
+        yield Coordinator(address)

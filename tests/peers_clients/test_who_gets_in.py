@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.security.credentials import write_user
-from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator, serving
+from tests.gateway.process import serving
+from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_clients.fleet import KINDS, Fleet, until
 
 CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
@@ -22,8 +23,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinator]:
     write_user(folder / "users", "alice", "wonderland")
     (folder / "rules").write_text("allow User:alice prefix team-a- ALL\n")
     settings = {
-        "gateway.listen": "127.0.0.1:0",
-        "gateway.metrics.listen": "",
         "topics": f"{TOPIC}:{PARTITIONS}",
         "group.min.session.timeout.ms": "500",
         "group.initial.rebalance.delay.ms": "0",
@@ -32,8 +31,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinator]:
         "gateway.users": str(folder / "users"),
         "gateway.rules": str(folder / "rules"),
     }
-    with serving(settings) as coordinator:
-        yield coordinator
+    with serving(settings) as address:
+        yield Coordinator(address)
 
 
 def fleet(guarded: Coordinator, group: str, mechanism: str, password: str = "wonderland") -> Fleet:

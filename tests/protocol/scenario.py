@@ -74,9 +74,10 @@ def read(path: Path) -> Scenario:
     return Scenario(**json.loads(path.read_text()))
 
 
-def differences(scenario: Scenario) -> list[str]:
-    """What the core answers otherwise than Kafka did, one line a field."""
-    answers = Playing(scenario).answers()
+def differences(scenario: Scenario, answers: Mapping[int, Answer] | None = None) -> list[str]:
+    """What the core answers otherwise than Kafka did, or what these answers do, one line a field."""
+    if answers is None:
+        answers = Playing(scenario).answers()
     return [
         f"step {number} ({step['member']} {step['api']}): {field}: Kafka {expected!r}, here {got!r}"
         for number, step in enumerate(scenario.steps, 1)

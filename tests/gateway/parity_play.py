@@ -1,0 +1,208 @@
+"""One of the scenarios that a real broker answered, played over the wire in real time, and what is answered otherwise.
+
+Each step is sent at its time, on a connection that nobody else waits on, however the steps before it fare. Groups get
+names of their own, so that many scenarios can be played at once. A slower peer is given more time: all times stretched.
+
+Knows the scenarios' form and the wire; must not know a rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import copy
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gateway.settings import Address
+from gateway.wire.shaping import values_of
+from schemas.messages import APIS
+from schemas.wire_fields import carried
+from tests.gateway.wire_client import Client
+from tests.protocol.scenario import Answer, Playing, Scenario, Step, differences, to_bytes
+from tests.protocol.scenario_requests import line_of
+
+AT_ONCE_MS = 75
+"""An answer within so long of its own request came at once; within so long of another's, that one released it."""
+TIMER_SLACK_MS = 150
+_ID_PATIENCE_S = 20.0
+_EXPECTED = (asyncio.CancelledError, TimeoutError, OSError, EOFError)
+_TIMEOUTS = ("session_timeout_ms", "rebalance_timeout_ms")
+_IN_BASE64 = ("metadata", "assignment")
+_NO_FIELDS = ("at_ms", "request_id", "api", "api_version", "client_id", "client_host", "bind")
+
+
+class Connections:
+    """Idle connections to a peer; one that waits for an answer is nobody else's."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._idle: list[Client] = []
+
+    async def call(self, api: str, version: int, client_id: str, values: dict[str, Any]) -> Any:
+        client = self._idle.pop() if self._idle else await Client.connect(self.address)
+        client.patience_s = None
+        try:
+            message = await client.call(api, version, client_id=client_id, **values)
+        except BaseException:
+            client.close()
+            raise
+        self._idle.append(client)
+        return message
+
+    def close(self) -> None:
+        for client in self._idle:
+            client.close()
+
+
+class WirePlaying(Playing):
+    """A scenario on its way over the wire."""
+
+    def __init__(self, scenario: Scenario, connections: Connections, scale: float) -> None:
+        super().__init__(scenario)
+        self._connections = connections
+        self._scale = scale
+        self._tag = f"{scenario.name[:40]}-{uuid.uuid4().hex[:8]}-"
+        self._ids: dict[str, asyncio.Future[str]] = {}
+        self._sent_at: dict[int, float] = {}
+        self._replies: dict[int, tuple[dict[str, Any], str | None, float]] = {}
+
+    async def play(self) -> dict[int, Answer]:
+        """By the number of the step: what it was answered, and when."""
+        self._loop = asyncio.get_running_loop()
+        began = self._loop.time() + 0.02
+        ready: list[asyncio.Event] = [asyncio.Event() for _ in self.scenario.steps]
+        tasks = [
+            asyncio.create_task(self._step(number, step, began, ready))
+            for number, step in enumerate(self.scenario.steps, 1)
+        ]
+        await asyncio.wait(tasks, timeout=began + self.scenario.end_ms * self._scale / 1000 - self._loop.time())
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            # A step may go unanswered, be cut off or lack an id; anything else is an error of our own.
+            if isinstance(outcome, BaseException) and not isinstance(outcome, _EXPECTED):
+                raise outcome
+        return {number: self._timed(number) for number in range(1, len(tasks) + 1)}
+
+    async def _step(self, number: int, step: Step, began: float, ready: list[asyncio.Event]) -> None:
+        try:
+            await asyncio.sleep(max(0.0, began + step["at_ms"] * self._scale / 1000 - self._loop.time()))
+            if number > 1:
+                await ready[number - 2].wait()
+            line = line_of(number, self._stretched(step), to_bytes)
+            values = await self._values(line)
+        finally:
+            ready[number - 1].set()
+        self._sent_at[number] = self._loop.time()
+        api, version = line["api"], line["api_version"]
+        message = await self._connections.call(api, version, line["client_id"], values)
+        answered_at = self._loop.time()
+        shape: Any = APIS[api].response
+        reply = self._own_names({"api": api, **carried(shape(**values_of(message, shape)), version)})
+        self._replies[number] = reply, self._fresh_id(step, reply), answered_at
+
+    def _stretched(self, step: Step) -> Step:
+        """The step with longer timeouts and groups of its own."""
+        stretched = copy.deepcopy(step)
+        for name in _TIMEOUTS:
+            if name in stretched and step.get("scaled", True):
+                stretched[name] = round(stretched[name] * self._scale)
+        stretched["group"] = self._group(step.get("group", "g"))
+        if step["api"] == "OffsetFetch":
+            for asked in stretched["groups"]:
+                asked["group"] = self._group(asked["group"])
+        elif "groups" in stretched:
+            stretched["groups"] = [self._group(group) for group in step["groups"]]
+        if "keys" in stretched:
+            stretched["keys"] = [self._group(key) for key in step["keys"]]
+        return stretched
+
+    def _group(self, group: str) -> str:
+        return f"{self._tag}{group}" if group else group
+
+    def _own_names(self, value: Any) -> Any:
+        """The groups by their names in the scenario, those of others left out of lists."""
+        match value:
+            case {"api": "ListGroups", "groups": groups, **rest}:
+                ours = [group for group in groups if group["group_id"].startswith(self._tag)]
+                return {"api": "ListGroups", **rest, "groups": self._own_names(ours)}
+            case dict():
+                return {name: self._own_names(inner) for name, inner in value.items()}
+            case list():
+                return [self._own_names(inner) for inner in value]
+            case str() if value.startswith(self._tag):
+                return value.removeprefix(self._tag)
+            case _:
+                return value
+
+    async def _values(self, value: Any, key: str = "") -> Any:
+        """The line's fields as they go on the wire: bytes as bytes, ids for their names once those are known."""
+        if isinstance(value, dict):
+            return {name: await self._values(inner, name) for name, inner in value.items() if name not in _NO_FIELDS}
+        if isinstance(value, list):
+            return [await self._values(inner, key) for inner in value]
+        if key == "member_id" and isinstance(value, str) and value.startswith("$"):
+            async with asyncio.timeout(_ID_PATIENCE_S * self._scale):
+                return await asyncio.shield(self._id(value[1:]))
+        return base64.b64decode(value) if key in _IN_BASE64 else value
+
+    def _id(self, name: str) -> asyncio.Future[str]:
+        return self._ids.setdefault(name, self._loop.create_future())
+
+    def _fresh_id(self, step: Step, reply: Mapping[str, Any]) -> str | None:
+        form = super()._fresh_id(step, reply)
+        if form is not None:
+            name = step["bind"]
+            if self._id(name).done():
+                self._ids[name] = self._loop.create_future()
+            self._id(name).set_result(reply["member_id"])
+        return form
+
+    def _timed(self, number: int) -> Answer:
+        if number not in self._replies:
+            return {"no_response": True}
+        reply, form, answered_at = self._replies[number]
+        answer = self._contents(reply)
+        if form is not None:
+            answer["new_member_id"] = form
+        when = self._released(number, answered_at)
+        return answer if when is None else answer | {"when": when}
+
+    def _released(self, number: int, answered_at: float) -> int | list[int] | None:
+        """None: at once; a step's number: by it; [ms]: so long after it was asked, by a timer."""
+        waited_ms = self._ms(answered_at - self._sent_at[number])
+        if waited_ms < AT_ONCE_MS:
+            return None
+        sent_at, last = max((at, n) for n, at in self._sent_at.items() if at <= answered_at)
+        return last if last != number and self._ms(answered_at - sent_at) < AT_ONCE_MS else [round(waited_ms)]
+
+    def _ms(self, seconds: float) -> float:
+        return seconds * 1000 / self._scale
+
+
+def otherwise(scenario: Scenario, answers: Mapping[int, Answer], with_times: bool) -> list[str]:
+    """What is answered otherwise than Kafka did, one line a field; with_times: also when."""
+    contents = copy.deepcopy(scenario)
+    for step in contents.steps:
+        step["answer"].pop("when", None)
+    found = differences(contents, {n: {k: v for k, v in a.items() if k != "when"} for n, a in answers.items()})
+    return found + list(_untimely(scenario, answers)) if with_times else found
+
+
+def _untimely(scenario: Scenario, answers: Mapping[int, Answer]) -> Iterator[str]:
+    for number, step in enumerate(scenario.steps, 1):
+        wanted, given = step["answer"].get("when"), answers[number].get("when")
+        if "lenient" not in step and not _is_timely(wanted, given):
+            yield f"step {number} ({step['member']} {step['api']}): when: Kafka {wanted!r}, here {given!r}"
+
+
+def _is_timely(wanted: Any, given: Any) -> bool:
+    match wanted:
+        case {"$any": choices}:
+            return any(_is_timely(choice, given) for choice in choices)
+        case [first_ms, last_ms]:
+            return isinstance(given, list) and first_ms - TIMER_SLACK_MS <= given[0] <= last_ms + TIMER_SLACK_MS
+        case _:
+            return bool(wanted == given)

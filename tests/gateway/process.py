@@ -1,0 +1,30 @@
+"""A gateway over the pure core as a process of its own, for as long as somebody needs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.settings import Address, parse_address
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def serving(settings: Mapping[str, object]) -> Iterator[Address]:
+    """Its address. The settings are the gateway's and Kafka's; it listens where the system likes, unless they say."""
+    every = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", **settings}
+    words = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.gateway.serve", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        yield parse_address("listen", said.removeprefix("listening on ").strip())
+    finally:
+        process.terminate()
+        process.wait()
