@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import terms_of
 from coordinator_udfs.protocol.states import GroupState
 from jobs.sql import register_views
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from tests.views.random_homes import History, random_histories
+from tests.views.state_facts import next_deadline_ms, partitions_of, settled_leader, waits_for
 from tests.views.story import write_effects
 
 PLAYS, FLEETS = 150, 25
@@ -167,28 +167,6 @@ def test_an_expired_session_had_no_slack_left(told: Told) -> None:
     assert all(row["slack_ms"] is None or row["slack_ms"] <= 0 for row in expired)
 
 
-# ---------------------------------------------------------------- what the state says
-
-
-def settled_leader(group: Group) -> str | None:
-    """A leader is shown once its generation is formed."""
-    return group.leader_id if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE) else None
-
-
-def waits_for(member: Member) -> str | None:
-    if member.parked_join is not None:
-        return "JoinGroup"
-    return None if member.parked_sync is None else "SyncGroup"
-
-
-def next_deadline_ms(group: Group) -> int | None:
-    """The earliest deadline but the sweep's, and but those of members that an answer is owed to."""
-    sessions = [member.session_deadline_ms for member in group.members.values() if waits_for(member) is None]
-    pending = [pending.session_deadline_ms for pending in group.pending.values()]
-    all_of_them = (group.join_deadline_ms, group.sync_deadline_ms, *sessions, *pending)
-    return min((deadline for deadline in all_of_them if deadline is not None), default=None)
-
-
 def gives_each_partition_once(history: History) -> bool:
     """No leader gave one partition to two members."""
     given: dict[int, list[tuple[str, int]]] = {}
@@ -198,13 +176,3 @@ def gives_each_partition_once(history: History) -> bool:
                 held = given.setdefault(row.at_ms or 0, [])
                 held += [(topic["topic"], partition) for partition in set(topic["partitions"])]
     return all(len(held) == len(set(held)) for held in given.values())
-
-
-def partitions_of(group: Group, member: Member) -> list[str]:
-    try:
-        held = decode_assignment(member.assignment).partitions if member.assignment else ()
-    except ConsumerProtocolError:
-        held = ()
-    return (
-        [f"{topic}-{partition}" for topic, partition in sorted(set(held))] if group.protocol_type == "consumer" else []
-    )
