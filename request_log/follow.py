@@ -32,7 +32,7 @@ from request_log.observe import explain, moved
 from request_log.passing import explain_answered, let_time_pass, settle_overdue
 from request_log.quiet import is_plain
 from request_log.rows import LoggedRequest
-from request_log.scene import Scene, member_id_of
+from request_log.scene import Scene, member_id_of, newcomer_without_line, unlogged_join
 from request_log.survey import Survey
 from request_log.trial import Trial
 from schemas.errors import Error
@@ -141,6 +141,8 @@ class Follower:
         if self.depth <= DEEPEST:
             trial = self._take_earlier_ones(entry, trial)
         model.adopt(trial, entry)
+        if entry.recorded.error is Error.MEMBER_ID_REQUIRED:
+            self._take_unlogged_join(entry)
 
     def _infer(self, entry: LoggedRequest) -> None:
         """Fills in a cause that the client did not give; keeps what later causes are inferred from."""
@@ -235,6 +237,16 @@ class Follower:
                     told.setdefault(member_id_of(other.request), other.began_ms)
         return told
 
+    def _take_unlogged_join(self, entry: LoggedRequest) -> None:
+        """Who was told its id and is in the next generation without a line has joined at once, and died waiting."""
+        model, scene = self.model, self.scene(entry)
+        listed = newcomer_without_line(scene)
+        join = None if listed is None else unlogged_join(scene, listed)
+        if join is not None:
+            trials = model.try_unlogged([join], max(model.clock_ms, entry.recorded.answered_at_ms))
+            if trials[0].fits:
+                model.adopt_unlogged([join], trials)
+
     def _take_first_leader(self, entry: LoggedRequest) -> None:
         """The first to join an Empty group leads it, so whoever led its next generation joined first."""
         request, model = entry.request, self.model
@@ -259,7 +271,10 @@ class Follower:
             if other.is_taken:
                 continue
             at_ms = max(trial.at_ms, other.request.received_at_ms)
-            if model.try_request(other, at_ms, trial.model).fits or not model.try_request(other, trial.at_ms).fits:
+            first = model.try_request(other, trial.at_ms)
+            if not first.fits or model.try_request(other, at_ms, trial.model).fits:
+                continue
+            if not model.try_request(entry, trial.at_ms, first.model).fits:
                 continue
             self.take(other)
             trial = model.try_request(entry, max(model.clock_ms, trial.at_ms))

@@ -178,6 +178,22 @@ def is_joining(scene: Scene, member_id: str) -> bool:
     )
 
 
+def newcomer_without_line(scene: Scene) -> JoinGroupResponseMember | None:
+    """Who was given an id by this request and is in the next generation, though it never joins with it."""
+    request = scene.entry.request
+    member_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
+    if any(member_id_of(entry.request) == member_id for entry in scene.upcoming):
+        return None
+    for entry in (*scene.parked.values(), *scene.upcoming):
+        response = entry.recorded.response
+        if isinstance(response, JoinGroupResponse) and entry.recorded.error is Error.NONE:
+            if response.leader == member_id:
+                return JoinGroupResponseMember(member_id=response.leader, metadata=b"")
+            listed = generation_of(scene, response.generation_id) or ()
+            return next((member for member in listed if member.member_id == member_id), None)
+    return None
+
+
 def is_heard_of(scene: Scene, member_id: str) -> bool:
     return any(
         member_id_of(entry.request) == member_id and entry.recorded.error in ACCEPTED

@@ -133,6 +133,8 @@ class Broker:
         self._count = 0
         self._open: dict[str, _Sent] = {}
         self._due: dict[str, float] = {}
+        self._busy: set[str] = set()
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
 
     def at(self, at_ms: float, call: Callable[[], None]) -> None:
         """Plans a call, ms since the epoch."""
@@ -150,7 +152,15 @@ class Broker:
         connection: str,
         **fields: Any,
     ) -> None:
-        """A request arrives now; its answer is given back when it has been sent, unless its client died."""
+        """A request arrives now, or when the one before it on its connection is answered, as in a broker.
+
+        Its answer is given back when it has been sent, unless its client died.
+        """
+        if connection in self._busy:
+            ends = {"client_id": client_id, "host": host, "connection": connection}
+            self._waiting.setdefault(connection, []).append(lambda: self.send(api, version, answered, **ends, **fields))
+            return
+        self._busy.add(connection)
         self._count += 1
         envelope = {"request_id": f"b{self._count}", "client_id": client_id, "client_host": f"/{host}"}
         request = parse_request({"api": api, "api_version": version, **envelope, **fields})
@@ -226,4 +236,11 @@ class Broker:
                 ),
             )
         )
-        self.at(sent_ms, lambda: sent.answered(reply.response))
+        self.at(sent_ms, lambda: self._done(sent, reply.response))
+
+    def _done(self, sent: _Sent, response: Response) -> None:
+        self._busy.discard(sent.connection)
+        sent.answered(response)
+        waiting = self._waiting.get(sent.connection)
+        if waiting and sent.connection not in self._busy:
+            waiting.pop(0)()
