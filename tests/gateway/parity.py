@@ -24,7 +24,7 @@ from tests.gateway.parity_play import Connections, WirePlaying, otherwise
 from tests.gateway.process import serving
 from tests.protocol.scenario import PROFILES, Scenario, read, scenario_files
 
-AT_ONCE = 24
+AT_ONCE = 64
 """So many scenarios are played at a time."""
 
 

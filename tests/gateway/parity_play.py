@@ -20,7 +20,7 @@ from gateway.wire.shaping import values_of
 from schemas.messages import APIS
 from schemas.wire_fields import carried
 from tests.gateway.wire_client import Client
-from tests.protocol.scenario import Answer, Playing, Scenario, Step, differences, to_bytes
+from tests.protocol.scenario import PROFILES, Answer, Playing, Scenario, Step, differences, to_bytes
 from tests.protocol.scenario_requests import line_of
 
 AT_ONCE_MS = 75
@@ -28,7 +28,7 @@ AT_ONCE_MS = 75
 TIMER_SLACK_MS = 150
 _ID_PATIENCE_S = 20.0
 _EXPECTED = (asyncio.CancelledError, TimeoutError, OSError, EOFError)
-_TIMEOUTS = ("session_timeout_ms", "rebalance_timeout_ms")
+_SHORTEST_MS, _LONGEST_MS = (PROFILES["default"][f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
 _IN_BASE64 = ("metadata", "assignment")
 _NO_FIELDS = ("at_ms", "request_id", "api", "api_version", "client_id", "client_host", "bind")
 
@@ -106,9 +106,10 @@ class WirePlaying(Playing):
     def _stretched(self, step: Step) -> Step:
         """The step with longer timeouts and groups of its own."""
         stretched = copy.deepcopy(step)
-        for name in _TIMEOUTS:
-            if name in stretched and step.get("scaled", True):
-                stretched[name] = round(stretched[name] * self._scale)
+        if "session_timeout_ms" in step:
+            stretched["session_timeout_ms"] = self._session_timeout_ms(step["session_timeout_ms"])
+        if "rebalance_timeout_ms" in step:
+            stretched["rebalance_timeout_ms"] = round(step["rebalance_timeout_ms"] * self._scale)
         stretched["group"] = self._group(step.get("group", "g"))
         if step["api"] == "OffsetFetch":
             for asked in stretched["groups"]:
@@ -118,6 +119,11 @@ class WirePlaying(Playing):
         if "keys" in stretched:
             stretched["keys"] = [self._group(key) for key in step["keys"]]
         return stretched
+
+    def _session_timeout_ms(self, timeout_ms: int) -> int:
+        """Longer, but as allowed or forbidden as it was."""
+        is_allowed = _SHORTEST_MS <= timeout_ms <= _LONGEST_MS
+        return min(round(timeout_ms * self._scale), _LONGEST_MS) if is_allowed else timeout_ms
 
     def _group(self, group: str) -> str:
         return f"{self._tag}{group}" if group else group
