@@ -1,4 +1,4 @@
-"""Recorded incidents of a real broker, each with the truth about it: every answer, every rebalance, its cause, its end."""
+"""Recorded incidents of a real broker, each with the truth: every answer, every rebalance, its cause, its end."""
 
 from __future__ import annotations
 
