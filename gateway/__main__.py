@@ -84,8 +84,6 @@ def main(arguments: list[str] | None = None) -> int:
     home = Path(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall").expanduser().absolute()
     try:
         settings = settings_of(parsed)
-        if settings.upstream is not None:
-            raise ConfigError("gateway.upstream: a cluster behind the gateway is not served yet; name topics instead")
         prepare_process()
         asyncio.run(run(home, settings))
     except ConfigError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from gateway.access import Access, Everybody, read_rules
@@ -15,16 +16,21 @@ from gateway.security.sasl import Sasl
 from gateway.security.tls import tls_context
 from gateway.server import Server
 from gateway.service import Service
-from gateway.settings import Settings
+from gateway.settings import Address, Settings
 from gateway.standalone.cluster import Cluster
 from gateway.standalone.log import EmptyLog
 from gateway.tables.backend import TablesBackend
 from gateway.topic_ids import TopicIds
+from gateway.upstream.apis import LAST_OF_OURS
+from gateway.upstream.server import UpstreamServer
 
 
 def gateway_on(home: Path, settings: Settings) -> Server:
     """A gateway over the tables of a home. Raises ConfigError."""
-    return stand_alone(settings, TablesBackend(home, settings), Registry(home))
+    backend = TablesBackend(home, settings)
+    if settings.upstream is not None:
+        return before_upstream(settings, settings.upstream, backend)
+    return stand_alone(settings, backend, Registry(home))
 
 
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
@@ -39,6 +45,17 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
     ]
     service = Service(settings, endpoints, Metrics(backend.figures))
     return Server(service, backend, tls_context(settings), registry)
+
+
+def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:
+    """A gateway that passes on what is not about groups. Raises ConfigError: a file that cannot be used."""
+    access = _access(settings)
+
+    def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
+        groups = GroupApis(backend, coordinator, access, TopicIds(()))
+        return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
+
+    return UpstreamServer(settings, upstream, backend, endpoints, tls_context(settings))
 
 
 class Nodes:

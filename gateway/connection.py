@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.exchange import Ask, Caller, Endpoint, Later
+from gateway.exchange import Ask, Caller, Later
 from gateway.service import Service
-from gateway.wire.codec import Codec, WireError, codec, read_head
+from gateway.wire.codec import WireError, codec, read_head
 from gateway.wire.frames import FrameCutter, FrameError
 
 log = logging.getLogger("gateway")
@@ -31,14 +32,13 @@ SEND_HIGH_WATER_BYTES = 262_144
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
 
 
-class _Slot:
-    """A request's place in the order of answers."""
+class Slot:
+    """A request's place in the order of answers: `frame` is its answer, once that is known."""
 
-    __slots__ = ("answer", "asked_at", "codec", "correlation_id", "frame", "holds")
+    __slots__ = ("answer", "api", "asked_at", "frame", "holds")
 
-    def __init__(self, codec: Codec, correlation_id: int, asked_at: float, holds: bool) -> None:
-        self.codec = codec
-        self.correlation_id = correlation_id
+    def __init__(self, api: str, asked_at: float, holds: bool = False) -> None:
+        self.api = api
         self.asked_at = asked_at
         self.holds = holds
         self.frame: bytes | None = None
@@ -53,7 +53,7 @@ class Connection(asyncio.Protocol):
         self._settings = service.settings
         self._loop = asyncio.get_running_loop()
         self._cutter = FrameCutter(self._settings.request_max_bytes)
-        self._slots: deque[_Slot] = deque()
+        self._slots: deque[Slot] = deque()
         self._is_holding = False
         self._is_write_paused = False
         self._is_reading_paused = False
@@ -102,11 +102,6 @@ class Connection(asyncio.Protocol):
         self._service.closed(self)
 
     # ------------------------------------------------------------ requests
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a request is unanswered."""
-        return bool(self._slots)
 
     def _may_take(self) -> bool:
         return not (
@@ -161,23 +156,25 @@ class Connection(asyncio.Protocol):
         head = read_head(frame)
         endpoint, version = self._service.endpoint(head, self.caller)
         spoken = codec(endpoint.api, version)
-        slot = _Slot(spoken, head.correlation_id, self._loop.time(), endpoint.holds)
-        self._slots.append(slot)
-        self._is_holding = endpoint.holds
-        answer = self._ask(endpoint, spoken, frame)
+        slot = self._line_up(endpoint.api, endpoint.holds)
+        client_id, message = spoken.read_request(frame)
+        answer = endpoint.answer(Ask(spoken, message, client_id or "", self.caller))
+        write = partial(spoken.write_response, head.correlation_id)
         if isinstance(answer, Later):
             slot.answer = answer
-            answer.future.add_done_callback(partial(self._answered, slot, answer))
+            answer.future.add_done_callback(partial(self._answered, slot, answer, write))
         else:
-            self._fill(slot, answer)
+            self._fill(slot, write(answer))
 
-    def _ask(self, endpoint: Endpoint, spoken: Codec, frame: bytes) -> Any:
-        client_id, message = spoken.read_request(frame)
-        return endpoint.answer(Ask(spoken, message, client_id or "", self.caller))
+    def _line_up(self, api: str, holds: bool = False) -> Slot:
+        slot = Slot(api, self._loop.time(), holds)
+        self._slots.append(slot)
+        self._is_holding = holds
+        return slot
 
     # ------------------------------------------------------------ answers
 
-    def _answered(self, slot: _Slot, answer: Later, done: asyncio.Future[Any]) -> None:
+    def _answered(self, slot: Slot, answer: Later, write: Callable[[Any], bytes], done: asyncio.Future[Any]) -> None:
         if done.cancelled():
             return
         if self._is_ended:
@@ -185,23 +182,30 @@ class Connection(asyncio.Protocol):
             done.exception()
             return
         try:
-            self._fill(slot, answer.response(done))
+            self._fill(slot, write(answer.response(done)))
         except Exception:
             log.exception("%s: an answer could not be sent", self.caller.connection_id)
             self._end("internal error")
         self._work()
 
-    def _fill(self, slot: _Slot, message: Any) -> None:
-        slot.frame = slot.codec.write_response(slot.correlation_id, message)
-        while self._slots and self._slots[0].frame is not None:
-            first = self._slots.popleft()
-            self._is_holding = self._is_holding and not first.holds
-            self._send(first)
+    def _fill(self, slot: Slot, frame: bytes) -> None:
+        slot.frame = frame
+        self._advance()
 
-    def _send(self, slot: _Slot) -> None:
-        assert slot.frame is not None
-        self._transport.write(slot.frame)
-        self._service.answered(slot.codec.api, self._loop.time() - slot.asked_at)
+    def _advance(self) -> None:
+        """Sends every answer that nothing stands before."""
+        while self._slots and not self._is_ended:
+            slot = self._slots[0]
+            if slot.frame is None:
+                return
+            self._transport.write(slot.frame)
+            self._leave(slot)
+
+    def _leave(self, slot: Slot) -> None:
+        """The first in line has been answered."""
+        self._slots.popleft()
+        self._is_holding = self._is_holding and not slot.holds
+        self._service.answered(slot.api, self._loop.time() - slot.asked_at)
         if self.caller.is_refused:
             self._end("authentication", "refused")
         elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:

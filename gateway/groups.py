@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -64,10 +64,18 @@ class GroupApis:
         self._numbers = itertools.count(1)
         self._last_ms = 0
 
-    def endpoints(self) -> list[Endpoint]:
-        """One a group API."""
+    def endpoints(self, last_versions: Mapping[str, int] | None = None) -> list[Endpoint]:
+        """One a group API. last_versions: where some of them end."""
+        ends = last_versions or {}
         return [
-            Endpoint(name, api.key, *api.versions, answer=self.answer, holds=name in HOLDING_APIS)
+            Endpoint(
+                name,
+                api.key,
+                api.versions.first,
+                ends.get(name, api.versions.last),
+                self.answer,
+                holds=name in HOLDING_APIS,
+            )
             for name, api in APIS.items()
         ]
 

@@ -11,6 +11,7 @@ import gc
 import resource
 import socket
 import ssl
+from collections.abc import Callable
 
 from gateway.backend import Backend
 from gateway.connection import Connection
@@ -27,7 +28,7 @@ _OBJECTS_A_COLLECTION = 50_000
 
 
 class Server:
-    """One listener for the clients of one service. registry: where the gateways of a home know each other."""
+    """Listeners for the clients of one service. registry: where the gateways of a home know each other."""
 
     def __init__(
         self,
@@ -41,31 +42,40 @@ class Server:
         self.backend = backend
         self._tls = tls
         self._registry = registry
+        self._listeners: list[asyncio.Server] = []
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
         self.service.load()
         await self.backend.start()
-        listen = self._settings.listen
-        self._listener = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self.service),
-            listen.host or None,
-            listen.port,
-            backlog=_BACKLOG,
-            ssl=self._tls,
-            ssl_handshake_timeout=_TLS_HANDSHAKE_S if self._tls else None,
-        )
+        await self._open()
         if self._registry is not None:
             self._registry.join(self._known_as())
         if self._settings.metrics_listen is not None:
             self.monitor = Monitor(self._settings.metrics_listen, self.service.metrics, self.health)
         self._watch = asyncio.create_task(self.service.watch())
 
+    async def _open(self) -> None:
+        await self.listen(lambda: Connection(self.service), self._settings.listen.port)
+
+    async def listen(self, connection: Callable[[], Connection], port: int) -> int:
+        """Gives every client that comes to a port such a connection; the port that it became. Raises OSError."""
+        listener = await asyncio.get_running_loop().create_server(
+            connection,
+            self._settings.listen.host or None,
+            port,
+            backlog=_BACKLOG,
+            ssl=self._tls,
+            ssl_handshake_timeout=_TLS_HANDSHAKE_S if self._tls else None,
+        )
+        self._listeners.append(listener)
+        return int(listener.sockets[0].getsockname()[1])
+
     @property
     def address(self) -> Address:
         """Where it listens; the port that the system chose, if it was to."""
-        return Address(*self._listener.sockets[0].getsockname()[:2])
+        return Address(*self._listeners[0].sockets[0].getsockname()[:2])
 
     def _known_as(self) -> Address:
         if self._settings.advertised is not None:
@@ -91,7 +101,8 @@ class Server:
 
     async def close(self) -> None:
         """Takes no more clients, ends the connections, and hands over what was read."""
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         self._watch.cancel()
         self.service.close_all()
         with contextlib.suppress(asyncio.CancelledError):

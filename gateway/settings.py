@@ -18,7 +18,7 @@ from coordinator_udfs.protocol.config import ConfigError, parse_topics
 
 PREFIX = "gateway."
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_MAX_PORT = 65_535
+MAX_PORT = 65_535
 
 
 class Address(NamedTuple):
@@ -69,7 +69,10 @@ class Settings:
     )
     advertised: Address | None = field(
         default=None,
-        metadata=_key("advertised", "where clients are sent, host:port; none: gateway.listen, or where they came"),
+        metadata=_key(
+            "advertised",
+            "where clients are sent, host:port, upstream: the host alone; none: gateway.listen, or where they came",
+        ),
     )
     allow_anonymous: bool = field(
         default=False,
@@ -85,7 +88,10 @@ class Settings:
     )
     upstream: Address | None = field(
         default=None,
-        metadata=_key("upstream", "a broker of the Kafka cluster that has the data, host:port; none: stand-alone"),
+        metadata=_key(
+            "upstream",
+            "a broker of the Kafka cluster that has the data; ours are gateway.listen's port and the next ones",
+        ),
     )
     request_max_bytes: int = field(
         default=2_097_152, metadata=_key("socket.request.max.bytes", "a longer request ends its connection", 1024)
@@ -178,6 +184,12 @@ class Settings:
         """Whether a client has to say who it is."""
         return self.users is not None or self.ssl_client_ca is not None
 
+    def host_for(self, reached_host: str) -> str:
+        """The host at which a client that came to reached_host finds the gateway again."""
+        if self.advertised is not None:
+            return self.advertised.host
+        return reached_host if self.listen.is_wildcard else self.listen.host
+
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> Settings:
         """Settings from keys and texts, those of others passed over. Raises ConfigError: see the class."""
@@ -204,7 +216,7 @@ def _nearest(key: str, named: Iterable[str]) -> str:
 def parse_address(key: str, text: str) -> Address:
     """`host:port`, `[::1]:port` or `:port` (every address). Raises ConfigError."""
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > _MAX_PORT:
+    if not colon or not port.isdecimal() or int(port) > MAX_PORT:
         raise ConfigError(f"{key}={text}: is not of the form host:port")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

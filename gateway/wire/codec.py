@@ -63,6 +63,10 @@ class Codec:
         head, message = self._read_request(frame)
         return head.client_id, message
 
+    def head_end(self, frame: bytes) -> int:
+        """Where the message of a whole request begins. Raises WireError."""
+        return self._read_request.head_end(frame)
+
     def write_response(self, correlation_id: int, message: Any) -> bytes:
         """A whole response, its length first."""
         if not self._says_error_only or getattr(message, "throttle_time", None):
@@ -114,6 +118,12 @@ class _Reader:
                 return self._read(without_unknown_tags(frame, self.head_type, self.entity_type))
         except (SerialError, LengthError, ValueError, KeyError) as error:
             raise WireError(f"{self.entity_type.__name__} v{self.entity_type.__version__}: {error}") from None
+
+    def head_end(self, frame: bytes) -> int:
+        try:
+            return int(self.read_head(frame, 0)[1])
+        except (SerialError, ValueError, KeyError) as error:
+            raise WireError(f"{self.head_type.__name__}: {error}") from None
 
     def _read(self, frame: bytes) -> tuple[Any, Any]:
         head, at = self.read_head(frame, 0)

@@ -48,3 +48,8 @@ class FrameCutter:
         start = self._at + LENGTH_BYTES
         self._at = start + length
         return bytes(self._buffer[start : self._at])
+
+    def take_part(self, most: int) -> bytes:
+        """The bytes that come next, length or not, as many as there are but no more than `most`."""
+        start, self._at = self._at, min(self._at + most, len(self._buffer))
+        return bytes(self._buffer[start : self._at])

@@ -11,7 +11,7 @@ import signal
 
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
-from gateway.assembly import stand_alone
+from gateway.assembly import before_upstream, stand_alone
 from gateway.server import prepare_process
 from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
@@ -19,7 +19,11 @@ from tests.gateway.core_backend import CoreBackend
 
 async def serve(pairs: dict[str, str]) -> None:
     group = {key: value for key, value in pairs.items() if key in GROUP_KEYS.values()}
-    server = stand_alone(Settings.from_pairs(pairs), CoreBackend(GroupConfig.from_pairs(group)))
+    settings, backend = Settings.from_pairs(pairs), CoreBackend(GroupConfig.from_pairs(group))
+    if settings.upstream is None:
+        server = stand_alone(settings, backend)
+    else:
+        server = before_upstream(settings, settings.upstream, backend)
     await server.start()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

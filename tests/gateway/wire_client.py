@@ -70,6 +70,10 @@ class Client:
         assert isinstance(self.writer.transport, asyncio.Transport)
         self.writer.transport.pause_reading()
 
+    def start_reading(self) -> None:
+        assert isinstance(self.writer.transport, asyncio.Transport)
+        self.writer.transport.resume_reading()
+
     def close(self) -> None:
         self.writer.close()
 

@@ -1,0 +1,55 @@
+"""Which of the upstream's APIs are passed on, and up to which version.
+
+Not passed on is what would let a group live in the upstream beside ours: the newer group protocols, and offsets that
+are committed in a transaction. Two APIs end earlier than the upstream's: later versions tell of brokers' addresses
+inside answers that are too long to look through.
+
+Knows API keys; knows no bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.messages import APIS
+
+API_VERSIONS, METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, PRODUCE = 18, 3, 10, 60, 0
+_SASL = {17: (1, 1), 36: (0, 2)}
+_GROUPS_OF_OTHER_PROTOCOLS = frozenset({68, 69, *range(76, 80), *range(83, 93)})
+_TRANSACTIONAL_OFFSETS = frozenset({25, 28})
+
+NOT_PASSED_ON = frozenset(_SASL) | _GROUPS_OF_OTHER_PROTOCOLS | _TRANSACTIONAL_OFFSETS
+LAST_VERSIONS = {PRODUCE: 9, 1: 15, API_VERSIONS: 4, METADATA: 13, DESCRIBE_CLUSTER: 2, FIND_COORDINATOR: 6}
+"""Produce v10 and Fetch v16 began to tell of addresses; of the others kio knows no more."""
+_FIRST_PRODUCE = 3
+"""Kafka speaks of v0 to v2, for the sake of an old client, and answers none of them."""
+LAST_OF_OURS = {"OffsetCommit": 9, "OffsetFetch": 9}
+"""v10 names topics by the upstream's ids, which the groups do not know."""
+FEATURES_NOT_TOLD = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
+"""Features that ask for APIs or versions which are not passed on."""
+
+Range = tuple[int, int]
+
+
+def is_passed_on(api_key: int, version: int) -> bool:
+    """Whether a request goes to the upstream."""
+    first = _FIRST_PRODUCE if api_key == PRODUCE else 0
+    return api_key not in NOT_PASSED_ON and first <= version <= LAST_VERSIONS.get(api_key, version)
+
+
+def our_ranges() -> dict[int, Range]:
+    """The group APIs' first and last versions."""
+    return {
+        api.key: (api.versions.first, min(api.versions.last, LAST_OF_OURS.get(name, api.versions.last)))
+        for name, api in APIS.items()
+    }
+
+
+def offered(upstream: Mapping[int, Range], has_sasl: bool) -> dict[int, Range]:
+    """What a client is told of all versions, from what the upstream says of its own; SASL is ours, if there is any."""
+    passed = {
+        key: (first, min(last, LAST_VERSIONS.get(key, last)))
+        for key, (first, last) in upstream.items()
+        if key not in NOT_PASSED_ON
+    }
+    return {**passed, **our_ranges(), **(_SASL if has_sasl else {})}

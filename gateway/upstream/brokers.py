@@ -1,0 +1,108 @@
+"""The upstream's brokers, and the port of ours behind which each of them stands.
+
+A broker that was not there at the start gets its port when an answer first names it. Knows addresses and listeners;
+knows no message but the Metadata that it asks at the start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gateway.settings import MAX_PORT, Address
+from gateway.wire.codec import WireError, codec
+from gateway.wire.shaping import entity_of
+
+log = logging.getLogger("gateway")
+
+_METADATA_VERSION = 5
+"""Known to every broker of the last years."""
+_PATIENCE_S = 10.0
+_NO_ID = -1
+
+
+class UpstreamError(OSError):
+    """The upstream cannot be asked; the text says which and why."""
+
+
+@dataclass(slots=True)
+class Broker:
+    """One broker of the upstream: where it is, and at which of our ports."""
+
+    node_id: int
+    address: Address
+    port: int = 0
+
+
+Listen = Callable[[Broker, int], Awaitable[int]]
+"""Opens a port for a broker, 0 for any, and gives the one it became. Raises OSError: it is taken."""
+
+
+class Brokers:
+    """Every broker that has been heard of."""
+
+    def __init__(self, bootstrap: Address, first_port: int, listen: Listen) -> None:
+        self._bootstrap = bootstrap
+        self._first_port = first_port
+        self._listen = listen
+        self._by_id: dict[int, Broker] = {}
+        self._lock = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
+        known = await _ask_for_brokers(self._bootstrap)
+        if not known:
+            raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")
+        for node_id, host, port in sorted(known):
+            await self.port_of(node_id, Address(host, port))
+
+    async def port_of(self, node_id: int, address: Address) -> int:
+        """The port of ours behind which a broker stands. Raises OSError: there is none to be had."""
+        async with self._lock:
+            broker = self._by_id.get(node_id)
+            if broker is None:
+                broker = Broker(node_id, address)
+                broker.port = await self._listen(broker, self._next_port())
+                self._by_id[node_id] = broker
+                log.info("upstream: broker %d, %s, stands behind port %d", node_id, address, broker.port)
+            broker.address = address
+            return broker.port
+
+    def _next_port(self) -> int:
+        port = self._first_port + len(self._by_id) if self._first_port else 0
+        if port > MAX_PORT:
+            raise UpstreamError(f"gateway.listen: ports from {self._first_port} on are too few for the brokers")
+        return port
+
+    def behind(self, port: int) -> Broker:
+        """The broker behind a port of ours."""
+        return next(broker for broker in self._by_id.values() if broker.port == port)
+
+
+async def _ask_for_brokers(bootstrap: Address) -> list[tuple[int, str, int]]:
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await _metadata(bootstrap)
+    except TimeoutError:
+        raise UpstreamError(f"gateway.upstream={bootstrap}: does not answer") from None
+    except EOFError:
+        raise UpstreamError(
+            f"gateway.upstream={bootstrap}: ends the connection; it must be a listener without TLS and SASL"
+        ) from None
+    except (OSError, WireError) as error:
+        raise UpstreamError(f"gateway.upstream={bootstrap}: {error}") from None
+
+
+async def _metadata(bootstrap: Address) -> list[tuple[int, str, int]]:
+    spoken = codec("Metadata", _METADATA_VERSION)
+    reader, writer = await asyncio.open_connection(*bootstrap)
+    try:
+        writer.write(spoken.write_request(1, "rollcall-gateway", entity_of(spoken.request_type, {"topics": []})))
+        (length,) = struct.unpack(">i", await reader.readexactly(4))
+        _, message = spoken.read_response(await reader.readexactly(length))
+    finally:
+        writer.close()
+    return [(broker.node_id, broker.host, broker.port) for broker in message.brokers if broker.node_id != _NO_ID]

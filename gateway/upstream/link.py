@@ -1,0 +1,184 @@
+"""The other half of a client's connection: the one to the broker that it believes to speak to.
+
+Answers of any length pass through in pieces: while the client cannot take more, or waits for another answer first, the
+broker is read no further. Knows frames and turns; knows no API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import NamedTuple, Protocol
+
+from gateway.connection import Slot
+from gateway.settings import Address
+from gateway.wire.codec import Head
+from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
+
+HELD_BYTES = 262_144
+"""So much of the broker's answers may wait for their turn before it is read no further."""
+REWRITTEN_MAX_BYTES = 67_108_864
+_ANSWER_MAX_BYTES = 2**31 - 1
+
+
+class Passed(NamedTuple):
+    """A request that was passed on and is to be answered."""
+
+    slot: Slot
+    head: Head
+    is_rewritten: bool
+
+
+class Client(Protocol):
+    """What a link needs of the client's half."""
+
+    @property
+    def is_full(self) -> bool: ...
+    def is_first(self, slot: Slot) -> bool: ...
+    def write(self, part: bytes) -> None: ...
+    def written(self, slot: Slot) -> None: ...
+    def rewrite(self, passed: Passed, frame: bytes) -> None: ...
+    def lose(self, why: str) -> None: ...
+    def go_on(self) -> None: ...
+
+
+class Link(asyncio.Protocol):
+    """Connects when it is made; sends what it is given once it is connected."""
+
+    def __init__(self, client: Client, address: Address) -> None:
+        self._client = client
+        self._cutter = FrameCutter(_ANSWER_MAX_BYTES)
+        self._awaited: deque[Passed] = deque()
+        self._unsent: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._passing: Slot | None = None
+        self._left = 0
+        self._is_write_paused = False
+        self._is_reading_paused = False
+        self._is_working = False
+        self._is_closed = False
+        loop = asyncio.get_running_loop()
+        self._connecting = loop.create_task(self._connect(loop, address))
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop, address: Address) -> None:
+        try:
+            await loop.create_connection(lambda: self, *address)
+        except OSError as error:
+            self._client.lose(str(error))
+
+    # ------------------------------------------------------------ requests
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the broker reads too slowly for more."""
+        return self._is_write_paused or self._transport is None
+
+    def send(self, frame: bytes, awaited: Passed | None) -> None:
+        """A request without its length; awaited: whose answer it will be, None if it gets none."""
+        if awaited is not None:
+            self._awaited.append(awaited)
+        framed = len(frame).to_bytes(LENGTH_BYTES, "big") + frame
+        if self._transport is None:
+            self._unsent.append(framed)
+        else:
+            self._transport.write(framed)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if self._is_closed:
+            transport.abort()
+            return
+        self._transport = transport
+        transport.writelines(self._unsent)
+        self._unsent.clear()
+        self._client.go_on()
+
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._client.go_on()
+
+    # ------------------------------------------------------------ answers
+
+    def data_received(self, data: bytes) -> None:
+        self._cutter.feed(data)
+        self.work()
+
+    def work(self) -> None:
+        """Passes back what is there and whose turn it is."""
+        if self._is_working or self._is_closed:
+            return
+        self._is_working = True
+        try:
+            while self._pass_back():
+                pass
+        except FrameError as error:
+            self._client.lose(str(error))
+        finally:
+            self._is_working = False
+        self._regulate_reading()
+
+    def _pass_back(self) -> bool:
+        """One step; whether there may be another."""
+        if self._passing is not None:
+            return self._pass_part(self._passing)
+        length = self._cutter.next_length()
+        if length is None:
+            return False
+        if not self._awaited:
+            raise FrameError("an answer that nobody asked for")
+        awaited = self._awaited[0]
+        if awaited.is_rewritten:
+            return self._pass_whole(awaited, length)
+        if not self._client.is_first(awaited.slot):
+            return False
+        self._awaited.popleft()
+        self._passing, self._left = awaited.slot, LENGTH_BYTES + length
+        return True
+
+    def _pass_part(self, slot: Slot) -> bool:
+        part = b"" if self._client.is_full else self._cutter.take_part(self._left)
+        if part:
+            self._client.write(part)
+            self._left -= len(part)
+        if self._left:
+            return bool(part)
+        self._passing = None
+        self._client.written(slot)
+        return True
+
+    def _pass_whole(self, awaited: Passed, length: int) -> bool:
+        if length > REWRITTEN_MAX_BYTES:
+            raise FrameError(f"an answer of {length} bytes is too long to be rewritten")
+        frame = self._cutter.take()
+        if frame is None:
+            return False
+        self._awaited.popleft()
+        self._client.rewrite(awaited, frame)
+        return True
+
+    def _regulate_reading(self) -> None:
+        if self._transport is None or self._is_closed:
+            return
+        waits_for_more = bool(self._awaited) and self._awaited[0].is_rewritten and self._passing is None
+        is_held = self._cutter.held_bytes > HELD_BYTES and not waits_for_more
+        if is_held and not self._is_reading_paused:
+            self._transport.pause_reading()
+        elif not is_held and self._is_reading_paused:
+            self._transport.resume_reading()
+        self._is_reading_paused = is_held
+
+    # ------------------------------------------------------------ the end
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._is_closed:
+            self._client.lose("the broker ended the connection")
+
+    def close(self) -> None:
+        """Ends it because the client's half has ended."""
+        self._is_closed = True
+        self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,39 @@
+"""The two things that must be known of a request before it is passed on: does it ask for a group, is it ever answered?
+
+Knows the beginnings of FindCoordinator and Produce; knows no connection.
+"""
+
+from __future__ import annotations
+
+from kio.serial.errors import SerialError
+from kio.serial.readers import read_compact_string_nullable, read_int16, read_nullable_legacy_string
+
+from gateway.groups import GROUP_KEY_TYPE
+from gateway.upstream.apis import FIND_COORDINATOR, PRODUCE
+from gateway.wire.codec import Head, WireError, codec
+
+_FLEXIBLE_PRODUCE_SINCE = 9
+_KEY_TYPES_SINCE = 1
+
+
+def asks_for_a_group(head: Head, frame: bytes) -> bool:
+    """Whether a FindCoordinator is about groups, which are ours. Raises WireError."""
+    if head.api_key != FIND_COORDINATOR:
+        return False
+    _, message = codec("FindCoordinator", head.api_version).read_request(frame)
+    return head.api_version < _KEY_TYPES_SINCE or message.key_type == GROUP_KEY_TYPE
+
+
+def expects_no_answer(head: Head, frame: bytes) -> bool:
+    """Whether it is a Produce with acks=0, the one request that Kafka never answers. Raises WireError."""
+    if head.api_key != PRODUCE:
+        return False
+    at = codec("Produce", head.api_version).head_end(frame)
+    try:
+        is_flexible = head.api_version >= _FLEXIBLE_PRODUCE_SINCE
+        read = read_compact_string_nullable if is_flexible else read_nullable_legacy_string
+        _, size = read(frame, at)
+        acks, _ = read_int16(frame, at + size)
+    except (SerialError, ValueError) as error:
+        raise WireError(f"ProduceRequest v{head.api_version}: {error}") from None
+    return acks == 0

@@ -1,0 +1,93 @@
+"""Answers of the upstream that name brokers or versions, with our addresses and ours in their place.
+
+Knows the four messages; knows no connection. Everything else passes as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from gateway.settings import Address
+from gateway.upstream.apis import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    FEATURES_NOT_TOLD,
+    FIND_COORDINATOR,
+    METADATA,
+    offered,
+)
+from gateway.wire.codec import Head, codec
+
+_BROKERS = 1
+_MANY_KEYS_SINCE = 4
+
+PortOf = Callable[[int, Address], Awaitable[int]]
+"""Node id and the upstream's address -> our port behind which that broker stands."""
+
+
+class Rewriting:
+    """Rewrites for clients that reach the gateway at one host."""
+
+    def __init__(self, port_of: PortOf, has_sasl: bool) -> None:
+        self._port_of = port_of
+        self._has_sasl = has_sasl
+        self._apis: dict[int, tuple[str, Callable[[Any, int, str], Awaitable[Any]]]] = {
+            API_VERSIONS: ("ApiVersions", self._api_versions),
+            METADATA: ("Metadata", self._metadata),
+            FIND_COORDINATOR: ("FindCoordinator", self._find_coordinator),
+            DESCRIBE_CLUSTER: ("DescribeCluster", self._describe_cluster),
+        }
+
+    def is_for(self, head: Head) -> bool:
+        """Whether the answer to a request must be rewritten."""
+        return head.api_key in self._apis
+
+    async def rewritten(self, head: Head, frame: bytes, host: str) -> bytes:
+        """The answer to a request, from the upstream's without its length. Raises WireError and OSError."""
+        api, rewrite = self._apis[head.api_key]
+        spoken = codec(api, head.api_version)
+        correlation_id, message = spoken.read_response(frame)
+        return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
+
+    async def _api_versions(self, message: Any, version: int, host: str) -> Any:
+        if message.error_code != ErrorCode.none:
+            return message
+        told = offered(
+            {known.api_key: (known.min_version, known.max_version) for known in message.api_keys}, self._has_sasl
+        )
+        range_type = type(message.api_keys[0])
+        ranges = [
+            range_type(api_key=key, min_version=first, max_version=last) for key, (first, last) in sorted(told.items())
+        ]
+        changes: dict[str, Any] = {"api_keys": tuple(ranges)}
+        for name in ("supported_features", "finalized_features"):
+            if hasattr(message, name):
+                features = getattr(message, name)
+                changes[name] = tuple(feature for feature in features if feature.name not in FEATURES_NOT_TOLD)
+        return replace(message, **changes)
+
+    async def _metadata(self, message: Any, version: int, host: str) -> Any:
+        return replace(message, brokers=await self._ours(message.brokers, "node_id", host))
+
+    async def _describe_cluster(self, message: Any, version: int, host: str) -> Any:
+        if getattr(message, "endpoint_type", _BROKERS) != _BROKERS:
+            return message
+        return replace(message, brokers=await self._ours(message.brokers, "broker_id", host))
+
+    async def _find_coordinator(self, message: Any, version: int, host: str) -> Any:
+        if version >= _MANY_KEYS_SINCE:
+            return replace(message, coordinators=await self._ours(message.coordinators, "node_id", host))
+        (ours,) = await self._ours((message,), "node_id", host)
+        return ours
+
+    async def _ours(self, brokers: tuple[Any, ...], id_name: str, host: str) -> tuple[Any, ...]:
+        return tuple([await self._our(broker, getattr(broker, id_name), host) for broker in brokers])
+
+    async def _our(self, broker: Any, node_id: int, host: str) -> Any:
+        if node_id < 0:
+            return broker
+        return replace(broker, host=host, port=await self._port_of(node_id, Address(broker.host, broker.port)))

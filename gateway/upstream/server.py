@@ -1,0 +1,45 @@
+"""A gateway before an upstream: a port for each of its brokers. Knows ports and brokers; knows no message."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterable
+
+from gateway.backend import Backend
+from gateway.exchange import Caller, Endpoint
+from gateway.groups import Node
+from gateway.metrics import Metrics
+from gateway.server import Server
+from gateway.service import Service
+from gateway.settings import Address, Settings
+from gateway.upstream.brokers import Broker, Brokers
+from gateway.upstream.connection import PassingConnection
+from gateway.upstream.rewriting import Rewriting
+
+Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
+"""The group APIs' endpoints, given the node that a caller is told to ask about its group."""
+
+
+class UpstreamServer(Server):
+    """Listens for every broker of the upstream. Each is a coordinator of every group to those who ask it."""
+
+    def __init__(
+        self, settings: Settings, upstream: Address, backend: Backend, endpoints: Endpoints, tls: ssl.SSLContext | None
+    ) -> None:
+        service = Service(settings, endpoints(self._node), Metrics(backend.figures))
+        super().__init__(service, backend, tls)
+        self._brokers = Brokers(upstream, settings.listen.port, self._listen_for)
+        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None)
+
+    async def _open(self) -> None:
+        await self._brokers.start()
+
+    async def _listen_for(self, broker: Broker, wished_port: int) -> int:
+        def connection() -> PassingConnection:
+            return PassingConnection(self.service, broker, self._rewriting)
+
+        return await self.listen(connection, wished_port)
+
+    def _node(self, caller: Caller) -> Node:
+        host, port = caller.reached_at
+        return self._brokers.behind(port).node_id, self._settings.host_for(host), port

@@ -1,0 +1,393 @@
+"""A gateway before an upstream: what passes on, what is rewritten, and in which order answers come back."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.assembly import before_upstream
+from gateway.security.credentials import write_user
+from gateway.server import Server
+from gateway.settings import Address, Settings
+from gateway.upstream.apis import NOT_PASSED_ON
+from gateway.wire.codec import Head
+from schemas.messages import APIS
+from tests.gateway.core_backend import CoreBackend
+from tests.gateway.running import GROUPS, asynchronous, until
+from tests.gateway.scripted_broker import ScriptedBroker, framed, scripted_broker, written
+from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+
+OTHER_API = 99
+"""A key that nobody but the upstream knows."""
+
+
+@asynccontextmanager
+async def gateway_before(broker: ScriptedBroker, **pairs: str) -> AsyncIterator[Server]:
+    settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
+    known = Settings.from_pairs({**settings, **pairs})
+    server = before_upstream(known, broker.address, CoreBackend(GROUPS))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:
+    """A request that is none of the gateway's, its length first."""
+    return framed(struct.pack(">hhih", api_key, version, correlation_id, 0) + body)
+
+
+# ---------------------------------------------------------------- passed on
+
+
+@asynchronous
+async def test_what_is_not_about_groups_goes_to_the_upstream_and_comes_back_byte_for_byte() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        body = bytes(range(256)) * 100
+        client.send_raw(other(7, body))
+        answer = await client.receive_raw()
+        assert answer == struct.pack(">i", 7) + other(7, body)[4:]
+        assert broker.seen == [(Head(OTHER_API, 0, 7), other(7, body)[4:])]
+
+
+@asynchronous
+async def test_answers_of_both_come_in_the_order_of_the_requests() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        for number in range(50):
+            client.send_raw(other(1000 + number, b"x" * number))
+            client.send("Heartbeat", 4, **heartbeat())
+        for number in range(50):
+            assert struct.unpack_from(">i", await client.receive_raw())[0] == 1000 + number
+            assert (await client.receive("Heartbeat", 4))[0] == number + 1
+
+
+@asynchronous
+async def test_an_answer_of_the_upstream_waits_for_a_parked_join_before_it() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        first, second = await Client.connect(server.address), await Client.connect(server.address)
+        member, _ = await alone_in(first)
+        given = await second.call("JoinGroup", 9, **join())
+        second.send_raw(other(500))
+        assert struct.unpack_from(">i", await second.receive_raw())[0] == 500
+        parked = second.send("JoinGroup", 9, **join(member=given.member_id))
+        second.send_raw(other(501))
+        first.send("JoinGroup", 9, **join(member=member))
+        assert (await second.receive("JoinGroup", 9))[0] == parked
+        assert struct.unpack_from(">i", await second.receive_raw())[0] == 501
+
+
+@asynchronous
+async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        go = asyncio.Event()
+
+        async def when_told(head: Head, frame: bytes) -> bytes:
+            await go.wait()
+            return await broker.echo(head, frame)
+
+        broker.answer = when_told
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        behind = client.send("Heartbeat", 4, **heartbeat())
+        await until(lambda: len(broker.seen) == 1)
+        go.set()
+        assert struct.unpack_from(">i", await client.receive_raw())[0] == 1
+        assert (await client.receive("Heartbeat", 4))[0] == behind
+
+
+@asynchronous
+async def test_a_long_answer_passes_in_pieces_as_fast_as_the_client_reads() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        size = 40_000_000
+
+        async def long(head: Head, frame: bytes) -> bytes:
+            return framed(struct.pack(">i", head.correlation_id) + bytes(size))
+
+        broker.answer = long
+        client = await Client.connect(server.address)
+        client.stop_reading()
+        client.send_raw(other(1) + other(2))
+        await until(lambda: len(broker.seen) >= 1)
+        other_client = await Client.connect(server.address)
+        assert (await other_client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        # The broker has not even got rid of the first answer, so the gateway holds but a part of it.
+        assert len(broker.seen) == 1
+        client.start_reading()
+        for correlation_id in (1, 2):
+            answer = await asyncio.wait_for(client.receive_raw(), 30)
+            assert (struct.unpack_from(">i", answer)[0], len(answer)) == (correlation_id, size + 4)
+
+
+@pytest.mark.parametrize("version", [3, 8, 9])
+@asynchronous
+async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(version: int) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        no_transaction = b"\0\0" if version >= 9 else b"\xff\xff"
+        head_tags, body_start = (b"\0", no_transaction[:1]) if version >= 9 else (b"", no_transaction)
+
+        async def as_kafka(head: Head, frame: bytes) -> bytes | None:
+            at = 10 + len(head_tags) + len(body_start)
+            (acks,) = struct.unpack_from(">h", frame, at)
+            return None if acks == 0 else await broker.echo(head, frame)
+
+        broker.answer = as_kafka
+        client = await Client.connect(server.address)
+        for correlation_id, acks in ((1, 0), (2, 1), (3, 0), (4, -1)):
+            body = head_tags + body_start + struct.pack(">h", acks) + bytes(40)
+            client.send_raw(other(correlation_id, body, api_key=0, version=version))
+        for correlation_id in (2, 4):
+            assert struct.unpack_from(">i", await client.receive_raw())[0] == correlation_id
+        assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
+# ---------------------------------------------------------------- rewritten
+
+
+@pytest.mark.parametrize("version", range(5))
+@asynchronous
+async def test_versions_are_the_upstreams_but_for_the_groups_and_what_is_not_passed_on(version: int) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        answer = await client.call("ApiVersions", version)
+        told = {known.api_key: known.max_version for known in answer.api_keys}
+        assert told.keys() == {0, 1, 3, 60, OTHER_API} | {api.key for api in APIS.values()}
+        assert (told[0], told[1], told[3], told[OTHER_API]) == (9, 15, 13, 3)
+        assert (told[8], told[9], told[11]) == (9, 9, 9)
+        if version >= 3:
+            assert [feature.name for feature in answer.supported_features] == ["metadata.version"]
+
+
+@pytest.mark.parametrize("version", [0, 5, 9, 12, 13])
+@asynchronous
+async def test_every_broker_stands_behind_a_port_of_ours(version: int) -> None:
+    async with scripted_broker() as broker:
+        broker.nodes = [7, 8]
+        async with gateway_before(broker) as server:
+            client = await Client.connect(server.address)
+            brokers = (await client.call("Metadata", version, topics=None)).brokers
+            assert {b.host for b in brokers} == {"127.0.0.1"}
+            ports = {b.node_id: b.port for b in brokers}
+            assert ports[7] == server.address.port
+            assert len({*ports.values(), broker.address.port}) == 3
+            elsewhere = await Client.connect(Address("127.0.0.1", ports[8]))
+            elsewhere.send_raw(other(1))
+            await elsewhere.receive_raw()
+            assert broker.seen[-1][0] == Head(OTHER_API, 0, 1)
+
+
+@asynchronous
+async def test_a_broker_that_is_new_gets_a_port_when_it_is_first_heard_of() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        broker.nodes = [7, 9]
+        brokers = (await client.call("Metadata", 12, topics=None)).brokers
+        newcomer = next(b for b in brokers if b.node_id == 9)
+        assert newcomer.port not in (server.address.port, broker.address.port)
+        again = (await client.call("Metadata", 12, topics=None)).brokers
+        assert {b.node_id: b.port for b in again}[9] == newcomer.port
+        other_client = await Client.connect(Address("127.0.0.1", newcomer.port))
+        found = (await other_client.call("FindCoordinator", 4, coordinator_keys=["g"])).coordinators[0]
+        assert (found.node_id, found.host, found.port) == (9, "127.0.0.1", newcomer.port)
+
+
+@asynchronous
+async def test_a_groups_coordinator_is_the_broker_that_is_asked_and_a_transactions_is_the_upstreams() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def found(head: Head, frame: bytes) -> bytes:
+            node = {"key": "tx", "node_id": 7, "host": broker.address.host, "port": broker.address.port}
+            return written("FindCoordinator", head, {"coordinators": [node]} if head.api_version >= 4 else node)
+
+        broker.answer = found
+        client = await Client.connect(server.address)
+        here = (7, "127.0.0.1", server.address.port)
+        (group,) = (await client.call("FindCoordinator", 4, coordinator_keys=["g"])).coordinators
+        assert (group.node_id, group.host, group.port) == here
+        assert (await client.call("FindCoordinator", 0, key="g")).port == server.address.port
+        assert broker.seen == []
+        asked = {"key_type": 1, "coordinator_keys": ["tx"]}
+        (transaction,) = (await client.call("FindCoordinator", 4, **asked)).coordinators
+        assert (transaction.node_id, transaction.host, transaction.port) == here
+        old = await client.call("FindCoordinator", 1, key_type=1, key="tx")
+        assert (old.node_id, old.host, old.port) == here
+        assert len(broker.seen) == 2
+
+
+@asynchronous
+async def test_a_described_cluster_has_our_addresses_and_controllers_have_their_own() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def described(head: Head, frame: bytes) -> bytes:
+            node = {"broker_id": 7, "host": broker.address.host, "port": broker.address.port}
+            return written("DescribeCluster", head, {"endpoint_type": frame[-2], "brokers": [node]})
+
+        broker.answer = described
+        client = await Client.connect(server.address)
+        (ours,) = (await client.call("DescribeCluster", 1, endpoint_type=1)).brokers
+        assert ours.port == server.address.port
+        (controller,) = (await client.call("DescribeCluster", 1, endpoint_type=2)).brokers
+        assert controller.port == broker.address.port
+
+
+@asynchronous
+async def test_clients_are_sent_to_the_advertised_host() -> None:
+    async with (
+        scripted_broker() as broker,
+        gateway_before(broker, **{"gateway.advertised": "kafka.example:1"}) as server,
+    ):
+        client = await Client.connect(server.address)
+        (only,) = (await client.call("Metadata", 12, topics=None)).brokers
+        assert (only.host, only.port) == ("kafka.example", server.address.port)
+
+
+# ---------------------------------------------------------------- refused and lost
+
+
+@pytest.mark.parametrize("request_", [(key, 0) for key in sorted(NOT_PASSED_ON)] + [(0, 2), (0, 10), (1, 16), (3, 14)])
+@asynchronous
+async def test_what_is_not_passed_on_ends_the_connection(request_: tuple[int, int]) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        client.send_raw(other(1, bytes(20), *request_))
+        assert await client.is_closed_by_peer()
+        assert broker.seen == []
+
+
+@asynchronous
+async def test_a_broker_that_ends_the_connection_ends_the_clients_and_another_finds_it_back() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client, bystander = await Client.connect(server.address), await Client.connect(server.address)
+        client.send_raw(other(1))
+        await client.receive_raw()
+        broker.cut()
+        assert await client.is_closed_by_peer()
+        assert (await bystander.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        again = await Client.connect(server.address)
+        again.send_raw(other(2))
+        assert struct.unpack_from(">i", await again.receive_raw())[0] == 2
+
+
+@asynchronous
+async def test_a_broker_that_is_not_there_ends_the_connection_but_groups_go_on() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        await broker.close()
+        client = await Client.connect(server.address)
+        member, generation = await alone_in(client)
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
+        again = await Client.connect(server.address)
+        beat = await again.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+        assert beat.error_code.name == "none"
+
+
+@asynchronous
+async def test_a_client_that_leaves_takes_its_connection_to_the_broker_with_it() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        await client.receive_raw()
+        ended = asyncio.create_task(broker.next_end())
+        client.close()
+        await asyncio.wait_for(ended, 10)
+
+
+@asynchronous
+async def test_an_answer_that_nobody_asked_for_and_one_that_cannot_be_read_end_the_connection() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def twice(head: Head, frame: bytes) -> bytes:
+            return await broker.echo(head, frame) * 2
+
+        async def nonsense(head: Head, frame: bytes) -> bytes:
+            return framed(b"\0\0\0\1nonsense")
+
+        broker.answer = twice
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
+        broker.answer = nonsense
+        client = await Client.connect(server.address)
+        client.send("DescribeCluster", 1)
+        assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_before_a_client_has_said_who_it_is_only_versions_pass(tmp_path: Path) -> None:
+    write_user(tmp_path / "users", "alice", "wonderland")
+    async with (
+        scripted_broker() as broker,
+        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
+    ):
+        client = await Client.connect(server.address)
+        told = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
+        assert {17, 36, OTHER_API} <= told
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
+        client = await Client.connect(server.address)
+        await client.call("SaslHandshake", 1, mechanism="PLAIN")
+        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
+        client.send_raw(other(2))
+        assert struct.unpack_from(">i", await client.receive_raw())[0] == 2
+        assert [head.correlation_id for head, _ in broker.seen] == [2]
+
+
+@asynchronous
+async def test_a_group_request_as_long_as_a_produce_may_be_is_still_too_long() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        client.send_raw(other(1, bytes(3_000_000)))
+        assert len(await client.receive_raw()) > 3_000_000
+        client.send("Heartbeat", 4, **heartbeat(member="m" * 3_000_000))
+        assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_who_has_not_said_who_it_is_gets_no_room_for_a_long_request(tmp_path: Path) -> None:
+    write_user(tmp_path / "users", "alice", "wonderland")
+    async with (
+        scripted_broker() as broker,
+        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
+    ):
+        client = await Client.connect(server.address)
+        client.send_raw(other(1, bytes(3_000_000))[:4])
+        assert await client.is_closed_by_peer()
+        client = await Client.connect(server.address)
+        await client.call("SaslHandshake", 1, mechanism="PLAIN")
+        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
+        client.send_raw(other(1, bytes(3_000_000)))
+        assert len(await client.receive_raw()) > 3_000_000
+
+
+@asynchronous
+async def test_an_upstream_without_brokers_one_that_hangs_up_and_too_few_ports_are_said_in_a_sentence() -> None:
+    async with scripted_broker() as broker:
+        broker.nodes = []
+        with pytest.raises(OSError, match=f"gateway.upstream={broker.address}: names no broker"):
+            async with gateway_before(broker):
+                pass
+        broker.nodes = [7, 8]
+        with pytest.raises(OSError, match="ports from 65535 on are too few"):
+            async with gateway_before(broker, **{"gateway.listen": "127.0.0.1:65535"}):
+                pass
+        broker.hangs_up = True
+        with pytest.raises(OSError, match="ends the connection; it must be a listener without TLS and SASL"):
+            async with gateway_before(broker):
+                pass
+
+
+@asynchronous
+async def test_an_upstream_that_is_not_there_is_named() -> None:
+    async with scripted_broker() as broker:
+        address = broker.address
+    broker.address = address
+    with pytest.raises(OSError, match=f"gateway.upstream={address}: "):
+        async with gateway_before(broker):
+            pass
