@@ -138,6 +138,8 @@ class Follower:
         trial = model.try_request(entry, at_ms)
         if not trial.fits:
             trial = self._make_fit(entry, trial)
+        elif _waits_in_vain(entry, trial):
+            trial = self._after_neighbours(entry, at_ms, NEAR_MS[0], at_once=True) or trial
         if self.depth <= DEEPEST:
             trial = self._take_earlier_ones(entry, trial)
         model.adopt(trial, entry)
@@ -189,11 +191,13 @@ class Follower:
         later_ms = max(at_ms, due_ms + 1)
         if not fired.fits or not model.try_request(entry, later_ms, fired.model).fits:
             return None
-        model.adopt(fired)
+        model.adopt_deadline(fired)
         return model.try_request(entry, later_ms)
 
-    def _after_neighbours(self, entry: LoggedRequest, at_ms: int, near_ms: float) -> Trial | None:
-        """Other requests of the same moment came before it."""
+    def _after_neighbours(
+        self, entry: LoggedRequest, at_ms: int, near_ms: float, *, at_once: bool = False
+    ) -> Trial | None:
+        """Other requests of the same moment came before it. at_once: so that it is answered and need not wait."""
         if self.depth > DEEPEST:
             return None
         told = self._told_to_rejoin(entry)
@@ -202,14 +206,16 @@ class Follower:
             for other in self.ahead.near(entry, near_ms)
             if not isinstance(other.request, _READERS) and told.get(_joins_again(other), inf) >= other.began_ms
         ]
-        path = self._path_to(entry, near, at_ms)
+        path = self._path_to(entry, near, at_ms, at_once=at_once)
         if path is None:
             return None
         for other in path:
             self.take(other)
         return self.model.try_request(entry, max(self.model.clock_ms, at_ms))
 
-    def _path_to(self, entry: LoggedRequest, near: list[LoggedRequest], at_ms: int) -> list[LoggedRequest] | None:
+    def _path_to(
+        self, entry: LoggedRequest, near: list[LoggedRequest], at_ms: int, *, at_once: bool
+    ) -> list[LoggedRequest] | None:
         """The fewest neighbours, at most a few, after which a request fits."""
         model = self.model
         found: list[tuple[Group, list[LoggedRequest]]] = [(model.group, [])]
@@ -219,10 +225,11 @@ class Follower:
                 for other in near:
                     if other in path:
                         continue
-                    trial = model.try_request(other, at_ms, reached)
+                    trial = model.try_request(other, at_ms, reached, path)
                     if not trial.fits:
                         continue
-                    if model.try_request(entry, at_ms, trial.model).fits:
+                    then = model.try_request(entry, at_ms, trial.model, [*path, other])
+                    if then.fits and (then.answers(entry.request.request_id) or not at_once):
                         return [*path, other]
                     longer.append((trial.model, [*path, other]))
             found = longer[:MOST_PATHS]
@@ -265,20 +272,24 @@ class Follower:
     def _take_earlier_ones(self, entry: LoggedRequest, trial: Trial) -> Trial:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
         model = self.model
-        if not trial.fits or not _has_changed(model.group, trial.model):
-            return trial
-        for other in self.ahead.near(entry, NEAR_MS[0]):
-            if other.is_taken:
-                continue
-            at_ms = max(trial.at_ms, other.request.received_at_ms)
-            first = model.try_request(other, trial.at_ms)
-            if not first.fits or model.try_request(other, at_ms, trial.model).fits:
-                continue
-            if not model.try_request(entry, trial.at_ms, first.model).fits:
-                continue
-            self.take(other)
+        while trial.fits and _has_changed(model.group, trial.model):
+            earlier = next(
+                (other for other in self.ahead.near(entry, NEAR_MS[0]) if self._is_first(other, trial, entry)), None
+            )
+            if earlier is None:
+                break
+            self.take(earlier)
             trial = model.try_request(entry, max(model.clock_ms, trial.at_ms))
         return trial
+
+    def _is_first(self, other: LoggedRequest, trial: Trial, entry: LoggedRequest) -> bool:
+        """Whether a neighbour fits before this request, which still fits then, and not after it."""
+        model = self.model
+        first = model.try_request(other, trial.at_ms)
+        if not first.fits or not model.try_request(entry, trial.at_ms, first.model, [other]).fits:
+            return False
+        at_ms = max(trial.at_ms, other.request.received_at_ms)
+        return not model.try_request(other, at_ms, trial.model).fits
 
     def _take_readers_first(self, entry: LoggedRequest) -> None:
         """A fetch sees a commit only when that is answered; one that saw the offsets before it comes first."""
@@ -312,6 +323,12 @@ class Follower:
 def _joins_again(entry: LoggedRequest) -> str:
     """The member whose JoinGroup this is; empty for other requests and for strangers."""
     return entry.request.member_id if isinstance(entry.request, JoinGroupRequest) else ""
+
+
+def _waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
+    """Whether it is a SyncGroup that was answered REBALANCE_IN_PROGRESS, and by this trial would wait for that."""
+    is_vain = isinstance(entry.request, SyncGroupRequest) and entry.recorded.error is Error.REBALANCE_IN_PROGRESS
+    return is_vain and not trial.answers(entry.request.request_id)
 
 
 def _has_changed(before: Group, after: Group) -> bool:

@@ -49,9 +49,12 @@ class Model:
         """The earliest time at which a request can happen now."""
         return max(self.clock_ms, entry.request.received_at_ms)
 
-    def try_request(self, entry: LoggedRequest, at_ms: int, on: Group | None = None) -> Trial:
-        """A recorded request, on the group as it is or as it would be."""
-        return try_request(self.group if on is None else on, entry, at_ms, self.parked, self.config)
+    def try_request(
+        self, entry: LoggedRequest, at_ms: int, on: Group | None = None, after: Iterable[LoggedRequest] = ()
+    ) -> Trial:
+        """A recorded request, on the group as it is or as it would be after some others."""
+        parked = {**self.parked, **{other.request.request_id: other for other in after}} if after else self.parked
+        return try_request(self.group if on is None else on, entry, at_ms, parked, self.config)
 
     def try_deadline(self, at_ms: int, on: Group | None = None) -> Trial:
         """What is due up to this time."""
@@ -93,6 +96,11 @@ class Model:
         self.clock_ms = max(self.clock_ms, trial.at_ms)
         if entry is not None:
             self.give(entry, trial.at_ms)
+
+    def adopt_deadline(self, fired: Trial) -> None:
+        """Makes a deadline's trial come true; rows of that very time would come before it, so the next are later."""
+        self.adopt(fired)
+        self.clock_ms = max(self.clock_ms, fired.at_ms + 1)
 
     def adopt_unlogged(self, requests: Iterable[GroupRequest], trials: Iterable[Trial]) -> None:
         """Makes come true what no line says, and gives rows for it."""

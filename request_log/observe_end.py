@@ -19,6 +19,7 @@ from request_log.scene import (
     is_joining,
     member_id_of,
     next_generation,
+    next_leader_id,
     unlogged_join,
 )
 from schemas.errors import Error
@@ -77,7 +78,9 @@ def explain_survival(scene: Scene, member_id: str) -> Iterator[GroupRequest]:
 def explain_rebalance(scene: Scene) -> Iterator[Explanation]:
     """A rebalance began and no line says why: somebody joined and died, or went, or nobody knows."""
     listed = next_generation(scene)
-    if listed is not None:
+    if listed is None:
+        yield from _explain_leader(scene)
+    else:
         named = {member.member_id for member in listed}
         unseen = [member for member in listed if not is_joining(scene, member.member_id)]
         newcomers = [member for member in unseen if member.member_id not in scene.model.members]
@@ -92,6 +95,15 @@ def explain_rebalance(scene: Scene) -> Iterator[Explanation]:
                 scene.seen("a member is missing from the next generation", gone=[gone_member(scene, m) for m in silent])
             ]
     yield [scene.seen("a rebalance that no line explains", state=GroupState.PREPARING_REBALANCE.value)]
+
+
+def _explain_leader(scene: Scene) -> Iterator[Explanation]:
+    """Who leads the next generation, and died before it was told so, had joined."""
+    leader_id = next_leader_id(scene)
+    if leader_id and not is_joining(scene, leader_id):
+        join = unlogged_join(scene, JoinGroupResponseMember(member_id=leader_id, metadata=b""))
+        if join is not None:
+            yield [join]
 
 
 def explain_assignment(scene: Scene) -> Iterator[Explanation]:

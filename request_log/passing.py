@@ -39,11 +39,11 @@ def let_time_pass(follower: Follower, entry: LoggedRequest, at_ms: int) -> int:
             return at_ms
         fired = model.try_deadline(due.deadline_ms)
         if _fires_before(follower, due, fired, entry, at_ms) or _explain_deadline(follower, due, fired):
-            model.adopt(model.try_deadline(due.deadline_ms))
+            model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
         elif not _explain_survival(follower, due, entry):
-            model.adopt(fired)
+            model.adopt_deadline(fired)
 
 
 def _fires_before(follower: Follower, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int) -> bool:
@@ -110,7 +110,7 @@ def settle_overdue(follower: Follower, until_ms: float) -> None:
         if due_ms is not None and due_ms <= overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS:
             fired = model.try_deadline(due_ms)
             if fired.fits:
-                model.adopt(fired)
+                model.adopt_deadline(fired)
                 continue
         if not _explain_overdue(follower, overdue):
             model.forget_parked(overdue.request.request_id)

@@ -169,6 +169,15 @@ def generation_of(scene: Scene, generation_id: int) -> list[JoinGroupResponseMem
     return None
 
 
+def next_leader_id(scene: Scene) -> str | None:
+    """Who leads the next generation, as any of its members was told; None if no such answer is at hand."""
+    for entry in (scene.entry, *scene.parked.values(), *scene.upcoming):
+        response = entry.recorded.response
+        if isinstance(response, JoinGroupResponse) and response.generation_id == scene.model.generation_id + 1:
+            return response.leader
+    return None
+
+
 def is_joining(scene: Scene, member_id: str) -> bool:
     """Whether a JoinGroup of this member is at hand."""
     return any(

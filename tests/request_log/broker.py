@@ -23,7 +23,7 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import APIS, GroupRequest, Response
+from schemas.messages import APIS, GroupRequest, HeartbeatRequest, Response
 from schemas.wire_fields import carried, parse_request
 
 START_MS = 1_772_359_200_000
@@ -114,7 +114,10 @@ class _Sent:
 
 @dataclass
 class Broker:
-    """seed: what the delays are drawn from. `at` plans a call, `run` lets time pass, `lines` is the log."""
+    """seed: what the delays are drawn from. `at` plans a call, `run` lets time pass, `lines` is the log.
+
+    worked: when which group's requests were worked on, but for heartbeats: what a log cannot tell to the millisecond.
+    """
 
     config: GroupConfig = field(default_factory=GroupConfig)
     seed: int = 0
@@ -125,6 +128,7 @@ class Broker:
     effects: list[tuple[str, Effect]] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    worked: list[tuple[str, float]] = field(default_factory=list)
     now_ms: float = float(START_MS)
 
     def __post_init__(self) -> None:
@@ -193,6 +197,8 @@ class Broker:
     def _work(self, sent: _Sent) -> None:
         group_id = group_id_of(sent.request)
         group = self.groups.setdefault(group_id, Group(group_id))
+        if not isinstance(sent.request, HeartbeatRequest):
+            self.worked.append((group_id, self.now_ms))
         self._tell(group_id, step(group, sent.request, round(self.now_ms), self.config))
 
     def _tell(self, group_id: str, effects: list[Effect]) -> None:

@@ -1,0 +1,186 @@
+"""Logs of a broker in virtual time, whatever its members do: the importer tells what the broker did, no more, no less.
+
+The broker of these tests shows what real ones show: requests that overtake each other, timers that fire late, times cut
+to the millisecond, clients that die while they wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.effects import RebalanceStarted
+from tests.request_log.broker import START_MS, Broker
+from tests.request_log.fleet import MemberOf
+from tests.request_log.imported import Imported, imported, rebalances_in
+
+LENGTH_MS = 60_000
+AT_THE_END_MS = 50
+"""What happens shortly before the last line may show in none."""
+TIED_MS = 4
+"""Of what is worked on within this time, a log of whole milliseconds need not tell what was first."""
+
+
+@dataclass
+class Played:
+    broker: Broker
+    found: Imported
+
+    def compare(self, group_id: str) -> None:
+        """Every answer is the broker's, and every rebalance by generation, cause and culprit, until the last lines."""
+        assert self.found.parity.first == []
+        until_ms = (self.found.tally.last_at_ms or 0) - AT_THE_END_MS
+        effects = [(group, effect) for group, effect in self.broker.effects if effect.at_ms <= until_ms]
+        ours, theirs = self.found.rebalances(group_id), rebalances_in(effects, group_id)
+        assert [told[0] for told in ours[: len(theirs)]] == [real[0] for real in theirs]
+        assert len(ours) <= len(theirs) + 1
+        begun_ms = [e.at_ms for group, e in effects if group == group_id and isinstance(e, RebalanceStarted)]
+        clear = [not self._is_tied(group_id, at_ms) for at_ms in begun_ms]
+        assert list(compress(ours, clear)) == list(compress(theirs, clear))
+
+    def _is_tied(self, group_id: str, at_ms: float) -> bool:
+        near = [of for of, worked_ms in self.broker.worked if abs(worked_ms - at_ms) <= TIED_MS and of == group_id]
+        return len(near) > 1
+
+
+def play(script: Callable[[Broker], None], folder: Path, **broker: float) -> Played:
+    """Runs a script and reads the log it left."""
+    stage = Broker(**broker)  # type: ignore[arg-type]
+    script(stage)
+    stage.run(START_MS + LENGTH_MS)
+    return Played(stage, imported(stage.write(folder / "requests.log")))
+
+
+def start(broker: Broker, name: str, **member: object) -> MemberOf:
+    return MemberOf(broker, "g", name, **member).start()  # type: ignore[arg-type]
+
+
+def later(broker: Broker, at_ms: float, act: Callable[[], Any]) -> None:
+    broker.at(START_MS + at_ms, act)
+
+
+Act = tuple[str, int, int]
+acts = st.lists(
+    st.tuples(
+        st.sampled_from(["start", "close", "kill", "stall", "commit"]), st.integers(0, 5), st.integers(0, LENGTH_MS)
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def random_script(plan: list[Act], has_static: bool) -> Callable[[Broker], None]:
+    def script(broker: Broker) -> None:
+        members: dict[int, MemberOf] = {}
+
+        def act(what: str, who: int, turn: int) -> None:
+            member = members.get(who)
+            if what == "start" and (member is None or not member.is_alive):
+                instance_id = f"i{who}" if has_static and who % 2 else None
+                members[who] = start(broker, f"m{who}-{turn}", instance_id=instance_id)
+            elif member is None or not member.is_alive or not member.member_id:
+                return
+            elif what == "close" and member.instance_id is None:
+                member.close()
+            elif what == "kill":
+                member.kill()
+            elif what == "stall":
+                member.stall(1000 + 900 * turn)
+            elif what == "commit" and member.generation_id >= 0:
+                member.commit(turn)
+
+        for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda a: a[2])):
+            later(broker, at_ms, lambda w=what, i=who, t=turn: act(w, i, t))  # type: ignore[misc]
+
+    return script
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(plan=acts, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
+def test_whatever_members_do_every_answer_and_every_rebalance_is_the_brokers(
+    plan: list[Act], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    opening = [("start", i, 50 * i) for i in range(3)]
+    folder = tmp_path_factory.mktemp("log")
+    played = play(random_script([*opening, *plan], has_static), folder, seed=seed, late_ms=late_ms)
+    played.compare("g")
+
+
+def three(broker: Broker) -> list[MemberOf]:
+    return [start(broker, f"m{i}") for i in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_member_that_leaves_is_blamed_however_near_the_others_heartbeats_are(seed: int, tmp_path: Path) -> None:
+    def script(broker: Broker) -> None:
+        members = three(broker)
+        later(broker, 15_000, members[1].close)
+        later(broker, 15_000.4, members[0].commit)
+        later(broker, 15_001, members[2].commit)
+
+    found = play(script, tmp_path, seed=seed, slow_ms=4.0).found
+    assert found.parity.first == []
+    [_, left] = found.of_group("g", RebalanceStarted)
+    assert (left.cause.kind, left.cause.client_id) == ("member_left", "m1")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_heartbeat_just_after_a_session_ended_keeps_it_unless_its_timer_has_fired(seed: int, tmp_path: Path) -> None:
+    """A busy broker fires timers up to 1.5 s late: with some seeds before the heartbeat, with others after it."""
+
+    def script(broker: Broker) -> None:
+        members = three(broker)
+        later(broker, 12_000, lambda: setattr(broker, "late_ms", 1500.0))
+        later(broker, 15_000, lambda: members[1].stall(5_550))
+
+    played = play(script, tmp_path, seed=seed)
+    played.compare("g")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_member_killed_while_its_join_was_parked_is_told_though_no_line_tells_of_it(
+    seed: int, tmp_path: Path
+) -> None:
+    def script(broker: Broker) -> None:
+        members = three(broker)
+        later(broker, 15_000, lambda: members[0].stall(4_000))
+        later(broker, 15_100, lambda: start(broker, "new"))
+        later(broker, 17_500, members[1].kill)
+
+    played = play(script, tmp_path, seed=seed)
+    played.compare("g")
+    assert played.found.tally.inferred == {"a JoinGroup that left no line": 1}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_newcomer_killed_while_its_join_was_parked_is_blamed_for_the_rebalance(seed: int, tmp_path: Path) -> None:
+    def script(broker: Broker) -> None:
+        three(broker)
+        newcomer = MemberOf(broker, "g", "new")
+        later(broker, 15_000, newcomer.start)
+        later(broker, 15_025, newcomer.kill)
+
+    played = play(script, tmp_path, seed=seed)
+    played.compare("g")
+    joined, ended = played.found.of_group("g", RebalanceStarted)[1:3]
+    assert (joined.cause.kind, joined.cause.client_id) == ("member_joined", "new")
+    assert (ended.cause.kind, ended.cause.client_id) == ("session_expired", "new")
+
+
+def test_a_group_that_another_broker_took_over_keeps_its_members(tmp_path: Path) -> None:
+    stage = Broker(seed=1)
+    three(stage)
+    stage.run(START_MS + 12_000)
+    stage.address = "10.0.0.2:9092"
+    stage.run(START_MS + LENGTH_MS)
+    found = imported(stage.write(tmp_path / "requests.log"))
+    assert found.parity.first == []
+    assert set(found.tally.inferred) == {"the coordinator is away", "a coordinator has loaded the group"}
+    assert len(found.rebalances("g")) == 1
