@@ -24,6 +24,7 @@ class Child:
         self.name = name
         self.log = log
         with log.open("ab") as out:
+            self._begins_at = out.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *arguments],
                 stdin=subprocess.DEVNULL,
@@ -48,6 +49,16 @@ class Child:
             log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else "it printed nothing"
+
+    def said(self, beginning: str) -> str | None:
+        """The rest of the first line of its own that begins so, None if it has not said it yet."""
+        with self.log.open("rb") as log:
+            log.seek(self._begins_at)
+            for line in log:
+                text = line.decode("utf-8", "replace")
+                if text.startswith(beginning) and text.endswith("\n"):
+                    return text.removeprefix(beginning).strip()
+        return None
 
     def ask_to_stop(self) -> None:
         """SIGTERM, once."""

@@ -1,6 +1,6 @@
-"""`make run`: the coordinator, a demo fleet if wanted, and what the groups do on the terminal, until Ctrl-C.
+"""`make run`: the coordinator, a gateway, a demo fleet if wanted, and what the groups do on the terminal, until Ctrl-C.
 
-    python -m jobs.run          ROLLCALL_HOME, CONF, DEMO=0, DEMO_SECONDS come from the environment
+    python -m jobs.run          what is to be run comes from the environment: see `jobs.run_choices`
 
 At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else what the
 coordinator ended with. Knows which programs are started and in which order they end; must not know what they do.
@@ -15,21 +15,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.live import Live
 
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.settings import Settings, parse_address
 from jobs.children import Child, end_all
-from jobs.demo_fleet import FLEET, KILL_AFTER_S
-from jobs.home import Home, HomeError
+from jobs.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
+from jobs.home import DEFAULT_HOME, HomeError
 from jobs.preflight import Missing
+from jobs.run_choices import Choices, choices, reachable
 from jobs.watch import Watch
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
-COORDINATOR_PATIENCE_S = 90.0
+SERVER_PATIENCE_S = 90.0
 LOOK_EVERY_S = 0.25
+LISTENS = "rollcall: the gateway listens on "
 QUESTION = (
     "select group_id, to_generation_id, cause, cause_client_id, duration_ms, members_after, outcome "
     "from rebalances order by started_at"
@@ -39,14 +43,15 @@ QUESTION = (
 class Run:
     """One run of everything. status: the exit status once it is over."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str], console: Console) -> None:
-        self._home = home
-        self._logs = home.path / "logs"
-        self._environ = environ
+    def __init__(self, choices: Choices, console: Console) -> None:
+        self._choices = choices
+        self._home = choices.home
+        self._logs = choices.home.path / "logs"
         self._console = console
         self._stop = threading.Event()
         self._was_terminated = False
         self._fleet: list[Child] = []
+        self._servers: list[Child] = []
         self._at_work_since: dict[str, float] = {}
         self.status = 0
 
@@ -56,30 +61,29 @@ class Run:
         self._stop.set()
 
     def go(self) -> None:
-        """Starts, watches, ends. Raises Missing: the coordinator could not start, in its own words."""
-        arguments = ["jobs.coordinator", "--home", self._home.location]
-        if self._environ.get("CONF"):
-            arguments += ["--conf-file", self._environ["CONF"]]
+        """Starts, watches, ends. Raises Missing: something could not start, in its own words, or has ended."""
+        self._choices.refuse_what_is_in_use()
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
-        coordinator = Child("coordinator", arguments, self._logs / "coordinator.log")
         try:
-            self._await_ready(coordinator)
-            if self._stop.is_set():
-                return
+            coordinator = self._start("coordinator", "jobs.coordinator", *self._choices.coordinator)
+            self._await(coordinator, lambda: self._is_running(coordinator.pid), "Spark takes a few seconds")
+            self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
-            self._start_fleet()
-            self._watch(coordinator, watch)
+            if self._choices.settings is not None and not self._stop.is_set():
+                self._open_for_clients(self._choices.settings)
+            self._watch(watch)
         finally:
             end_all(self._fleet, FLEET_PATIENCE_S)
-            coordinator.end(COORDINATOR_PATIENCE_S)
+            for server in reversed(self._servers):
+                server.end(SERVER_PATIENCE_S)
 
     def tell_where(self) -> None:
         """Where the tables are, and one answer in SQL; after SIGTERM the command alone."""
         self._say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
-        home = "" if not self._environ.get("ROLLCALL_HOME") else f" ROLLCALL_HOME={self._home.shown}"
+        home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
         self._say(f'Ask again: make sql Q="{QUESTION}"{home}')
         if not self._was_terminated:
             sql = [sys.executable, "-m", "jobs.sql", "--home", self._home.location, QUESTION]
@@ -88,20 +92,37 @@ class Run:
     def _say(self, line: str) -> None:
         self._console.print(line, highlight=False, soft_wrap=True)
 
-    def _await_ready(self, coordinator: Child) -> None:
+    def _start(self, name: str, module: str, *words: str) -> Child:
+        """A program that everything else needs."""
+        child = Child(name, [module, "--home", self._home.location, *words], self._logs / f"{name}.log")
+        self._servers.append(child)
+        return child
+
+    def _await(self, child: Child, is_ready: Callable[[], bool], what_takes_time: str) -> None:
+        """Until it is ready or the run is to stop. Raises Missing: it has ended, or takes too long."""
         until = time.monotonic() + START_PATIENCE_S
-        with self._console.status("starting the coordinator (Spark takes a few seconds)"):
-            while not self._stop.wait(LOOK_EVERY_S):
-                if coordinator.status is not None:
-                    self.status = coordinator.status or 1
-                    raise Missing(coordinator.last_words().removeprefix("rollcall: "))
-                if self._is_running(coordinator.pid):
-                    break
+        with self._console.status(f"starting the {child.name} ({what_takes_time})"):
+            while not is_ready() and not self._stop.wait(LOOK_EVERY_S):
+                if child.status is not None:
+                    self.status = child.status or 1
+                    raise Missing(child.last_words().removeprefix("rollcall: "))
                 if time.monotonic() > until:
-                    raise Missing(
-                        f"the coordinator did not start within {START_PATIENCE_S:.0f} s: see {coordinator.log}."
-                    )
-        self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
+                    raise Missing(f"the {child.name} did not start within {START_PATIENCE_S:.0f} s: see {child.log}.")
+
+    def _open_for_clients(self, settings: Settings) -> None:
+        """A gateway, and the demo fleet behind it."""
+        gateway = self._start("gateway", "gateway", *self._choices.gateway)
+        self._await(gateway, lambda: gateway.said(LISTENS) is not None, "it opens its port")
+        said = gateway.said(LISTENS)
+        if said is None:
+            return
+        address = parse_address("gateway", said.partition(";")[0])
+        topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
+        self._say(f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}.")
+        if self._choices.why_no_demo:
+            self._say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
+        if self._choices.has_demo:
+            self._start_fleet(str(reachable(address)))
 
     def _is_running(self, pid: int) -> bool:
         try:
@@ -110,26 +131,27 @@ class Run:
             return False
         return bool(status["process"] == pid and status["state"] == "running")
 
-    def _start_fleet(self) -> None:
-        if self._environ.get("DEMO") == "0":
-            return
+    def _start_fleet(self, bootstrap: str) -> None:
         for group in FLEET:
-            base = ["jobs.demo_fleet", "--home", self._home.location, "--group", group.group_id]
+            base = ["jobs.demo_fleet", "--bootstrap", bootstrap, "--group", group.group_id]
             self._fleet.append(Child(group.group_id, base, self._logs / f"{group.group_id}.log"))
             for alone in (member.client_id for member in group.members if member.is_alone):
                 self._fleet.append(Child(alone, [*base, "--only", alone], self._logs / f"{alone}.log"))
 
-    def _watch(self, coordinator: Child, watch: Watch) -> None:
+    def _watch(self, watch: Watch) -> None:
         started = time.monotonic()
-        seconds = float(self._environ.get("DEMO_SECONDS") or "inf")
         with _screen(self._console, watch) as show:
-            while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < seconds:
+            while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < self._choices.seconds:
                 show(watch.look())
                 self._kill_whose_time_has_come(watch)
-                if coordinator.status is not None:
-                    self.status = coordinator.status or 1
-                    raise Missing(f"the coordinator has ended: {coordinator.last_words().removeprefix('rollcall: ')}")
+                self._refuse_what_has_ended()
             show(watch.look())
+
+    def _refuse_what_has_ended(self) -> None:
+        for server in self._servers:
+            if server.status is not None:
+                self.status = server.status or 1
+                raise Missing(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
 
     def _kill_whose_time_has_come(self, watch: Watch) -> None:
         """SIGKILL to a member that is a process of its own, some seconds after it has taken up work with the others."""
@@ -168,16 +190,15 @@ class _screen:
 
 def main() -> int:
     """Exit status: see above."""
-    console = Console()
-    home = Home.from_environment()
+    run: Run | None = None
     try:
-        run = Run(home, os.environ, console)
+        run = Run(choices(os.environ, TOPICS), Console())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, run.ask_to_stop)
         run.go()
-    except Missing as error:
+    except (Missing, ConfigError) as error:
         print(f"rollcall: {error}", file=sys.stderr)
-        return run.status or 2
+        return (run.status if run else 0) or 2
     run.tell_where()
     return run.status
 

@@ -1,0 +1,132 @@
+"""What `make run` is told by its environment, checked before anything is started.
+
+Knows the names of the environment and which programs each is for; must not start or open anything but the settings
+file and, for a moment, the ports that are to be listened on.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator_udfs.protocol.config import ConfigError, parse_topics
+from gateway.settings import PREFIX, Address, Settings
+from jobs.config import JobConfig, read_file
+from jobs.home import Home
+from jobs.preflight import Missing
+
+TOPICS = "topics"
+_PLACES = {"LISTEN": "listen", "UPSTREAM": "upstream", "METRICS": "metrics.listen"}
+_LOCALHOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is to be run.
+
+    coordinator, gateway: what each program's command line says beside its home. settings: the gateway's, None where
+    requests do not come through it. seconds: after which the run ends by itself. demo_topics: the topics of the demo
+    fleet, empty where it stays out; why_no_demo: why, where that is not what was asked for.
+    """
+
+    home: Home
+    coordinator: tuple[str, ...]
+    gateway: tuple[str, ...]
+    settings: Settings | None
+    seconds: float
+    demo_topics: Mapping[str, int]
+    why_no_demo: str = ""
+
+    @property
+    def has_demo(self) -> bool:
+        return bool(self.demo_topics)
+
+    def refuse_what_is_in_use(self) -> None:
+        """Raises HomeError: another job works in the home; Missing: a port for the gateway is not to be had."""
+        with self.home.locked("make run"):
+            pass
+        if self.settings is not None:
+            _refuse_in_use(self.settings.listen, "LISTEN")
+            if self.settings.metrics_listen is not None:
+                _refuse_in_use(self.settings.metrics_listen, "METRICS")
+
+
+def choices(environ: Mapping[str, str], demo_topics: Mapping[str, int]) -> Choices:
+    """What the environment asks for: ROLLCALL_HOME, CONF, LISTEN, TOPICS, UPSTREAM, METRICS, DEMO, DEMO_SECONDS.
+
+    demo_topics: the topics that the demo fleet reads. Raises ConfigError, in this order: a settings file that cannot be
+    read, a setting that is unknown or unfit, DEMO_SECONDS that is no number.
+    """
+    conf = Path(environ["CONF"]) if environ.get("CONF") else None
+    pairs = {} if conf is None else read_file(conf)
+    is_behind_gateway = JobConfig.from_pairs(pairs).source == "delta"
+    places = {f"{PREFIX}{key}": environ[name] for name, key in _PLACES.items() if environ.get(name)}
+    bare = Settings.from_pairs(pairs | places | {TOPICS: ""})
+    why_no_demo = _why_no_demo(bare, is_behind_gateway)
+    is_demo_wanted = environ.get("DEMO") != "0"
+    shown = {} if why_no_demo or not is_demo_wanted else dict(demo_topics)
+    topics = shown | parse_topics(pairs.get(TOPICS, "")) | parse_topics(environ.get(TOPICS.upper(), ""))
+    told = {TOPICS: ",".join(f"{topic}:{count}" for topic, count in topics.items())} if topics else {}
+    settings = Settings.from_pairs(pairs | places | told)
+    file = () if conf is None else ("--conf-file", str(conf))
+    return Choices(
+        home=Home.from_environment(dict(environ)),
+        # Where the settings name no topics, every topic exists for the coordinator: a second gateway may have others.
+        coordinator=(*file, *_set(told if pairs.get(TOPICS) else {})),
+        gateway=(*file, *_set(places | told)),
+        settings=settings if is_behind_gateway else None,
+        seconds=_seconds(environ.get("DEMO_SECONDS", "")),
+        demo_topics=shown,
+        why_no_demo=why_no_demo if is_demo_wanted else "",
+    )
+
+
+def _set(pairs: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(word for key, value in pairs.items() for word in ("--set", f"{key}={value}"))
+
+
+def _why_no_demo(settings: Settings, is_behind_gateway: bool) -> str:
+    if not is_behind_gateway:
+        return "requests do not come through a gateway"
+    if settings.upstream is not None:
+        return "its topics are not the upstream's"
+    if settings.users is not None or settings.ssl_certificate is not None:
+        return "clients have to show who they are"
+    return ""
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text or "inf")
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds) or seconds < 0:
+        raise ConfigError(f"DEMO_SECONDS={text}: is not a number of seconds")
+    return seconds
+
+
+def _refuse_in_use(address: Address, name: str) -> None:
+    """Raises Missing, naming the address and what would put it elsewhere."""
+    host = address.host or None
+    try:
+        for family, kind, protocol, _, place in socket.getaddrinfo(
+            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                tried.bind(place)
+                tried.listen()
+    except OSError as error:
+        raise Missing(
+            f"nothing can listen on {address} ({error.strerror}): name another place with {name}=host:port."
+        ) from None
+
+
+def reachable(address: Address) -> Address:
+    """Where a client on this machine finds a gateway that listens there."""
+    return Address(_LOCALHOST, address.port) if address.is_wildcard else address
