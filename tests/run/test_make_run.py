@@ -1,4 +1,4 @@
-"""`make run` as a person uses it: the fleet's story on the terminal, one job a home, and nothing left behind."""
+"""`make run` as a person uses it: the fleet's story, an own consumer, clear refusals, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from deltalake import DeltaTable
+from kafka import KafkaConsumer
 
 from tests.source_tree import ROOT
 
@@ -17,7 +19,8 @@ PATIENCE_S = 400.0
 
 
 def start(home: Path, **environ: str) -> subprocess.Popen[str]:
-    settings = {**os.environ, "ROLLCALL_HOME": str(home), **environ}
+    places = {"LISTEN": "127.0.0.1:0", "METRICS": "127.0.0.1:0"}
+    settings = {**os.environ, "ROLLCALL_HOME": str(home), **places, **environ}
     return subprocess.Popen(
         ["make", "run"],
         cwd=ROOT,
@@ -42,9 +45,20 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
-def await_first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline()
+def processes_below(pid: int) -> set[int]:
+    """All processes that a process has started, and that those have."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        parents.setdefault(parent, []).append(int(entry.name))
+    found, new = set[int](), {pid}
+    while new:
+        new = {child for parent in new for child in parents.get(parent, [])}
+        found |= new
+    return found
 
 
 STORY = (
@@ -91,30 +105,53 @@ def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     assert "The tables are in" in told
 
 
-def test_one_run_a_home_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    process = start(home)
+    process = start(home, TOPICS="mine:4")
     try:
-        assert f"The coordinator runs on {home}" in await_first_line(process)
+        told = read_until(process, ("mine (4)",))
+        consumer = KafkaConsumer("mine", bootstrap_servers=told.partition("join on ")[2].split(";")[0], group_id="own")
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while len(consumer.assignment()) < 4:
+                assert time.monotonic() < until
+                consumer.poll(timeout_ms=500)
+            read_until(process, ("own: rebalance completed: member_joined by kafka-python",))
+        finally:
+            consumer.close()
         second = start(home, DEMO="0")
         _, complaint = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 2
         assert f"{home} is in use by the coordinator" in complaint
         assert "Traceback" not in complaint
+        started = processes_below(process.pid)
+        assert len(started) > 6
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE_S)
+    # What Spark forked ends with its JVM, a moment after it.
     until = time.monotonic() + 10
-    while processes_of(home) and time.monotonic() < until:
+    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
         pass
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
     assert processes_of(home) == []
 
 
-def test_a_home_that_cannot_be_one_is_one_sentence(tmp_path: Path) -> None:
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("")
-    process = start(in_the_way, DEMO="0")
-    _, complaint = process.communicate(timeout=PATIENCE_S)
+@pytest.mark.parametrize(
+    ("environ", "complaint"),
+    [
+        ({}, "cannot be a home"),
+        ({"LISTEN": "9092"}, "gateway.listen=9092: is not of the form host:port"),
+        ({"CONF": "no/such.conf"}, "no/such.conf: cannot be read"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(environ: dict[str, str], complaint: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    if not environ:
+        home.write_text("")
+    process = start(home, DEMO="0", **environ)
+    _, complaints = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
-    assert "cannot be a home" in complaint
-    assert "Traceback" not in complaint
+    (said,) = [line for line in complaints.splitlines() if line.startswith("rollcall: ")]
+    assert complaint in said
+    assert "Traceback" not in complaints
