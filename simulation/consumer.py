@@ -60,6 +60,7 @@ class SimulatedConsumer:
         self._unread: deque[tuple[str, Response]] = deque()
         self._partition_counts: Mapping[str, int] = {}
         self._busy_until_ms = 0
+        self._has_waited_to_rejoin = False
         self._woken_at_ms: int | None = None
         self._lives = 0
         self._is_close_wanted = False
@@ -104,7 +105,9 @@ class SimulatedConsumer:
         if self.is_present or (is_over and self._lives > 0):
             return
         self._lives += 1
-        self.member = GroupMember(self.plan.config, request_id_prefix=f"{self.name}.{self._lives}")
+        self.member = GroupMember(
+            self.plan.config, assignors=self.plan.assignors, request_id_prefix=f"{self.name}.{self._lives}"
+        )
         self.member.metadata_changed(self._partition_counts)
         self.mode = Mode.POLLING
         self._is_close_wanted = False
@@ -124,6 +127,8 @@ class SimulatedConsumer:
 
     def _slow(self, span: Span) -> None:
         """From inside a poll, or longer than it works anyway, the application is busy until the span ends."""
+        if self.mode is Mode.POLLING and not self.is_paused and self.member is not None:
+            self._poll(self.member, self._time.now_ms)
         if self.mode not in (Mode.POLLING, Mode.WORKING):
             return
         self.mode = Mode.WORKING
@@ -190,12 +195,24 @@ class SimulatedConsumer:
         if self.mode is Mode.WORKING and self._busy_until_ms <= now_ms:
             self.mode = Mode.POLLING
             self._read()
-        if self.mode is Mode.POLLING:
+        if self.mode is Mode.POLLING and not self._waits_to_rejoin(member, now_ms):
             self._poll(member, now_ms)
         if self.is_present:
             self._do(member.expire(now_ms))
         if self.is_present:
             self._come_back(member)
+
+    def _waits_to_rejoin(self, member: GroupMember, now_ms: int) -> bool:
+        """A settled member has just learnt of a rebalance: its application comes to poll a little later."""
+        delay_ms = self.plan.life.rejoin_delay_ms
+        is_told = member.state is MemberState.STABLE and member.is_rebalancing
+        if not delay_ms or not is_told or self._has_waited_to_rejoin:
+            self._has_waited_to_rejoin = is_told
+            return False
+        self._has_waited_to_rejoin = True
+        self.mode = Mode.WORKING
+        self._busy_until_ms = now_ms + delay_ms
+        return True
 
     def _poll(self, member: GroupMember, now_ms: int) -> None:
         if self._is_close_wanted:

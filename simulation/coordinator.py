@@ -48,6 +48,7 @@ class SimulatedCoordinator:
             return
         self._arrivals += 1
         request.received_at_ms, request.request_seq, request.client_host = now_ms, self._arrivals, client_host
+        self._record.arrived.append(request)
         self._step(request, now_ms)
 
     def _step(self, request: GroupRequest, now_ms: int) -> None:

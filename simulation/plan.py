@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from clients.assignors import ASSIGNORS, Assignor
 from clients.config import ConsumerConfig
 from coordinator_udfs.protocol.config import GroupConfig
 
@@ -41,8 +42,9 @@ class Life:
 
     pauses: the whole process stands still (SIGSTOP) while its connections stay. slow: the application does not poll,
     while heartbeats go on. processing_ms: how long the application works on what a poll gave it, once it has an
-    assignment; 0 means that it always waits in a poll. restart_after_ms: after an error that ends its application a
-    supervisor starts it anew; None: nobody does.
+    assignment; 0 means that it always waits in a poll. rejoin_delay_ms: how long after a settled member learns of a
+    rebalance its application polls again. restart_after_ms: after an error that ends its application a supervisor
+    starts it anew; None: nobody does.
     """
 
     start_ms: int = 0
@@ -51,12 +53,16 @@ class Life:
     pauses: tuple[Span, ...] = ()
     slow: tuple[Span, ...] = ()
     processing_ms: int = 0
+    rejoin_delay_ms: int = 0
     restart_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
-    """One consumer. name: unique in the plan. metadata_delay_ms: the longest until it sees a topic change."""
+    """One consumer. name: unique in the plan. metadata_delay_ms: the longest until it sees a topic change.
+
+    assignors: every assignor that its config may name.
+    """
 
     name: str
     config: ConsumerConfig
@@ -64,6 +70,7 @@ class ConsumerPlan:
     life: Life = Life()
     host: str = "/127.0.0.1"
     metadata_delay_ms: int = 0
+    assignors: Mapping[str, Assignor] = field(default_factory=lambda: ASSIGNORS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from clients.events import Event
 from coordinator_udfs.protocol.effects import Effect
 from schemas.consumer_protocol import TopicPartition
+from schemas.messages import GroupRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,11 @@ class DoubleOwnership:
 
 @dataclass(slots=True)
 class Record:
-    """One run. requests: by request id, the consumer that sent it."""
+    """One run. requests: by request id, the consumer that sent it. arrived: what reached a group, in that order."""
 
     effects: list[GroupEffect] = field(default_factory=list)
     events: list[ConsumerEvent] = field(default_factory=list)
     lost: list[LostMessage] = field(default_factory=list)
     double_ownerships: list[DoubleOwnership] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
+    arrived: list[GroupRequest] = field(default_factory=list)

@@ -406,3 +406,22 @@ def test_a_plan_that_cannot_be_played_is_refused(build: Any, message: str) -> No
     with pytest.raises(PlanError) as refused:
         build()
     assert str(refused.value) == message
+
+
+def test_an_application_that_comes_late_to_a_rebalance_makes_the_others_wait_for_just_that_long() -> None:
+    prompt = play(consumer("a"), consumer("b", Life(start_ms=5000)), until_ms=60_000)
+    late = play(consumer("a", Life(rejoin_delay_ms=700)), consumer("b", Life(start_ms=5000)), until_ms=60_000)
+    assert second_rebalance_ms(late) - second_rebalance_ms(prompt) == 700
+
+
+def second_rebalance_ms(world: World) -> int:
+    ended = [each.effect for each in world.record.effects if isinstance(each.effect, RebalanceEnded)]
+    return ended[1].at_ms - ended[1].started_at_ms
+
+
+def test_what_reached_a_group_is_on_record_in_order() -> None:
+    world = play(consumer("a", Life(close_ms=20_000)), until_ms=40_000)
+    arrived = [(type(each).__name__, each.received_at_ms) for each in world.record.arrived]
+    assert [name for name, _ in arrived][:3] == ["JoinGroupRequest", "JoinGroupRequest", "SyncGroupRequest"]
+    assert arrived[-1] == ("LeaveGroupRequest", 20_001)
+    assert arrived == sorted(arrived, key=lambda each: each[1])
