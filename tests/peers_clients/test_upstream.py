@@ -1,0 +1,190 @@
+"""A gateway before a real Kafka: real clients read its records while their group lives with us."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from gateway.settings import parse_address
+from tests.gateway.process import ROOT, serving
+from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
+from tests.peers_clients.fleet import KINDS, until
+from tests.peers_clients.java_clients import consumer_groups
+from tests.peers_kafka.kafka import broker
+
+RECORDS = 100_000
+READ = "records"
+GROUP = "readers"
+RECORDS_A_TURN, AHEAD = 200, 5_000
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with broker(tmp_path_factory.mktemp("kafka")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def before(kafka: str) -> Iterator[Coordinator]:
+    """A gateway before it; topics are made and filled through the gateway."""
+    settings = {
+        "gateway.upstream": kafka,
+        "group.min.session.timeout.ms": "500",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    with serving(settings) as address:
+        admin = AdminClient({"bootstrap.servers": str(address)})
+        for made in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1), NewTopic(READ, PARTITIONS, 1)]).values():
+            made.result()
+        yield Coordinator(address)
+
+
+class Event(NamedTuple):
+    """What a reader said."""
+
+    at_s: float
+    what: str
+    partition: int
+    numbers: tuple[int, ...]
+
+
+class Reader:
+    """A consumer of the records, as a process. seen: partition and offset of what any reader has read."""
+
+    def __init__(self, bootstrap: str, client_id: str, seen: set[tuple[int, int]]) -> None:
+        words = {"bootstrap": bootstrap, "group": GROUP, "topic": READ, "client-id": client_id}
+        command = [sys.executable, "-m", "tests.peers_clients.workers.reader"]
+        command += [word for name, value in words.items() for word in (f"--{name}", value)]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.seen = seen
+        self.events: list[Event] = []
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            at_s, what, partition, *numbers = line.split()
+            event = Event(float(at_s), what, int(partition), tuple(map(int, numbers)))
+            self.events.append(event)
+            if what == "read":
+                first, last = event.numbers
+                self.seen.update((event.partition, offset) for offset in range(first, last + 1))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("close\n")
+        self.process.wait(60)
+        self._thread.join()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._thread.join()
+
+
+class Readers:
+    """The readers of the group, and who writes what they read; ends those that still live when it is left."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self.coordinator = coordinator
+        self.readers: list[Reader] = []
+        self.seen: set[tuple[int, int]] = set()
+        self.written = 0
+        self._producer = Producer({"bootstrap.servers": coordinator.bootstrap})
+
+    def __enter__(self) -> Readers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reader in self.readers:
+            reader.kill()
+
+    def start(self) -> Reader:
+        reader = Reader(self.coordinator.bootstrap, f"reader-{len(self.readers)}", self.seen)
+        self.readers.append(reader)
+        return reader
+
+    def until_members(self, count: int) -> None:
+        """Until so many share the records; meanwhile more of those come, but none too far ahead of the readers."""
+
+        def is_so() -> bool:
+            if self.written - len(self.seen) < AHEAD:
+                self.write(RECORDS_A_TURN)
+            group = self.coordinator.describe(GROUP)
+            return group.group_state == "Stable" and len(group.members) == count
+
+        until(is_so, lambda: f"{self.written} written, {len(self.seen)} read, {self.coordinator.describe(GROUP)}")
+        assert self.written < RECORDS
+
+    def write(self, count: int) -> None:
+        """Produces more records, through the gateway as well."""
+        for number in range(self.written, self.written + count):
+            self._producer.produce(READ, b"%d" % number, partition=number % PARTITIONS)
+        assert self._producer.flush(60) == 0
+        self.written += count
+
+    def write_the_rest(self) -> None:
+        while self.written < RECORDS:
+            self.write(min(RECORDS - self.written, 10_000))
+        until(lambda: len(self.seen) == RECORDS, lambda: f"{len(self.seen)} of {RECORDS} read")
+
+
+def test_a_hundred_thousand_records_are_read_through_three_rebalances(before: Coordinator) -> None:
+    with Readers(before) as all_of_it:
+        staying, leaving, dying = [all_of_it.start() for _ in range(3)]
+        all_of_it.until_members(3)
+        all_of_it.start()
+        all_of_it.until_members(4)
+        leaving.close()
+        all_of_it.until_members(3)
+        dying.kill()
+        all_of_it.until_members(2)
+        all_of_it.write_the_rest()
+        for reader in (staying, all_of_it.readers[-1]):
+            reader.close()
+        assert before.describe(GROUP).group_state == "Empty"
+        events = [event for reader in all_of_it.readers for event in reader.events]
+    assert_no_more_is_repeated_than_was_uncommitted(events)
+
+
+def assert_no_more_is_repeated_than_was_uncommitted(events: list[Event]) -> None:
+    committed, read = [0] * PARTITIONS, [0] * PARTITIONS
+    for event in sorted(events):
+        match event:
+            case Event(what="committed", partition=partition, numbers=(offset,)):
+                committed[partition] = max(committed[partition], offset)
+            case Event(what="read", partition=partition, numbers=(first, last)):
+                assert committed[partition] <= first <= read[partition], event
+                read[partition] = max(read[partition], last + 1)
+    assert sum(read) == RECORDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_client_shares_a_real_topic(kind: str, before: Coordinator) -> None:
+    with before.fleet() as fleet:
+        workers = [fleet.start(kind) for _ in range(2)]
+        fleet.await_shares(workers, PARTITIONS)
+        workers[0].ask("commit", f"{TOPIC}/3", 0)
+        workers.pop().close()
+        fleet.await_shares(workers, PARTITIONS)
+
+
+def test_the_group_is_ours_and_the_cluster_knows_nothing_of_it(before: Coordinator, kafka: str) -> None:
+    with before.fleet() as fleet:
+        worker = fleet.start("java")
+        fleet.await_shares([worker], PARTITIONS)
+        assert fleet.group in consumer_groups(before.bootstrap, "--list").split()
+        assert consumer_groups(kafka, "--list").split() == []
+        described = consumer_groups(before.bootstrap, "--describe", "--group", fleet.group)
+        assert str(parse_address("kafka", kafka).port) not in described

@@ -1,0 +1,82 @@
+"""A real Kafka broker for tests, and the JARs of Spark's connector to it: fetched by Maven once, into build/.
+
+Knows how to start and stop a broker; must not know a test.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.source_tree import ROOT
+from tests.streaming.live import wait_until
+
+HERE = Path(__file__).parent
+# What the connector needs beside what Spark ships.
+CONNECTOR_JARS = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+
+
+def fetched(name: str) -> Path:
+    """The folder with the JARs that tests/peers_kafka/<name>/pom.xml names."""
+    pom, folder = HERE / name / "pom.xml", ROOT / "build" / f"kafka-{name}"
+    done = folder / ".done"
+    if not done.exists() or done.stat().st_mtime < pom.stat().st_mtime:
+        shutil.rmtree(folder, ignore_errors=True)
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *copy], check=True)
+        done.touch()
+    return folder
+
+
+def connector_jars() -> list[str]:
+    """The paths of the connector's JARs."""
+    folder = fetched("connector")
+    return sorted(str(jar) for jar in folder.glob("*.jar") if jar.name.startswith(CONNECTOR_JARS))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def broker(folder: Path) -> Iterator[str]:
+    """A broker with its data in a folder; gives its address, and stops it in the end."""
+    port, controller = free_port(), free_port()
+    settings = folder / "server.properties"
+    settings.write_text(
+        (HERE / "broker" / "server.properties").read_text()
+        + f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+        + f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n"
+        + f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
+    )
+    java = [
+        "java",
+        "-Xmx384m",
+        f"-Dlog4j2.configurationFile={HERE / 'broker' / 'log4j2.properties'}",
+        "-cp",
+        f"{fetched('broker')}/*",
+    ]
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings)]
+    subprocess.run([*java, *storage], check=True, stdout=subprocess.DEVNULL)
+    log = folder / "broker.log"
+    with log.open("w") as out, subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=out) as process:
+
+        def is_up() -> bool | None:
+            assert process.poll() is None, log.read_text()
+            return True if "Kafka Server started" in log.read_text() else None
+
+        try:
+            wait_until(is_up, "the broker", within_s=120)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(60)
