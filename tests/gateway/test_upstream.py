@@ -126,6 +126,23 @@ async def test_a_long_answer_passes_in_pieces_as_fast_as_the_client_reads() -> N
             assert (struct.unpack_from(">i", answer)[0], len(answer)) == (correlation_id, size + 4)
 
 
+@asynchronous
+async def test_a_client_that_stops_reading_a_long_answer_is_cut_off_and_its_broker_set_free() -> None:
+    async with scripted_broker() as broker, gateway_before(broker, **{"gateway.send.timeout.ms": "1"}) as server:
+
+        async def long(head: Head, frame: bytes) -> bytes:
+            return framed(struct.pack(">i", head.correlation_id) + bytes(40_000_000))
+
+        broker.answer = long
+        client = await Client.connect(server.address)
+        client.stop_reading()
+        client.send_raw(other(1))
+        await asyncio.wait_for(broker.next_end(), 10)
+        await until(lambda: len(server.service) == 0)
+        again = await Client.connect(server.address)
+        assert (await again.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
 @pytest.mark.parametrize("version", [3, 8, 9])
 @asynchronous
 async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(version: int) -> None:
