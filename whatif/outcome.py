@@ -1,0 +1,242 @@
+"""What came of a run, recorded or played: the same figures, made by the same rules from the coordinator's effects.
+
+A member is stopped from a JoinGroup that keeps nothing until its group is stable again. A partition is unserved while
+its group has members and nobody who is alive owns it: everybody waits in a rebalance, or its owner is dead and the
+coordinator does not know. A partition moves if it goes to another seat than the last one it had: a member id, or the
+instance id of a static member, whose restart moves nothing.
+
+Knows effects and when processes ended; knows no log and no simulation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+
+from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    Effect,
+    JoinPhaseEnded,
+    JoinReceived,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    Reply,
+    StateChanged,
+    TopicPartitions,
+)
+from coordinator_udfs.protocol.states import GroupState
+from schemas.consumer_protocol import TopicPartition
+from schemas.errors import Error
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A rebalance that began: its cause and whose doing it was, by client id."""
+
+    at_ms: int
+    cause: str
+    client_id: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The figures of one run of one group, or of many put together by `add`.
+
+    generations: join phases that ended with members. rebalancing_ms: while the group waited. stopped_member_ms,
+    unserved_partition_ms: see the module. expiries: members whose session ended; wrongly_expired: those of them that
+    were alive. deaths: members that ended without a word and without a successor; detected of them the coordinator
+    removed, after detection_ms in all and longest_detection_ms at most. refused: JoinGroups turned away, the group
+    being full.
+    """
+
+    rebalances: int = 0
+    generations: int = 0
+    rebalancing_ms: int = 0
+    stopped_member_ms: int = 0
+    unserved_partition_ms: int = 0
+    partitions_moved: int = 0
+    expiries: int = 0
+    wrongly_expired: int = 0
+    deaths: int = 0
+    detected: int = 0
+    detection_ms: int = 0
+    longest_detection_ms: int = 0
+    refused: int = 0
+    causes: dict[str, int] = field(default_factory=dict)
+    begun: list[Begun] = field(default_factory=list)
+
+    @property
+    def mean_detection_ms(self) -> float | None:
+        """None where no death was detected."""
+        return self.detection_ms / self.detected if self.detected else None
+
+    def add(self, other: Outcome) -> None:
+        """Puts another group's figures to these."""
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
+            match each.name:
+                case "longest_detection_ms":
+                    self.longest_detection_ms = max(mine, theirs)
+                case "causes":
+                    self.causes = dict(Counter(mine) + Counter(theirs))
+                case "begun":
+                    self.begun = sorted([*mine, *theirs], key=attrgetter("at_ms"))
+                case _:
+                    setattr(self, each.name, mine + theirs)
+
+
+def measure(
+    effects: Iterable[Effect], process_of: Mapping[str, str], ended_ms: Mapping[str, int], from_ms: int, until_ms: int
+) -> Outcome:
+    """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms.
+
+    process_of: the process behind each member id. ended_ms: when each process that fell silent for good did so.
+    """
+    ledger = _Ledger(process_of, ended_ms, from_ms, until_ms)
+    for effect in effects:
+        if effect.at_ms > until_ms:
+            break
+        ledger.take(effect)
+    ledger.close()
+    return ledger.outcome
+
+
+class _Ledger:
+    """The figures so far, and what is needed to go on."""
+
+    def __init__(self, process_of: Mapping[str, str], ended_ms: Mapping[str, int], from_ms: int, until_ms: int) -> None:
+        self.outcome = Outcome()
+        self._process_of = process_of
+        self._ended_ms = ended_ms
+        self._from_ms = from_ms
+        self._until_ms = until_ms
+        self._at_ms = from_ms
+        self._ends = sorted((at_ms, process) for process, at_ms in ended_ms.items())
+        self._ended: set[str] = set()
+        self._members: dict[str, str] = {}
+        self._owned: dict[str, set[TopicPartition]] = {}
+        self._seats: dict[TopicPartition, str] = {}
+        self._stopped: dict[str, int] = {}
+
+    # ------------------------------------------------------------ time
+
+    def take(self, effect: Effect) -> None:
+        """Answers are by far the most of effects, and change nothing that time is counted for."""
+        if isinstance(effect, Reply):
+            if effect.error_code is Error.GROUP_MAX_SIZE_REACHED and effect.at_ms >= self._from_ms:
+                self.outcome.refused += 1
+            return
+        while self._ends and self._ends[0][0] <= effect.at_ms:
+            at_ms, process = self._ends.pop(0)
+            self._pass_to(at_ms)
+            self._ended.add(process)
+        self._pass_to(effect.at_ms)
+        self._note(effect)
+
+    def close(self) -> None:
+        """The run is over: what lasts, lasted until now."""
+        while self._ends and self._ends[0][0] < self._until_ms:
+            at_ms, process = self._ends.pop(0)
+            self._pass_to(at_ms)
+            self._ended.add(process)
+        self._pass_to(self._until_ms)
+        for member_id in list(self._stopped):
+            self._go_on(member_id, self._until_ms)
+        for member_id in self._members:
+            self.outcome.deaths += self._has_died(member_id, self._until_ms)
+
+    def _pass_to(self, at_ms: int) -> None:
+        length_ms = at_ms - self._at_ms
+        if length_ms <= 0:
+            return
+        self._at_ms = at_ms
+        if self._members:
+            served = sum(len(owned) for member_id, owned in self._owned.items() if self._is_alive(member_id))
+            self.outcome.unserved_partition_ms += (len(self._seats) - served) * length_ms
+
+    def _is_alive(self, member_id: str) -> bool:
+        return self._process_of.get(member_id) not in self._ended
+
+    def _has_died(self, member_id: str, at_ms: int) -> bool:
+        """Its process has fallen silent for good, within what is counted."""
+        ended_ms = self._ended_ms.get(self._process_of.get(member_id, ""))
+        return ended_ms is not None and self._from_ms <= ended_ms <= at_ms
+
+    # ------------------------------------------------------------ facts
+
+    def _note(self, effect: Effect) -> None:
+        is_counted, outcome = effect.at_ms >= self._from_ms, self.outcome
+        match effect:
+            case MemberJoined():
+                self._members[effect.member_id] = effect.group_instance_id or effect.member_id
+            case MemberRemoved():
+                self._remove(effect)
+            case JoinReceived():
+                self._stop(effect)
+            case Assigned():
+                self._assign(effect)
+            case StateChanged(to_state=GroupState.STABLE):
+                for member_id in list(self._stopped):
+                    self._go_on(member_id, effect.at_ms)
+            case RebalanceStarted() if is_counted:
+                cause = str(effect.cause.kind)
+                outcome.rebalances += 1
+                outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
+                outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
+            case RebalanceEnded() if is_counted:
+                outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms, self._from_ms)
+            case JoinPhaseEnded() if is_counted and effect.member_ids:
+                outcome.generations += 1
+            case _:
+                pass
+
+    def _stop(self, joined: JoinReceived) -> None:
+        kept = set(_flat(joined.owned_partitions))
+        self._owned[joined.member_id] = self._owned.get(joined.member_id, set()) & kept
+        if not kept:
+            self._stopped.setdefault(joined.member_id, joined.at_ms)
+
+    def _go_on(self, member_id: str, at_ms: int) -> None:
+        stopped_ms = max(self._stopped.pop(member_id), self._from_ms)
+        self.outcome.stopped_member_ms += max(0, at_ms - stopped_ms)
+
+    def _assign(self, assigned: Assigned) -> None:
+        member_id = assigned.member_id
+        seat = self._members.get(member_id, member_id)
+        mine = set(_flat(assigned.partitions))
+        for partition in mine:
+            if self._seats.get(partition, seat) != seat and assigned.at_ms >= self._from_ms:
+                self.outcome.partitions_moved += 1
+            self._seats[partition] = seat
+        for other, owned in self._owned.items():
+            if other != member_id:
+                owned -= mine
+        self._owned[member_id] = mine
+
+    def _remove(self, removed: MemberRemoved) -> None:
+        member_id, outcome = removed.member_id, self.outcome
+        self._owned.pop(member_id, None)
+        self._members.pop(member_id, None)
+        if member_id in self._stopped:
+            self._go_on(member_id, removed.at_ms)
+        if removed.at_ms < self._from_ms:
+            return
+        has_died = self._has_died(member_id, removed.at_ms)
+        if removed.end_cause is EndCause.SESSION_EXPIRED:
+            outcome.expiries += 1
+            outcome.wrongly_expired += not has_died
+        if has_died and removed.end_cause is not EndCause.STATIC_MEMBER_REPLACED:
+            late_ms = removed.at_ms - self._ended_ms[self._process_of[member_id]]
+            outcome.deaths += 1
+            outcome.detected += 1
+            outcome.detection_ms += late_ms
+            outcome.longest_detection_ms = max(outcome.longest_detection_ms, late_ms)
+
+
+def _flat(topics: Iterable[TopicPartitions] | None) -> Iterable[TopicPartition]:
+    return (TopicPartition(each.topic, number) for each in topics or () for number in each.partitions)

@@ -1,0 +1,174 @@
+"""`SET="session.timeout.ms=30000 static=true"`: what is changed in the recorded world, under Kafka's keys.
+
+    key=value               in every setting that is tried
+    key=6000..60000/8       a sweep: eight values from 6000 to 60000
+    key=6000,10000,45000    a sweep over these
+    assignor=range+sticky   several assignors in one list
+
+One key may be swept. Beside Kafka's keys of the broker's groups and of consumers: `assignor` is
+partition.assignment.strategy, `max.size` is group.max.size, and `static=true` gives every consumer an instance id, as
+`static=false` takes it away.
+
+Knows which keys change what; knows no past and no coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from clients.assignors import ASSIGNORS
+from clients.config import ConsumerConfig, ConsumerConfigError
+from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
+from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+
+ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
+STATIC = "static"
+ASSIGNOR = "partition.assignment.strategy"
+BROKER = frozenset(BROKER_KEYS.values()) & frozenset(
+    {
+        "group.initial.rebalance.delay.ms",
+        "group.max.size",
+        "group.max.session.timeout.ms",
+        "group.min.session.timeout.ms",
+    }
+)
+CLIENT = frozenset(
+    {
+        ASSIGNOR,
+        "auto.commit.interval.ms",
+        "enable.auto.commit",
+        "heartbeat.interval.ms",
+        "internal.leave.group.on.close",
+        "max.poll.interval.ms",
+        "rebalance.timeout.ms",
+        "session.timeout.ms",
+    }
+)
+MOST_VALUES = 200
+
+
+class SettingError(ValueError):
+    """A setting that cannot be tried; the text names the key and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One changed world. broker, client: texts by Kafka's keys. is_static: None: as recorded.
+
+    value: of the swept key, empty without a sweep. Nothing changed is the baseline.
+    """
+
+    broker: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict)
+    is_static: bool | None = None
+    value: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it could be given to SET."""
+        pairs = {**self.client, **self.broker}
+        words = [f"{key}={text}" for key, text in pairs.items()]
+        if self.is_static is not None:
+            words.append(f"{STATIC}={str(self.is_static).lower()}")
+        return " ".join(words)
+
+
+BASELINE = Setting()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is asked: the settings to try, and the key that is swept; empty: one setting, no curve."""
+
+    settings: tuple[Setting, ...]
+    swept: str = ""
+
+
+def trial_of(words: Iterable[str]) -> Trial:
+    """`key=value` words, several in one text too. SettingError: nothing asked, an unknown key, an unfit value."""
+    chosen: dict[str, list[str]] = {}
+    for word in (piece for text in words for piece in text.split()):
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise SettingError(f"SET={word}: is not of the form key=value")
+        name = ALIASES.get(key, key)
+        if name not in BROKER | CLIENT | {STATIC}:
+            known = ", ".join(sorted(BROKER | CLIENT | set(ALIASES) | {STATIC}))
+            raise SettingError(f"{key}={text}: is no setting that can be tried; known are {known}")
+        if name in chosen:
+            raise SettingError(f"{key}={text}: is given twice")
+        chosen[name] = _values(key, text)
+    if not chosen:
+        raise SettingError('SET= names nothing to try: make whatif LOG=... SET="session.timeout.ms=30000"')
+    swept = [name for name, values in chosen.items() if len(values) > 1]
+    if len(swept) > 1:
+        raise SettingError(f"{swept[1]}={','.join(chosen[swept[1]])}: {swept[0]} is swept already, one key may be")
+    values = chosen[swept[0]] if swept else [""]
+    settings = [_setting({name: found[0] for name, found in chosen.items()}, swept, value) for value in values]
+    return Trial(tuple(settings), swept[0] if swept else "")
+
+
+def _values(key: str, text: str) -> list[str]:
+    """The values that one word asks for."""
+    first, dots, rest = text.partition("..")
+    if not dots:
+        values = [value for value in text.split(",") if value]
+        if not values:
+            raise SettingError(f"{key}={text}: names no value")
+        return list(dict.fromkeys(values))
+    last, slash, steps = rest.partition("/")
+    if not (first.isdecimal() and last.isdecimal() and steps.isdecimal() and slash):
+        raise SettingError(f"{key}={text}: a range is of the form 6000..60000/8, eight values from 6000 to 60000")
+    low, high, count = int(first), int(last), int(steps)
+    if low >= high or not 2 <= count <= MOST_VALUES:
+        raise SettingError(f"{key}={text}: must rise, in 2 to {MOST_VALUES} values")
+    return list(dict.fromkeys(str(low + round((high - low) * i / (count - 1))) for i in range(count)))
+
+
+def _setting(chosen: Mapping[str, str], swept: list[str], value: str) -> Setting:
+    texts = {**chosen, **{name: value for name in swept}}
+    static = texts.get(STATIC)
+    if static not in (None, "true", "false"):
+        raise SettingError(f"{STATIC}={static}: is neither true nor false")
+    setting = Setting(
+        broker={key: text for key, text in texts.items() if key in BROKER},
+        client={key: text for key, text in texts.items() if key in CLIENT},
+        is_static=None if static is None else static == "true",
+        value=value,
+    )
+    _refuse_unfit(setting)
+    return setting
+
+
+def _refuse_unfit(setting: Setting) -> None:
+    """What no past could make fit."""
+    try:
+        broker = GroupConfig.from_pairs(setting.broker)
+        consumer_changes(setting)
+    except (ConfigError, ConsumerConfigError) as error:
+        raise SettingError(str(error)) from None
+    for name in assignors_of(setting):
+        if name not in ASSIGNORS:
+            known = ", ".join(sorted(ASSIGNORS))
+            raise SettingError(f"assignor={name}: is no assignor that can be played; known are {known}")
+    session = setting.client.get("session.timeout.ms")
+    low, high = broker.group_min_session_timeout_ms, broker.group_max_session_timeout_ms
+    if session is not None and not low <= int(session) <= high:
+        raise SettingError(
+            f"session.timeout.ms={session}: a broker takes {low} to {high} "
+            "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
+        )
+
+
+def assignors_of(setting: Setting) -> tuple[str, ...]:
+    """The assignors that every consumer is to list; none: as recorded."""
+    return tuple(name for name in setting.client.get(ASSIGNOR, "").split("+") if name)
+
+
+def consumer_changes(setting: Setting) -> ConsumerConfig:
+    """The client's part as settings of a consumer, read and checked; what it does not name is at its default."""
+    pairs = {key: text for key, text in setting.client.items() if key != ASSIGNOR}
+    if "session.timeout.ms" in pairs and "heartbeat.interval.ms" not in pairs:
+        pairs["heartbeat.interval.ms"] = "1"
+    return ConsumerConfig.from_pairs(pairs)
