@@ -5,9 +5,10 @@ Knows outcomes; knows no past.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whatif.outcome import Begun, Outcome
+from whatif.outcome import Outcome
 
 GOOD_STOPPED = 0.25
 """Member-seconds stopped that part by more than this share of the larger are called different."""
@@ -17,14 +18,16 @@ STOPPED_MARGIN_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """recorded, played: how many rebalances began. matched: how many of them are the same by cause, culprit and order.
+    """recorded, played: how many rebalances began. matched: how many have the same cause, in the same order.
 
-    Of the join phases that ended and the member-ms stopped, recorded and played.
+    same_culprit: the same and whose doing it was, which is chance where many members could have been the first.
+    generations, stopped_member_ms: recorded and played.
     """
 
     recorded: int
     played: int
     matched: int
+    same_culprit: int
     generations: tuple[int, int]
     stopped_member_ms: tuple[int, int]
 
@@ -50,18 +53,22 @@ def fidelity_of(recorded: Outcome, played: Outcome) -> Fidelity:
     return Fidelity(
         recorded=recorded.rebalances,
         played=played.rebalances,
-        matched=_in_common(recorded.begun, played.begun),
+        matched=_in_common([each.cause for each in recorded.begun], [each.cause for each in played.begun]),
+        same_culprit=_in_common(_culprits(recorded), _culprits(played)),
         generations=(recorded.generations, played.generations),
         stopped_member_ms=(recorded.stopped_member_ms, played.stopped_member_ms),
     )
 
 
-def _in_common(one: list[Begun], other: list[Begun]) -> int:
-    """The length of the longest story that both tell, in order: a cause and whose doing it was at a time."""
+def _culprits(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each.cause, each.client_id) for each in outcome.begun]
+
+
+def _in_common(one: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the longest story that both tell, in order."""
     lengths = [0] * (len(other) + 1)
     for mine in one:
         before = lengths[:]
         for i, theirs in enumerate(other, 1):
-            is_same = (mine.cause, mine.client_id) == (theirs.cause, theirs.client_id)
-            lengths[i] = before[i - 1] + 1 if is_same else max(before[i], lengths[i - 1])
+            lengths[i] = before[i - 1] + 1 if mine == theirs else max(before[i], lengths[i - 1])
     return lengths[-1]

@@ -106,13 +106,14 @@ def life_of(process: Process, name: str, until_ms: int) -> ProcessLife:
 def _pace_of(seen: Sequence[Seen]) -> _Pace:
     pace = _Pace()
     last_beat_ms = last_commit_ms = told_ms = None
+    joined_ms = 0
     for each in seen:
         match each.act:
             case Act.BEAT:
                 if last_beat_ms is not None:
                     pace.beats.append(each.at_ms - last_beat_ms)
                 last_beat_ms = each.at_ms
-                if each.error is Error.REBALANCE_IN_PROGRESS and told_ms is None:
+                if _tells(each, joined_ms) and told_ms is None:
                     told_ms = each.answered_ms
             case Act.COMMIT:
                 if last_commit_ms is not None:
@@ -122,6 +123,7 @@ def _pace_of(seen: Sequence[Seen]) -> _Pace:
                 if told_ms is not None:
                     pace.told.append(max(0, each.at_ms - told_ms))
                 last_beat_ms = last_commit_ms = told_ms = None
+                joined_ms = each.answered_ms or each.at_ms
             case _:
                 last_beat_ms = told_ms = None
     return pace
@@ -143,6 +145,12 @@ def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
                 lags.append(max(0, after.at_ms - before.answered_ms))
     round_trip_ms = min(median_low(lags), LATENCY_AT_MOST_MS) if lags else 1
     return round_trip_ms // 2, round_trip_ms - round_trip_ms // 2
+
+
+def _tells(seen: Seen, joined_ms: int) -> bool:
+    """Whether it is told to join here, and has not done so meanwhile on another connection."""
+    is_told = seen.act is Act.BEAT and seen.error is Error.REBALANCE_IN_PROGRESS
+    return is_told and seen.at_ms > joined_ms
 
 
 # ---------------------------------------------------------------- stalls
@@ -172,10 +180,11 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
     """Where its application did not poll: for so long that it left, or that others waited for its JoinGroup."""
     slow: list[Span] = []
     left_ms = told_ms = answered_ms = None
+    joined_ms = 0
     for each in seen:
         if each.act in (Act.LEAVE, Act.LEAVE_UNPOLLED):
             left_ms, told_ms = each.at_ms, None
-        elif each.act is Act.BEAT and each.error is Error.REBALANCE_IN_PROGRESS and told_ms is None:
+        elif _tells(each, joined_ms) and told_ms is None:
             told_ms, answered_ms = each.at_ms, each.answered_ms
         elif each.act is Act.JOIN:
             if left_ms is not None:
@@ -183,6 +192,7 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
             elif told_ms is not None and answered_ms is not None and each.at_ms - answered_ms > LATE_POLL_MS:
                 slow.append(Span(told_ms - beat_ms, each.at_ms - told_ms + beat_ms))
             left_ms = told_ms = None
+            joined_ms = each.answered_ms or each.at_ms
     if seen[-1].act is Act.LEAVE_UNPOLLED:
         begun_ms = seen[-1].at_ms - poll_interval_ms
         slow.append(Span(begun_ms, until_ms - begun_ms))

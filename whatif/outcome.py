@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.effects import (
     Assigned,
     Effect,
@@ -90,14 +90,22 @@ class Outcome:
                     setattr(self, each.name, mine + theirs)
 
 
-def measure(
-    effects: Iterable[Effect], process_of: Mapping[str, str], ended_ms: Mapping[str, int], from_ms: int, until_ms: int
-) -> Outcome:
-    """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What effects do not say. process_of: the process behind each member id. ended_ms: when each process that fell
 
-    process_of: the process behind each member id. ended_ms: when each process that fell silent for good did so.
+    silent for good did so. unpolled: the member ids that left because their applications did not poll, also where
+    their libraries do not say why.
     """
-    ledger = _Ledger(process_of, ended_ms, from_ms, until_ms)
+
+    process_of: Mapping[str, str]
+    ended_ms: Mapping[str, int]
+    unpolled: frozenset[str] = frozenset()
+
+
+def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
+    """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms."""
+    ledger = _Ledger(known, from_ms, until_ms)
     for effect in effects:
         if effect.at_ms > until_ms:
             break
@@ -109,14 +117,13 @@ def measure(
 class _Ledger:
     """The figures so far, and what is needed to go on."""
 
-    def __init__(self, process_of: Mapping[str, str], ended_ms: Mapping[str, int], from_ms: int, until_ms: int) -> None:
+    def __init__(self, known: Known, from_ms: int, until_ms: int) -> None:
         self.outcome = Outcome()
-        self._process_of = process_of
-        self._ended_ms = ended_ms
+        self._known = known
         self._from_ms = from_ms
         self._until_ms = until_ms
         self._at_ms = from_ms
-        self._ends = sorted((at_ms, process) for process, at_ms in ended_ms.items())
+        self._ends = sorted((at_ms, process) for process, at_ms in known.ended_ms.items())
         self._ended: set[str] = set()
         self._members: dict[str, str] = {}
         self._owned: dict[str, set[TopicPartition]] = {}
@@ -160,11 +167,11 @@ class _Ledger:
             self.outcome.unserved_partition_ms += (len(self._seats) - served) * length_ms
 
     def _is_alive(self, member_id: str) -> bool:
-        return self._process_of.get(member_id) not in self._ended
+        return self._known.process_of.get(member_id) not in self._ended
 
     def _has_died(self, member_id: str, at_ms: int) -> bool:
         """Its process has fallen silent for good, within what is counted."""
-        ended_ms = self._ended_ms.get(self._process_of.get(member_id, ""))
+        ended_ms = self._known.ended_ms.get(self._known.process_of.get(member_id, ""))
         return ended_ms is not None and self._from_ms <= ended_ms <= at_ms
 
     # ------------------------------------------------------------ facts
@@ -184,7 +191,7 @@ class _Ledger:
                 for member_id in list(self._stopped):
                     self._go_on(member_id, effect.at_ms)
             case RebalanceStarted() if is_counted:
-                cause = str(effect.cause.kind)
+                cause = self._cause_of(effect)
                 outcome.rebalances += 1
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
                 outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
@@ -194,6 +201,11 @@ class _Ledger:
                 outcome.generations += 1
             case _:
                 pass
+
+    def _cause_of(self, started: RebalanceStarted) -> str:
+        cause = started.cause
+        is_unpolled = cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in self._known.unpolled
+        return str(CauseKind.POLL_TIMEOUT if is_unpolled else cause.kind)
 
     def _stop(self, joined: JoinReceived) -> None:
         kept = set(_flat(joined.owned_partitions))
@@ -231,7 +243,7 @@ class _Ledger:
             outcome.expiries += 1
             outcome.wrongly_expired += not has_died
         if has_died and removed.end_cause is not EndCause.STATIC_MEMBER_REPLACED:
-            late_ms = removed.at_ms - self._ended_ms[self._process_of[member_id]]
+            late_ms = removed.at_ms - self._known.ended_ms[self._known.process_of[member_id]]
             outcome.deaths += 1
             outcome.detected += 1
             outcome.detection_ms += late_ms

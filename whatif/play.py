@@ -16,12 +16,14 @@ from typing import Any
 
 from clients.assignors import ASSIGNORS, Assignor
 from clients.config import ApiVersions, ConsumerConfig
+from clients.events import LeftGroup
+from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
-from whatif.outcome import Outcome, measure
+from whatif.outcome import Known, Outcome, measure
 from whatif.past import GroupPast, ProcessLife
 from whatif.settings import ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
 
@@ -48,8 +50,9 @@ def play(past: GroupPast, setting: Setting) -> Outcome:
     world.run_until(past.until_ms - zero_ms)
     lives = past.lives if setting.is_static is None else tuple(_seated(past.lives, setting.is_static))
     ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(lives, setting).items()}
+    known = Known(_processes_in(world.record), ends, _unpolled_in(world.record))
     effects = (each.effect for each in world.record.effects)
-    return measure(effects, processes_in(world.record), ends, past.from_ms - zero_ms, past.until_ms - zero_ms)
+    return measure(effects, known, past.from_ms - zero_ms, past.until_ms - zero_ms)
 
 
 def silent_ends(lives: tuple[ProcessLife, ...], setting: Setting) -> dict[str, int]:
@@ -63,7 +66,7 @@ def silent_ends(lives: tuple[ProcessLife, ...], setting: Setting) -> dict[str, i
     return ends
 
 
-def processes_in(record: Record) -> dict[str, str]:
+def _processes_in(record: Record) -> dict[str, str]:
     """The consumer behind each member id of a run."""
     found = {}
     for each in record.effects:
@@ -71,6 +74,11 @@ def processes_in(record: Record) -> dict[str, str]:
         if isinstance(effect, Reply) and effect.member_id:
             found[effect.member_id] = record.requests[effect.request_id]
     return found
+
+
+def _unpolled_in(record: Record) -> frozenset[str]:
+    left = (each.event for each in record.events if isinstance(each.event, LeftGroup))
+    return frozenset(event.member_id for event in left if event.reason == LEAVE_ON_POLL_TIMEOUT)
 
 
 # ---------------------------------------------------------------- the plan

@@ -19,7 +19,7 @@ from request_log.rows import Row
 from schemas.errors import Error
 from whatif.infer import past_of
 from whatif.observe import GroupObserver
-from whatif.outcome import Outcome, measure
+from whatif.outcome import Known, Outcome, measure
 from whatif.past import GroupPast
 from whatif.play import silent_ends
 from whatif.settings import BASELINE
@@ -69,6 +69,6 @@ def _settle(found: Recording, observer: GroupObserver, effects: list[Effect], br
         found.left_out[group_id] = f"its protocol type is {kinds}" if kinds else "nobody was seen to join it"
         return
     process_of = {member_id: life.name for life in past.lives for member_id in life.member_ids}
-    ends = silent_ends(past.lives, BASELINE)
+    known = Known(process_of, silent_ends(past.lives, BASELINE))
     found.pasts[group_id] = past
-    found.outcomes[group_id] = measure(effects, process_of, ends, found.from_ms, found.until_ms)
+    found.outcomes[group_id] = measure(effects, known, found.from_ms, found.until_ms)
