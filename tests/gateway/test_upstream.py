@@ -1,47 +1,19 @@
-"""A gateway before an upstream: what passes on, what is rewritten, and in which order answers come back."""
+"""A gateway before an upstream: what passes on, in which order answers come back, and what is rewritten."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
-from gateway.assembly import before_upstream
-from gateway.security.credentials import write_user
-from gateway.server import Server
-from gateway.settings import Address, Settings
-from gateway.upstream.apis import NOT_PASSED_ON
+from gateway.settings import Address
 from gateway.wire.codec import Head
 from schemas.messages import APIS
-from tests.gateway.core_backend import CoreBackend
-from tests.gateway.running import GROUPS, asynchronous, until
-from tests.gateway.scripted_broker import ScriptedBroker, framed, scripted_broker, written
+from tests.gateway.gateway_before import OTHER_API, gateway_before, other
+from tests.gateway.running import asynchronous, until
+from tests.gateway.scripted_broker import framed, scripted_broker, written
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
-
-OTHER_API = 99
-"""A key that nobody but the upstream knows."""
-
-
-@asynccontextmanager
-async def gateway_before(broker: ScriptedBroker, **pairs: str) -> AsyncIterator[Server]:
-    settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
-    known = Settings.from_pairs({**settings, **pairs})
-    server = before_upstream(known, broker.address, CoreBackend(GROUPS))
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.close()
-
-
-def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:
-    """A request that is none of the gateway's, its length first."""
-    return framed(struct.pack(">hhih", api_key, version, correlation_id, 0) + body)
-
 
 # ---------------------------------------------------------------- passed on
 
@@ -263,148 +235,3 @@ async def test_clients_are_sent_to_the_advertised_host() -> None:
         client = await Client.connect(server.address)
         (only,) = (await client.call("Metadata", 12, topics=None)).brokers
         assert (only.host, only.port) == ("kafka.example", server.address.port)
-
-
-# ---------------------------------------------------------------- refused and lost
-
-
-@pytest.mark.parametrize("request_", [(key, 0) for key in sorted(NOT_PASSED_ON)] + [(0, 2), (0, 10), (1, 16), (3, 14)])
-@asynchronous
-async def test_what_is_not_passed_on_ends_the_connection(request_: tuple[int, int]) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
-        client.send_raw(other(1, bytes(20), *request_))
-        assert await client.is_closed_by_peer()
-        assert broker.seen == []
-
-
-@asynchronous
-async def test_a_broker_that_ends_the_connection_ends_the_clients_and_another_finds_it_back() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client, bystander = await Client.connect(server.address), await Client.connect(server.address)
-        client.send_raw(other(1))
-        await client.receive_raw()
-        broker.cut()
-        assert await client.is_closed_by_peer()
-        assert (await bystander.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
-        again = await Client.connect(server.address)
-        again.send_raw(other(2))
-        assert struct.unpack_from(">i", await again.receive_raw())[0] == 2
-
-
-@asynchronous
-async def test_a_broker_that_is_not_there_ends_the_connection_but_groups_go_on() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        await broker.close()
-        client = await Client.connect(server.address)
-        member, generation = await alone_in(client)
-        client.send_raw(other(1))
-        assert await client.is_closed_by_peer()
-        again = await Client.connect(server.address)
-        beat = await again.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-        assert beat.error_code.name == "none"
-
-
-@asynchronous
-async def test_a_client_that_leaves_takes_its_connection_to_the_broker_with_it() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
-        client.send_raw(other(1))
-        await client.receive_raw()
-        ended = asyncio.create_task(broker.next_end())
-        client.close()
-        await asyncio.wait_for(ended, 10)
-
-
-@asynchronous
-async def test_an_answer_that_nobody_asked_for_and_one_that_cannot_be_read_end_the_connection() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def twice(head: Head, frame: bytes) -> bytes:
-            return await broker.echo(head, frame) * 2
-
-        async def nonsense(head: Head, frame: bytes) -> bytes:
-            return framed(b"\0\0\0\1nonsense")
-
-        broker.answer = twice
-        client = await Client.connect(server.address)
-        client.send_raw(other(1))
-        assert await client.is_closed_by_peer()
-        broker.answer = nonsense
-        client = await Client.connect(server.address)
-        client.send("DescribeCluster", 1)
-        assert await client.is_closed_by_peer()
-
-
-@asynchronous
-async def test_before_a_client_has_said_who_it_is_only_versions_pass(tmp_path: Path) -> None:
-    write_user(tmp_path / "users", "alice", "wonderland")
-    async with (
-        scripted_broker() as broker,
-        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
-    ):
-        client = await Client.connect(server.address)
-        told = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
-        assert {17, 36, OTHER_API} <= told
-        client.send_raw(other(1))
-        assert await client.is_closed_by_peer()
-        client = await Client.connect(server.address)
-        await client.call("SaslHandshake", 1, mechanism="PLAIN")
-        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
-        client.send_raw(other(2))
-        assert struct.unpack_from(">i", await client.receive_raw())[0] == 2
-        assert [head.correlation_id for head, _ in broker.seen] == [2]
-
-
-@asynchronous
-async def test_a_group_request_as_long_as_a_produce_may_be_is_still_too_long() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
-        client.send_raw(other(1, bytes(3_000_000)))
-        assert len(await client.receive_raw()) > 3_000_000
-        client.send("Heartbeat", 4, **heartbeat(member="m" * 3_000_000))
-        assert await client.is_closed_by_peer()
-
-
-@asynchronous
-async def test_who_has_not_said_who_it_is_gets_no_room_for_a_long_request(tmp_path: Path) -> None:
-    write_user(tmp_path / "users", "alice", "wonderland")
-    async with (
-        scripted_broker() as broker,
-        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
-    ):
-        client = await Client.connect(server.address)
-        client.send_raw(other(1, bytes(3_000_000))[:4])
-        assert await client.is_closed_by_peer()
-        client = await Client.connect(server.address)
-        await client.call("SaslHandshake", 1, mechanism="PLAIN")
-        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
-        client.send_raw(other(1, bytes(3_000_000)))
-        assert len(await client.receive_raw()) > 3_000_000
-
-
-@asynchronous
-async def test_an_upstream_without_brokers_one_that_hangs_up_and_too_few_ports_are_said_in_a_sentence() -> None:
-    async with scripted_broker() as broker:
-        broker.nodes = []
-        with pytest.raises(OSError, match=f"gateway.upstream={broker.address}: names no broker"):
-            async with gateway_before(broker):
-                pass
-        broker.nodes = [7, 8]
-        with pytest.raises(OSError, match="ports from 65535 on are too few"):
-            async with gateway_before(broker, **{"gateway.listen": "127.0.0.1:65535"}):
-                pass
-        broker.hangs_up = True
-        with pytest.raises(OSError, match="ends the connection; it must be a listener without TLS and SASL"):
-            async with gateway_before(broker):
-                pass
-
-
-@asynchronous
-async def test_an_upstream_that_is_not_there_is_named() -> None:
-    async with scripted_broker() as broker:
-        address = broker.address
-    broker.address = address
-    with pytest.raises(OSError, match=f"gateway.upstream={address}: "):
-        async with gateway_before(broker):
-            pass

@@ -1,0 +1,34 @@
+"""A gateway over the pure core before a scripted upstream, and requests that are the upstream's. Knows no test."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gateway.assembly import before_upstream
+from gateway.server import Server
+from gateway.settings import Settings
+from tests.gateway.core_backend import CoreBackend
+from tests.gateway.running import GROUPS
+from tests.gateway.scripted_broker import ScriptedBroker, framed
+
+OTHER_API = 99
+"""A key that nobody but the upstream knows."""
+
+
+@asynccontextmanager
+async def gateway_before(broker: ScriptedBroker, **pairs: str) -> AsyncIterator[Server]:
+    settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
+    known = Settings.from_pairs({**settings, **pairs})
+    server = before_upstream(known, broker.address, CoreBackend(GROUPS))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:
+    """A request that is none of the gateway's, its length first."""
+    return framed(struct.pack(">hhih", api_key, version, correlation_id, 0) + body)
