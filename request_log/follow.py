@@ -101,6 +101,15 @@ class Follower:
         """Explains what was still to be answered when the log ended."""
         settle_overdue(self, end_ms)
 
+    def hear_nothing(self, until_ms: int) -> None:
+        """Lets time pass while nothing is heard of the group: what is due up to then happens, and rows say so."""
+        model = self.model
+        due_ms = model.next_due_ms()
+        while due_ms is not None and due_ms <= until_ms:
+            model.adopt_deadline(model.try_deadline(due_ms))
+            model.tell_silence()
+            due_ms = model.next_due_ms()
+
     def scene(self, entry: LoggedRequest) -> Scene:
         """All that an explanation of this request's answer has to go by."""
         model = self.model
@@ -108,8 +117,8 @@ class Follower:
 
     # ------------------------------------------------------------ one request
 
-    def _take_plainly(self, entry: LoggedRequest) -> bool:
-        """A request that needs no trial: nothing is due before it, nothing overdue, and it changes nothing."""
+    def is_quiet(self, entry: LoggedRequest) -> bool:
+        """Whether a request needs no trial: nothing is due before it, nothing overdue, and it changes nothing."""
         model = self.model
         at_ms = model.when(entry)
         due_ms = model.group.next_due_ms
@@ -117,8 +126,12 @@ class Follower:
             due_ms = model.next_due_ms()
             if due_ms is not None and due_ms < at_ms:
                 return False
-        if model.owed_ms + OVERDUE_MS < entry.began_ms or not is_plain(model.group, entry):
+        return model.owed_ms + OVERDUE_MS >= entry.began_ms and is_plain(model.group, entry)
+
+    def _take_plainly(self, entry: LoggedRequest) -> bool:
+        if not self.is_quiet(entry):
             return False
+        model, at_ms = self.model, self.model.when(entry)
         if isinstance(entry.request, HeartbeatRequest):
             model.touch(entry, at_ms)
             return True

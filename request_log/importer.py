@@ -17,13 +17,14 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
-from request_log.files import LogFiles, LogLine
+from request_log.files import LogFiles
 from request_log.follow import Follower
 from request_log.in_order import InOrder
-from request_log.lines import LineReader, Unreadable
+from request_log.lines import LineReader
 from request_log.model import Model
 from request_log.moments import Moments
 from request_log.names import TopicNames
+from request_log.reading import Reading
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import Survey, WaitsToCome, survey
 
@@ -34,7 +35,6 @@ BEFORE_A_WAIT_MS = 5_000
 ORDER_MS = 30_000
 """How far rows of different groups may be apart in time: by deadlines being settled, and by coordinators that move."""
 _LINES_AT_ONCE = 2_000
-_RAW_KEPT = 4_000
 
 
 @dataclass(slots=True)
@@ -70,11 +70,10 @@ class LogImport:
     def __iter__(self) -> Iterator[Row]:
         """All rows in order of time. Raises LogFileError where there is no log."""
         found = self.look_over()
-        reader = LineReader()
+        reading = Reading(LineReader(), self.tally, self.quarantine)
         waits, moments = WaitsToCome(found), Moments()
         for line in LogFiles(self.path, self.zone):
-            self._count(line)
-            for entry in moments.read(line.at_ms, self._read(reader, line)):
+            for entry in moments.read(line.at_ms, reading.read(line)):
                 self._await(entry, found)
                 waits.note(entry)
             if self.tally.read % _LINES_AT_ONCE == 0:
@@ -85,35 +84,6 @@ class LogImport:
         for entry in moments.rest():
             self._await(entry, found)
         yield from self._release(inf)
-
-    # ------------------------------------------------------------ lines
-
-    def _read(self, reader: LineReader, line: LogLine) -> list[LoggedRequest]:
-        try:
-            logged = reader.read(line)
-        except Unreadable as error:
-            reason = str(error)
-            self.tally.quarantined[reason.partition(": ")[0] if len(reason) > 200 else reason] += 1
-            text = line.text[:_RAW_KEPT].decode("utf-8", "replace")
-            self.quarantine(Quarantined(file=line.file, line=line.number, reason=reason, text=text))
-            return []
-        if isinstance(logged, str):
-            self.tally.skipped[logged] += 1
-            return []
-        if all(entry.was_refused for entry in logged):
-            self.tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1
-        else:
-            self.tally.used += 1
-        return logged
-
-    def _count(self, line: LogLine) -> None:
-        tally = self.tally
-        tally.read += 1
-        if line.at_ms is not None:
-            if tally.first_at_ms is None:
-                tally.first_at_ms = line.at_ms
-            if tally.last_at_ms is None or line.at_ms > tally.last_at_ms:
-                tally.last_at_ms = line.at_ms
 
     # ------------------------------------------------------------ order
 

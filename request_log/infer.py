@@ -11,7 +11,7 @@ Knows what lines say; decides no answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.group import Group
@@ -29,7 +29,7 @@ PartitionCounts = dict[str, int]
 """By topic, how many partitions assignments have shown: the highest number and one."""
 
 
-def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: frozenset[str]) -> None:
+def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: Set[str]) -> None:
     """A poll timeout needs the process to come back, and a membership of about max.poll.interval.ms at least.
 
     came_back: the ids of LeaveGroups after which the same process joined again, see `survey`.

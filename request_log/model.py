@@ -38,6 +38,7 @@ class Model:
     parked: dict[str, LoggedRequest] = field(default_factory=dict)
     owed_ms: float = inf
     inferred: int = 0
+    silences: int = 0
     _turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,6 +113,19 @@ class Model:
             request.request_id = f"{request.request_id}+{self.inferred}"
             request.received_at_ms = self.clock_ms
             self.emit(Row(self.group.group_id, request, None))
+
+    def tell_silence(self) -> None:
+        """Gives a row that lets time pass up to now, and says nothing else."""
+        self.silences += 1
+        silence = GroupObservedRequest(
+            request_id=f"silence+{self.silences}@{self.clock_ms}",
+            api_version=0,
+            received_at_ms=self.clock_ms,
+            group_id=self.group.group_id,
+            why="",
+            is_silent=True,
+        )
+        self.emit(Row(self.group.group_id, silence, None))
 
     def observe(self, request: GroupRequest, at_ms: int) -> None:
         """Makes an observation come true, whatever comes of it."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from request_log.files import LogLine
 from request_log.wire import Message
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
@@ -53,6 +54,7 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
 
     began_ms, until_ms: the broker worked on it at some moment between the two, ms since the epoch with fractions.
     was_refused: answered before it reached its group, as while its coordinator loads, is elsewhere, or may not answer.
+    line, part: where it stands, and its place among the requests of that line; None where nobody will read it again.
     """
 
     group_id: str
@@ -63,6 +65,8 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
     broker: str
     was_refused: bool = False
     is_taken: bool = False
+    line: LogLine | None = None
+    part: int = 0
 
 
 class Row(msgspec.Struct, eq=False, gc=False):

@@ -10,7 +10,7 @@ Knows lines; keeps one number a long wait, and one entry a connection that left.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -40,8 +40,28 @@ class Survey:
 
     lines: int = 0
     waits: array[float] = field(default_factory=lambda: array("d"))
-    came_back: frozenset[str] = frozenset()
+    came_back: Set[str] = frozenset()
     settings: dict[str, str] = field(default_factory=dict)
+
+
+class CameBack:
+    """leaves: the ids of LeaveGroups after which their process joined again, as a stranger on the same connection."""
+
+    def __init__(self) -> None:
+        self.leaves: set[str] = set()
+        self._left: dict[tuple[str, str], tuple[str, float]] = {}
+
+    def note(self, entry: LoggedRequest) -> None:
+        """Looks at one request."""
+        request, by = entry.request, (entry.request.connection or "", entry.group_id)
+        if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
+            if len(self._left) >= _CONNECTIONS_KEPT:
+                self._left.clear()
+            self._left[by] = (request.request_id, entry.began_ms)
+        elif isinstance(request, JoinGroupRequest) and not request.member_id and by in self._left:
+            leave_id, left_ms = self._left.pop(by)
+            if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
+                self.leaves.add(leave_id)
 
 
 class WaitsToCome:
@@ -76,8 +96,7 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
     reader = LineReader()
     found = Survey()
     waits: list[float] = []
-    left: dict[tuple[str, str], tuple[str, float]] = {}
-    came_back: set[str] = set()
+    came_back = CameBack()
     settings = SettingsSeen()
     for line in lines:
         found.lines += 1
@@ -95,16 +114,8 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
             settings.note(entry)
             if entry.recorded.total_ms > LONG_WAIT_MS:
                 waits.append(arrival_of(entry))
-            request, by = entry.request, (entry.request.connection or "", entry.group_id)
-            if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
-                if len(left) >= _CONNECTIONS_KEPT:
-                    left.clear()
-                left[by] = (request.request_id, entry.began_ms)
-            elif isinstance(request, JoinGroupRequest) and not request.member_id and by in left:
-                leave_id, left_ms = left.pop(by)
-                if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
-                    came_back.add(leave_id)
+            came_back.note(entry)
     found.waits = array("d", sorted(waits))
-    found.came_back = frozenset(came_back)
+    found.came_back = came_back.leaves
     found.settings = settings.shown()
     return found

@@ -44,10 +44,12 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     is_away: its coordinator is gone, and with it every timer and all that waits for an answer. is_loaded: another one
     took the group over, or the same one anew; every member has a whole session. is_complete: who is not among
     `members` is no member any more. gone: removed as by their session timer, with a rebalance where that leads to one.
+    is_silent: nothing was seen up to now, so that time alone has passed; no other fact stands beside it.
     """
 
     group_id: str
     why: str
+    is_silent: bool = False
     is_away: bool = False
     is_loaded: bool = False
     is_complete: bool = False

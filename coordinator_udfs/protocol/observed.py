@@ -33,8 +33,10 @@ _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
     """Takes over what was seen, in this order: away or loaded anew, generation, members, state, who is gone, offsets.
 
-    A member that is seen has a whole session again.
+    A member that is seen has a whole session again. Silence is told by what it made due, and by nothing else.
     """
+    if request.is_silent:
+        return
     if not group.is_known:
         create_group(group, turn)
     turn.emit(

@@ -1,0 +1,184 @@
+"""A log that is still being written, as request rows: what `importer` makes of a whole log, as soon as it can be known.
+
+Lines go in as they are read; rows of each group come out in its order, of different groups in any. A group at rest is
+told of within a second, or as soon as a heartbeat shows that it is at rest (see `evidence`); from the first sign of a
+rebalance its lines are held until it is over, or its timeout has passed. What changes a group waits a few seconds more,
+for what is concluded from later lines.
+
+Time is the log's: no session ends for a log that stands still. now_ms is the log's last timestamp, and while nothing is
+written what has passed since, so that the last lines are told of as well.
+
+Knows how the parts go together; knows no file and no clock on a wall.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.group import Group
+from request_log.evidence import Evidence
+from request_log.files import LogLine
+from request_log.follow import Follower
+from request_log.lines import LineReader
+from request_log.model import Model
+from request_log.moments import Moments
+from request_log.names import TopicNames
+from request_log.passing import settle_overdue
+from request_log.reading import Reading
+from request_log.rows import LoggedRequest, Quarantined, Row, Tally
+from request_log.survey import CameBack, Survey
+from schemas.messages import LeaveGroupRequest
+
+SETTLED_MS = 1_000
+"""How long after a moment its lines may still be written: answers being sent, commits being replicated."""
+LOOK_AHEAD_MS = 5_000
+"""How much of the log is read beyond a request that changes its group, or of whose moment nothing is proven."""
+BACK_WITHIN_MS = 7_500
+"""How long a member that left without a reason may take to come back, for its leave to be told as a poll timeout."""
+STOOD_STILL_MS = 5_000
+"""A log without any line for so long is that of a broker that was away: who was a member may come back."""
+FORGOTTEN_AFTER_MS = 3_600_000
+"""How long a group that is no more stays in memory: for answers to those who do not know it yet."""
+_began = attrgetter("began_ms")
+
+
+@dataclass(slots=True)
+class Held:
+    """One group: its requests that are read and not taken, in order of time, and what they are held against."""
+
+    follower: Follower
+    evidence: Evidence = field(default_factory=Evidence)
+    entries: list[LoggedRequest] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    at_ms: int = -1
+    seq: int = 0
+
+    def give_rows(self) -> list[Row]:
+        """The rows that came of what was taken, numbered so that they rise."""
+        given = self.rows.copy()
+        self.rows.clear()
+        for row in given:
+            at_ms = max(row.request.received_at_ms, self.at_ms)
+            self.seq = self.seq + 1 if at_ms == self.at_ms else 0
+            self.at_ms = row.request.received_at_ms = at_ms
+            row.request.request_seq = self.seq
+        return given
+
+
+class LiveImport:
+    """`read` takes lines, `release` gives rows. quarantine: takes bad lines. See `snapshot` for its whole state."""
+
+    def __init__(self, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None) -> None:
+        self.config = config
+        self.tally = Tally()
+        self.names = TopicNames()
+        self.came_back = CameBack()
+        self.moments = Moments()
+        self.groups: dict[str, Held] = {}
+        self.reader = LineReader()
+        self.still_from_ms = self.still_until_ms = 0
+        self._survey = Survey(came_back=self.came_back.leaves)
+        self._reading = Reading(self.reader, self.tally, quarantine)
+
+    def read(self, line: LogLine) -> None:
+        """Takes in a line. Lines come in the order they were written."""
+        last_ms = self.tally.last_at_ms
+        logged = self._reading.read(line)
+        if last_ms is not None and (line.at_ms or 0) - last_ms > STOOD_STILL_MS:
+            self.still_from_ms, self.still_until_ms = last_ms, line.at_ms or 0
+        for part, entry in enumerate(logged):
+            entry.line, entry.part = line, part
+        for entry in self.moments.read(line.at_ms, logged):
+            self.hold(entry)
+
+    def release(self, now_ms: float) -> list[Row]:
+        """All rows that are known by now, those of each group in its order."""
+        last_ms = self.tally.last_at_ms
+        if last_ms is None:
+            return []
+        if now_ms > last_ms:
+            for entry in self.moments.rest():
+                self.hold(entry)
+        rows: list[Row] = []
+        for group_id, held in list(self.groups.items()):
+            self._take(held, now_ms)
+            if not held.entries:
+                self._let_time_pass(held, self._silent_until_ms(held, last_ms, now_ms))
+                if not held.follower.model.group.is_known and now_ms > held.at_ms + FORGOTTEN_AFTER_MS:
+                    del self.groups[group_id]
+            rows += held.give_rows()
+        return rows
+
+    def group(self, group_id: str) -> Held:
+        """A group's share, made where it is new."""
+        held = self.groups.get(group_id)
+        if held is None:
+            rows: list[Row] = []
+            model = Model(Group(group_id), self.config, self.tally, rows.append)
+            held = self.groups[group_id] = Held(Follower(model, self._survey, self.names), rows=rows)
+        return held
+
+    def hold(self, entry: LoggedRequest) -> None:
+        """Takes in a request whose time is settled."""
+        self.came_back.note(entry)
+        held = self.group(entry.group_id)
+        held.evidence.note(entry)
+        held.follower.read(entry)
+        insort(held.entries, entry, key=_began)
+
+    # ------------------------------------------------------------ one group
+
+    def _take(self, held: Held, now_ms: float) -> None:
+        settled_ms = now_ms - SETTLED_MS
+        rested_ms = held.evidence.rested_ms(settled_ms)
+        taken = 0
+        for entry in held.entries:
+            if not entry.is_taken:
+                if entry.until_ms > settled_ms or not self._may_go(held, entry, now_ms, rested_ms):
+                    break
+                held.follower.take(entry)
+            taken += 1
+        del held.entries[:taken]
+
+    def _may_go(self, held: Held, entry: LoggedRequest, now_ms: float, rested_ms: float) -> bool:
+        """Whether all is read that may come before a request, and that is concluded from."""
+        if entry.was_refused:
+            return True
+        known_ms = max(held.evidence.awaited_until_ms, entry.until_ms) + LOOK_AHEAD_MS
+        if entry.began_ms > rested_ms and now_ms < known_ms:
+            return False
+        if held.follower.is_quiet(entry):
+            return True
+        return now_ms >= entry.until_ms + self._looked_ahead_ms(entry)
+
+    def _looked_ahead_ms(self, entry: LoggedRequest) -> int:
+        request = entry.request
+        if not isinstance(request, LeaveGroupRequest) or request.request_id in self.came_back.leaves:
+            return LOOK_AHEAD_MS
+        has_reason = any(member.reason for member in request.members)
+        return LOOK_AHEAD_MS if has_reason else BACK_WITHIN_MS
+
+    def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
+        """Up to when time has passed for a group of which nothing is held: while the log stood still none has."""
+        until_ms = min(last_ms, now_ms - LOOK_AHEAD_MS)
+        has_ended = now_ms - last_ms > STOOD_STILL_MS
+        if held.at_ms >= self.still_until_ms or has_ended:
+            return until_ms
+        return max(self.still_from_ms, until_ms - (self.still_until_ms - self.still_from_ms))
+
+    @staticmethod
+    def _let_time_pass(held: Held, until_ms: float) -> None:
+        """What was owed, or due, up to a time since which nobody was heard of.
+
+        A member may be silent because its JoinGroup waits for another one; so all of them must have been silent too long.
+        """
+        model = held.follower.model
+        if model.owed_ms < until_ms:
+            settle_overdue(held.follower, until_ms)
+        deadlines_ms = [member.session_deadline_ms or 0 for member in model.group.members.values()]
+        if not model.parked and max(deadlines_ms, default=0) <= until_ms:
+            held.follower.hear_nothing(int(until_ms))
