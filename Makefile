@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p jobs/preflight.py python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard schemas coordinator_udfs clients table_client simulation request_log views gateway jobs benchmarks tests)
+SOURCES := $(wildcard schemas coordinator_udfs clients table_client simulation request_log views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 
 ##@ Start here
@@ -50,6 +50,10 @@ replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.ma
 .PHONY: sql
 sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.
 	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" "$$Q"
+
+.PHONY: why
+why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
+	@exec $(BIN)/python -m jobs.why --generation "$(GENERATION)" --at "$$AT" --format "$(or $(FORMAT),text)" -- "$$GROUP"
 
 .PHONY: gateway
 gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).

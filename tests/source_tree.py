@@ -18,6 +18,8 @@ PACKAGES = (
     "simulation",
     "request_log",
     "views",
+    "why",
+    "pictures",
     "gateway",
     "jobs",
     "benchmarks",

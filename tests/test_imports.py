@@ -15,7 +15,7 @@ import pytest
 from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
-PURE = ("coordinator_udfs.protocol", "clients", "simulation")
+PURE = ("coordinator_udfs.protocol", "clients", "simulation", "why")
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,15 @@ LAYERS = {
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
     "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas"), third_party=True),
     "views": Layer(own=("views", "schemas")),
+    "why": Layer(own=("why",)),
+    "pictures": Layer(own=("pictures", "why"), third_party=True),
     "gateway": Layer(own=("gateway", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True),
     "jobs": Layer(
         own=(
             "jobs",
             "views",
+            "why",
+            "pictures",
             "request_log",
             "simulation",
             "table_client",

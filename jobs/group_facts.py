@@ -1,0 +1,81 @@
+"""Reads one group's facts from a home's effects table: from this machine's disk without Spark, from anywhere with it.
+
+Knows the effects table and how its files are skipped. Must not know what facts mean.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.home import Home, HomeError
+from jobs.preflight import Missing
+from jobs.sql import check_home, register_views
+from why.explanation import Read
+from why.facts import COLUMNS
+
+SHOWN_GROUPS = 10
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, the latest day there is a date for."""
+
+
+class NoSuchGroup(Missing):
+    """A group that a home knows nothing of; the text is the sentence for the person in front of it."""
+
+
+def read_from_disk(home: Home, group_id: str) -> Read:
+    """A reader of a group's facts, by delta-rs. Raises HomeError, NoSuchGroup."""
+    check_home(home)
+    try:
+        dataset = DeltaTable(home.effects).to_pyarrow_dataset()
+    except TableNotFoundError:
+        raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
+    is_the_group = ds.field("group_id") == group_id
+    if not dataset.head(1, columns=["group_id"], filter=is_the_group).num_rows:
+        known = pc.unique(dataset.to_table(columns=["group_id"])["group_id"]).to_pylist()
+        raise NoSuchGroup(_no_such(group_id, [str(name) for name in known]))
+
+    def read(effects: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+        at, day = ds.field("at_ms"), ds.field("at_date")
+        wanted = is_the_group & ds.field("effect").isin(list(effects)) & (at >= from_ms) & (at <= to_ms)
+        wanted &= (day >= _day(from_ms)) & (day <= _day(to_ms))
+        rows: list[dict[str, Any]] = dataset.to_table(columns=list(COLUMNS), filter=wanted).to_pylist()
+        return rows
+
+    return read
+
+
+def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
+    """A reader of a group's facts, by Spark; the view `effects` is this home's then. Raises HomeError, NoSuchGroup."""
+    register_views(spark, home, ["effects"])
+    effects = spark.table("effects")
+    own = effects.where(F.col("group_id") == group_id)
+    if own.isEmpty():
+        raise NoSuchGroup(_no_such(group_id, [row.group_id for row in effects.select("group_id").distinct().collect()]))
+
+    def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+        found = own.where(F.col("effect").isin(list(wanted)) & F.col("at_ms").between(from_ms, to_ms))
+        found = found.where(F.col("at_date").between(F.lit(_day(from_ms)), F.lit(_day(to_ms))))
+        return [row.asDict() for row in found.select(*COLUMNS).collect()]
+
+    return read
+
+
+def _day(at_ms: int) -> Any:
+    return datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC).date()
+
+
+def _no_such(group_id: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(group_id, known, n=1)
+    listed = ", ".join(sorted(known)[:SHOWN_GROUPS]) + (" and others" if len(known) > SHOWN_GROUPS else "")
+    others = f"did you mean {near[0]}?" if near else f"it knows {listed}." if known else "it knows none yet."
+    return f"GROUP={group_id}: the home knows no such group; {others}"

@@ -1,0 +1,144 @@
+"""A rebalance explained: `make why GROUP=g [GENERATION=n | AT="2026-03-01 03:12"] [FORMAT=text|json]`.
+
+    from jobs.why import explain_rebalance
+    explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
+
+Knows how an explanation is asked for and handed over. Must not know how it is found (`why`) or drawn (`jobs.why_page`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+
+from jobs.group_facts import read_by_spark, read_from_disk
+from jobs.home import Home
+from jobs.moments import read_moment
+from jobs.preflight import Missing
+from jobs.spark_session import spark_session
+from jobs.sql import QUICK_START
+from jobs.why_page import show_page
+from why.explanation import Explanation, Read, explain
+from why.lines import Line, lines_of
+from why.rebalances import NoSuchRebalance, Span
+
+FORMATS = ("text", "json")
+COLUMNS = (
+    "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, slack or next', "
+    "about STRING COMMENT 'what of it the line is about', "
+    "text STRING COMMENT 'the line in words', "
+    "at TIMESTAMP COMMENT 'when, where it has a moment', "
+    "client STRING COMMENT 'whom it is about', "
+    "member_id STRING COMMENT 'the member id', "
+    "topic STRING COMMENT 'the topic', "
+    "partition INT COMMENT 'the partition', "
+    "duration_ms BIGINT COMMENT 'how long, ms'"
+)
+
+
+class WhyError(Missing):
+    """A question that cannot be answered; the text is the sentence for the person in front of it."""
+
+
+def explain_rebalance(
+    spark: SparkSession, home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
+) -> DataFrame:
+    """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
+
+    One row is one line: see COLUMNS and `why.lines`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
+    WhyError, where the group had no such rebalance.
+    """
+    place = home if isinstance(home, Home) else Home(home)
+    span = None if at is None else _span(at)
+    found = _explained(group_id, read_by_spark(spark, place, group_id), generation_id, span)
+    return spark.createDataFrame([_row(line) for line in lines_of(found)], COLUMNS)
+
+
+def explanation_of(home: Home, group_id: str, generation_id: int | None = None, at: str | None = None) -> Explanation:
+    """As explain_rebalance, as an explanation; a home on this machine's disk is read without Spark."""
+    span = None if at is None else _span(at)
+    if home.is_local:
+        return _explained(group_id, read_from_disk(home, group_id), generation_id, span)
+    spark = spark_session("rollcall why", QUICK_START)
+    spark.sparkContext.setLogLevel("OFF")
+    return _explained(group_id, read_by_spark(spark, home, group_id), generation_id, span)
+
+
+def _explained(group_id: str, read: Read, generation_id: int | None, span: Span | None) -> Explanation:
+    try:
+        return explain(group_id, read, generation_id, span)
+    except NoSuchRebalance as none:
+        raise WhyError(str(none)) from None
+
+
+def _span(at: str) -> Span:
+    return Span(*read_moment(at))
+
+
+def _row(line: Line) -> tuple[object, ...]:
+    at = None if line.at_ms is None else datetime.fromtimestamp(line.at_ms / 1000, UTC)
+    row = line._asdict() | {"at_ms": at}
+    return tuple(row.values())
+
+
+def _as_json(line: Line) -> str:
+    """Timestamps as ISO 8601 with their zone."""
+    row: dict[str, object] = {("at" if name == "at_ms" else name): value for name, value in line._asdict().items()}
+    if line.at_ms is not None:
+        row["at"] = (
+            datetime.fromtimestamp(line.at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        )
+    return json.dumps(row, ensure_ascii=False)
+
+
+def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> None:
+    """Explains on standard output. Empty texts ask nothing. Raises Missing, naming what is wrong with the question."""
+    if form not in FORMATS:
+        raise WhyError(f"FORMAT={form}: is none of {', '.join(FORMATS)}.")
+    if not group_id:
+        raise WhyError("GROUP= names no group: make why GROUP=orders.")
+    if generation and at:
+        raise WhyError("GENERATION and AT: name one of them, not both.")
+    if generation and not generation.isdecimal():
+        raise WhyError(f"GENERATION={generation}: is not a whole number.")
+    found = explanation_of(home, group_id, int(generation) if generation else None, at or None)
+    if form == "json":
+        for line in lines_of(found):
+            print(_as_json(line))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    show_page(found, console)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0; 2 with a sentence for what cannot be answered; 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m jobs.why", description="Explains a rebalance.")
+    parser.add_argument("group", help="the group")
+    parser.add_argument("--generation", default="", help="the generation that the rebalance led to")
+    parser.add_argument("--at", default="", help="a moment: 2026-03-01 03:12, UTC unless it names its zone")
+    parser.add_argument("--format", default="text", help=f"{', '.join(FORMATS)} (text)")
+    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
+    given = parser.parse_args(arguments)
+    home = Home(given.home) if given.home else Home.from_environment()
+    try:
+        answer(home, given.group, given.generation, given.at, given.format)
+        sys.stdout.flush()
+    except Missing as missing:
+        print(f"rollcall: {missing}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""`make why` reads facts without Spark; what it makes of them is what the views make of them, and so are its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.group_facts import NoSuchGroup
+from jobs.home import Home
+from jobs.sql import register_views
+from jobs.why import WhyError, explain_rebalance, explanation_of
+from tests.views.histories import stories
+from tests.views.random_homes import random_histories
+from tests.views.story import write_effects
+from tests.why.reading import as_columns
+from why.facts import Fact, facts_of
+from why.holdings import holdings_of
+from why.lines import lines_of
+from why.members import Membership, memberships_of
+from why.rebalances import Rebalance, rebalances_of
+from why.slack import gaps_of
+
+
+@pytest.fixture(scope="module")
+def facts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Fact]]:
+    """The facts of every group of a home whose views are registered."""
+    rows = {name: history.rows for name, history in random_histories(60, 10).items()}
+    rows |= {story.group_id: story.rows for story in stories()}
+    home = tmp_path_factory.mktemp("home")
+    write_effects(home, rows)
+    register_views(spark, home)
+    return {name: facts_of(map(as_columns, some)) for name, some in rows.items()}
+
+
+def shown(spark: SparkSession, view: str, *columns: str) -> list[tuple[Any, ...]]:
+    """A view's rows, timestamps as ms, in order."""
+    found = spark.table(view).select(*columns)
+    times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
+    return sorted((tuple(row) for row in found.withColumns(times).collect()), key=repr)
+
+
+def terms(one: Membership) -> tuple[Any, ...]:
+    return one.end_cause, one.session_timeout_ms
+
+
+def why(one: Rebalance) -> tuple[Any, ...]:
+    return one.cause.kind, one.outcome
+
+
+def test_holdings_are_the_assignments(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+    columns = ("group_id", "topic", "partition", "member_id", "from_at", "to_at", "generation_id")
+    assert shown(spark, "assignments", *columns) == sorted(
+        (
+            (name, *one.partition, one.member_id, one.from_ms, one.to_ms, one.generation_id)
+            for name, some in facts.items()
+            for one in holdings_of(some)
+        ),
+        key=repr,
+    )
+
+
+def test_memberships_are_the_sessions(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+    columns = ("group_id", "member_id", "client_host", "joined_at", "ended_at", "end_cause", "session_timeout_ms")
+    assert shown(spark, "sessions", *columns) == sorted(
+        (
+            (name, one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one))
+            for name, some in facts.items()
+            for one in memberships_of(some)
+        ),
+        key=repr,
+    )
+
+
+def test_rebalances_are_the_rebalances(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+    columns = ("group_id", "from_generation_id", "to_generation_id", "started_at", "ended_at", "cause", "outcome")
+    assert shown(spark, "rebalances", *columns) == sorted(
+        (
+            (name, one.from_generation_id, one.to_generation_id, one.started_at_ms, one.ended_at_ms, *why(one))
+            for name, some in facts.items()
+            for one in rebalances_of(some)
+        ),
+        key=repr,
+    )
+
+
+def test_the_longest_gaps_are_those_of_heartbeat_slack(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+    longest: dict[tuple[str, str], int] = {}
+    for name, some in facts.items():
+        for gap in gaps_of(some):
+            longest[name, gap.member_id] = max(gap.length_ms, longest.get((name, gap.member_id), 0))
+    rows = spark.table("heartbeat_slack").collect()
+    assert len(rows) > 100
+    for row in rows:
+        assert row.longest_gap_ms == longest.get((row.group_id, row.member_id)), (row.group_id, row.member_id)
+
+
+def test_the_rows_are_the_same_from_a_session_as_without_one(spark: SparkSession, tmp_path: Path) -> None:
+    write_effects(tmp_path, {story.group_id: story.rows for story in stories()})
+    told = explain_rebalance(spark, tmp_path, "expired", generation_id=3)
+    assert told.dtypes[:4] == [("part", "string"), ("about", "string"), ("text", "string"), ("at", "timestamp")]
+    rows = [tuple(row) for row in told.withColumn("at", F.unix_millis("at")).collect()]
+    assert rows == [tuple(line) for line in lines_of(explanation_of(Home(tmp_path), "expired", 3))]
+    assert explain_rebalance(spark, tmp_path, "expired", at="1970-01-01 00:00:03").where("part = 'moved'").count() == 1
+
+
+def test_a_question_without_an_answer_is_refused_in_a_session_too(spark: SparkSession, tmp_path: Path) -> None:
+    write_effects(tmp_path, {story.group_id: story.rows for story in stories()})
+    with pytest.raises(NoSuchGroup, match="did you mean expired"):
+        explain_rebalance(spark, tmp_path, "expird")
+    with pytest.raises(WhyError, match="GENERATION=9"):
+        explain_rebalance(spark, tmp_path, "expired", generation_id=9)

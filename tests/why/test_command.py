@@ -1,0 +1,169 @@
+"""`make why`: the page, the rows, and what is refused with which sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from jobs.moments import MomentError, read_moment
+from jobs.why import main
+from jobs.why_page import show_page
+from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
+from tests.views.story import Story, write_effects
+from tests.why.reading import explained
+from why.explanation import Explanation
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write_effects(tmp_path, {story.group_id: story.rows for story in (two_members(), one_leaves())})
+    return tmp_path
+
+
+def page(found: Explanation) -> str:
+    out = io.StringIO()
+    show_page(found, Console(file=out, highlight=False, soft_wrap=True, width=80))
+    return out.getvalue()
+
+
+def crowd(size: int) -> Story:
+    """member-00 is in generation 1; the others come in order of their numbers, and it is the last to rejoin."""
+    story = Story("crowd")
+    names = [f"member-{number:02}" for number in range(size)]
+    for number, name in enumerate(names):
+        story.join(1000 + number, name)
+    story.join(2000, names[0])
+    story.sync(3000, names[0], {name: [f"t-{number}"] for number, name in enumerate(names)})
+    for name in names[1:]:
+        story.sync(3001, name)
+    return story
+
+
+def test_a_page_says_everything_in_the_order_of_a_person_on_call() -> None:
+    text = page(explained(one_leaves()))
+    sections = re.findall(r"^[A-Z][A-Z ]+[A-Z]", text, re.MULTILINE)
+    assert sections == [
+        "WHO AND WHY",
+        "TIMELINE",
+        "MEMBERS",
+        "WHO KEPT THE OTHERS WAITING",
+        "WHAT MOVED",
+        "HOW LONG NOBODY CONSUMED",
+        "HOW CLOSE THE OTHERS WERE TO EXPIRING",
+    ]
+    first, _, sentence, *_ = text.splitlines()
+    assert first == "left: generation 2 -> 3, 1970-01-01 00:00:04.000 UTC, completed in 200 ms"
+    assert sentence == ("b on 10.0.0.1 left the group: 2 -> 1 members, 1 partition moved, nobody consumed for 100 ms.")
+    assert '  its own words "shutting down"\n' in text
+    assert "  t 1: b -> a\n  gained and lost: a +1 -0, b +0 -1\n  1 partition stayed where it was\n" in text
+
+
+def test_a_page_of_one_that_runs_says_who_is_awaited() -> None:
+    text = page(explained(rebalancing()))
+    assert text.startswith("rebalancing: generation 2 -> ?, 1970-01-01 00:00:05.000 UTC, still running 100 ms later\n")
+    assert "Still awaited: a.\n" in text
+    assert re.search(r"^  a +10\.0\.0\.1 +- +not yet", text, re.MULTILINE)
+
+
+def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:
+    lines = page(explained(crowd(60), 2)).splitlines()
+    shown = [line.split()[0] for line in lines if re.match(r"  member-\d\d .*10\.0\.0\.1", line)]
+    assert shown[:3] == ["member-00", "member-59", "member-58"]
+    assert len(shown) == 20
+    assert any(re.match(r"  and 40 more, all in within \d+ ms; FORMAT=json tells of each", line) for line in lines)
+
+
+def test_members_that_share_a_client_id_and_host_are_told_apart_and_the_page_says_what_is_unknown() -> None:
+    story = two_members()
+    told = {name: member_id for name, member_id in story.member_ids.items()}
+    for row in story.rows:
+        row.client_id = "app" if row.client_id else row.client_id
+        row.detail = (row.detail or "").replace('"client_id":"a"', '"client_id":"app"') or None
+        row.detail = (row.detail or "").replace('"client_id":"b"', '"client_id":"app"') or None
+    text = page(explained(story))
+    assert all(f"app#{member_id[-36:][:8]}" in text for member_id in told.values())
+    assert "which of them came back under another id is unknown." in text
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_prints_the_page(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--home", str(home), "left"]) == 0
+    assert capsys.readouterr().out == page(explained(one_leaves()))
+
+
+def test_json_is_one_object_a_line_with_times_that_name_their_zone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--home", str(home), "--format", "json", "--generation", "3", "left"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["at"] for row in rows if row["about"] == "sentence"] == ["1970-01-01T00:00:04.000Z"]
+    assert [(row["client"], row["duration_ms"]) for row in rows if row["about"] == "rejoined"] == [("a", 100)]
+    assert list(rows[0]) == ["part", "about", "text", "at", "client", "member_id", "topic", "partition", "duration_ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--format", "xml", "two"], "FORMAT=xml: is none of text, json."),
+        ([""], "GROUP= names no group: make why GROUP=orders."),
+        (["--generation", "1", "--at", "1970-01-01 00:00", "two"], "GENERATION and AT: name one of them, not both."),
+        (["--generation", "one", "two"], "GENERATION=one: is not a whole number."),
+        (["--at", "03:12", "two"], "AT=03:12: is no moment; it is written 2026-03-01 03:12, "),
+        (["twwo"], "GROUP=twwo: the home knows no such group; did you mean two?"),
+        (["orders"], "GROUP=orders: the home knows no such group; it knows left, two."),
+        (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_status_2(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["--home", str(home), *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith(f"rollcall: {sentence}")
+    assert (told.err.count("\n"), told.out) == (1, "")
+
+
+def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--home", str(tmp_path / "none"), "two"]) == 2
+    assert "is no home: there is no such folder" in capsys.readouterr().err
+    (tmp_path / "requests" / "_delta_log").mkdir(parents=True)
+    assert main(["--home", str(tmp_path), "two"]) == 2
+    assert "holds no effects yet" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- moments
+
+
+@pytest.mark.parametrize(
+    ("text", "from_ms", "length_ms", "shown"),
+    [
+        ("1970-01-02", 86_400_000, 86_400_000, "1970-01-02 00:00 UTC"),
+        ("1970-01-01 00:01", 60_000, 60_000, "1970-01-01 00:01 UTC"),
+        ("1970-01-01T00:01:02", 62_000, 1000, "1970-01-01 00:01:02 UTC"),
+        ("1970-01-01 00:00:01.5", 1500, 1, "1970-01-01 00:00:01.500 UTC"),
+        ("1970-01-01 05:31 +05:30", 60_000, 60_000, "1970-01-01 00:01 UTC"),
+        ("1970-01-01 00:01:02.250Z", 62_250, 1, "1970-01-01 00:01:02.250 UTC"),
+        ("1970-01-01 00:01 utc", 60_000, 60_000, "1970-01-01 00:01 UTC"),
+    ],
+)
+def test_a_moment_is_as_long_as_it_is_vague_and_in_utc_unless_it_names_its_zone(
+    text: str, from_ms: int, length_ms: int, shown: str
+) -> None:
+    assert read_moment(text) == (from_ms, from_ms + length_ms - 1, shown)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "2026-03-01 25:00", "2026-03-01 03:12.5", "03:12", ""])
+def test_what_is_no_moment_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(MomentError, match=f"^AT={re.escape(text)}: is no moment"):
+        read_moment(text)
+
+
+def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:
+    assert "  heard of last 1970-01-01 00:00:03.300 UTC, 9.800 s before\n" in page(explained(one_expires()))

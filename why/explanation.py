@@ -1,0 +1,177 @@
+"""One rebalance, explained: everything that can be said of it, as data.
+
+Knows the facts of the group around it. Must not know how it is worded or shown; who reads facts is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from why.holdings import Holding, Partition, holdings_of, standstills
+from why.members import Membership, Names, memberships_of
+from why.moves import Move, moves_of
+from why.parts import Part, parts_of
+from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
+from why.slack import Slack, last_heard_ms, slack_of
+
+AFTERWARDS_MS = 5 * 60_000
+"""How long after it partitions that moved back are looked for."""
+LONGEST_SESSION_MS = 30 * 60_000
+"""The longest session that Kafka grants as it is shipped: heartbeats are read from so long before, at most."""
+
+Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
+"""Reads the rows of one group: these effects, at_ms from and to these moments, both included, in whatever order."""
+EVER = 2**53
+
+
+class Meanwhile(NamedTuple):
+    """Since when the group rebalances, since when all deeds were read, and the rebalance that came next."""
+
+    round_from_ms: int
+    deeds_from_ms: int
+    after: Rebalance | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is known of one rebalance; what is None is not known, or does not apply.
+
+    round_from_ms: when the group began to rebalance, also where this one superseded another. told_until_ms: the latest
+    fact that was read. silent_since_ms: when an expired culprit was heard of last. standstill: when nobody held a
+    partition, (from, to); to None: nobody does yet. unheld_ms: how long a partition had no owner.
+    """
+
+    group_id: str
+    rebalance: Rebalance
+    note: str | None
+    others: list[Rebalance]
+    round_from_ms: int
+    told_until_ms: int
+    names: Names
+    culprit: Membership | None
+    silent_since_ms: int | None
+    protocol_name: str | None
+    leader: str | None
+    join_phase_ended_ms: int | None
+    parts: list[Part]
+    moves: list[Move]
+    kept_count: int
+    unheld_ms: dict[Partition, int]
+    standstill: tuple[int, int | None] | None
+    slack: list[Slack]
+    unknown_slack: list[str]
+    followed_by: Rebalance | None
+    holdings: list[Holding] = field(repr=False)
+
+    @property
+    def culprit_name(self) -> str:
+        cause = self.rebalance.cause
+        return self.names.of(cause.member_id, cause.client_id or cause.group_instance_id or "")
+
+
+def explain(group_id: str, read: Read, generation_id: int | None = None, at: Span | None = None) -> Explanation:
+    """Explains the rebalance that led to a generation, or the one at a moment, else the latest one.
+
+    Raises NoSuchRebalance, as choose does.
+    """
+    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, EVER))
+    found = rebalances_of(lasting)
+    choice = choose(group_id, found, generation_id, at)
+    place = found.index(choice.rebalance)
+    first = _first_of_round(found, place)
+    last_ms = EVER if choice.rebalance.ended_at_ms is None else choice.rebalance.ended_at_ms + AFTERWARDS_MS
+    settled_ms = max((one.started_at_ms for one in found[:first] if one.outcome == "completed"), default=0)
+    round_from_ms = found[first].started_at_ms
+    memberships = memberships_of(fact for fact in lasting if fact.at_ms <= last_ms)
+    longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
+    deeds_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
+    rows = [*read(HOLDINGS, settled_ms, deeds_from_ms - 1), *read((*DEEDS, *HOLDINGS), deeds_from_ms, last_ms)]
+    facts = sorted([*lasting, *facts_of(rows)], key=lambda fact: (fact.at_ms, fact.seq))
+    facts = [fact for fact in facts if fact.at_ms <= last_ms]
+    after = found[place + 1] if place + 1 < len(found) else None
+    meanwhile = Meanwhile(round_from_ms, deeds_from_ms, after)
+    return _explained(group_id, choice, facts, memberships, meanwhile)
+
+
+def _first_of_round(found: Sequence[Rebalance], place: int) -> int:
+    """The place of the rebalance with which the group began to rebalance: those in between were superseded."""
+    while place > 0 and found[place - 1].outcome == "superseded":
+        place -= 1
+    return place
+
+
+def _explained(
+    group_id: str,
+    choice: Choice,
+    facts: list[Fact],
+    memberships: list[Membership],
+    meanwhile: Meanwhile,
+) -> Explanation:
+    rebalance, round_from_ms = choice.rebalance, meanwhile.round_from_ms
+    cause = rebalance.cause
+    told_until_ms = facts[-1].at_ms
+    end_ms = told_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
+    around = [one for one in memberships if one.is_member_in(round_from_ms, end_ms + AFTERWARDS_MS)]
+    names = Names(around)
+    holdings = holdings_of(facts)
+    moved = moves_of(holdings, round_from_ms, end_ms, names)
+    phase = _join_phase(facts, rebalance, end_ms)
+    deeds = [fact for fact in facts if meanwhile.deeds_from_ms <= fact.at_ms <= end_ms]
+    others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
+    slack, unknown_slack = slack_of(deeds, others, names)
+    culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
+    return Explanation(
+        group_id=group_id,
+        rebalance=rebalance,
+        note=choice.note,
+        others=choice.others,
+        round_from_ms=round_from_ms,
+        told_until_ms=told_until_ms,
+        names=names,
+        culprit=culprits[-1] if culprits else None,
+        silent_since_ms=last_heard_ms(facts, cause.member_id, rebalance.started_at_ms)
+        if cause.kind in ("session_expired", "sync_timeout")
+        else None,
+        protocol_name=None if phase is None else phase.told["protocol_name"],
+        leader=None if phase is None or not phase.told["leader_id"] else names.of(phase.told["leader_id"]),
+        join_phase_ended_ms=None if phase is None else phase.at_ms,
+        parts=parts_of(facts, rebalance, around, end_ms, names),
+        moves=moved.moves,
+        kept_count=moved.kept_count,
+        unheld_ms=moved.unheld_ms,
+        standstill=_standstill(holdings, rebalance, round_from_ms, end_ms),
+        slack=slack,
+        unknown_slack=unknown_slack,
+        followed_by=meanwhile.after,
+        holdings=holdings,
+    )
+
+
+def _join_phase(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> Fact | None:
+    """The end of its join phase, if it came to that."""
+    phases = [
+        fact
+        for fact in facts
+        if fact.effect == "join_phase_ended"
+        and rebalance.started_at_ms <= fact.at_ms <= end_ms
+        and fact.generation_id == rebalance.from_generation_id + 1
+    ]
+    return phases[-1] if phases else None
+
+
+def _standstill(
+    holdings: Sequence[Holding], rebalance: Rebalance, from_ms: int, end_ms: int
+) -> tuple[int, int | None] | None:
+    """When nobody held anything, around a rebalance: the longest such time that touches it, or the one that goes on.
+
+    Of a group that had no members before, not the time before it began.
+    """
+    if rebalance.members_before == 0:
+        return from_ms, next((holding.from_ms for holding in holdings if holding.from_ms >= from_ms), None)
+    if holdings and all(holding.to_ms is not None and holding.to_ms <= end_ms for holding in holdings):
+        return max(holding.to_ms or 0 for holding in holdings), None
+    touching = [(start, end) for start, end in standstills(holdings) if start <= end_ms and end >= from_ms]
+    return max(touching, key=lambda span: span[1] - span[0], default=None)

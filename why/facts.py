@@ -1,0 +1,86 @@
+"""One group's facts as they stand in the effects table, in their order, with the JSON of each opened when asked for.
+
+Knows the columns of `schemas.tables.EFFECTS` and which facts outlast their moment. Must not know where rows come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+COLUMNS = (
+    "seq",
+    "effect",
+    "at_ms",
+    "api",
+    "error_code",
+    "received_at_ms",
+    "generation_id",
+    "member_id",
+    "client_id",
+    "cause",
+    "detail",
+)
+REBALANCES = ("rebalance_started", "rebalance_ended", "group_removed")
+"""The facts that say which rebalances there were: needed of the whole history."""
+MEMBERSHIPS = ("member_joined", "member_updated", "member_removed")
+"""The facts that say who was a member and on which terms: they hold until the next of their kind."""
+HOLDINGS = ("assigned", "join_received")
+"""The facts that, with a member's going, say who holds which partition: needed since the latest settled generation."""
+DEEDS = ("reply", "sync_received", "request_parked", "join_phase_ended", "offsets_committed")
+"""The facts of what happened in a span of time: needed of that span alone."""
+
+TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One row of effects. Empty text or -1 where a column is null."""
+
+    at_ms: int
+    seq: int
+    effect: str
+    api: str = ""
+    error_code: str = ""
+    received_at_ms: int = -1
+    generation_id: int = -1
+    member_id: str = ""
+    client_id: str = ""
+    cause: str = ""
+    detail: str = ""
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """What its detail says; empty where the columns say it all."""
+        opened: dict[str, Any] = json.loads(self.detail) if self.detail else {}
+        return opened
+
+    @property
+    def is_sign_of_life(self) -> bool:
+        """Whether it tells of a request that restarted its member's session timer there and then."""
+        match self.effect:
+            case "member_joined":
+                return True
+            case "offsets_committed":
+                return self.generation_id >= 0
+            case "reply" if self.api == "OffsetCommit":
+                return self.error_code == "OFFSET_METADATA_TOO_LARGE" and self.generation_id >= 0
+            case "reply":
+                return self.api == "Heartbeat" and self.error_code in TAKEN
+            case _:
+                return False
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers a JoinGroup or SyncGroup that was taken."""
+        return self.effect == "reply" and self.api in ("JoinGroup", "SyncGroup") and self.error_code in TAKEN
+
+
+def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
+    """Rows of the effects table, of one group, as facts in their order. A row may have more columns; seq is needed."""
+    found = [Fact(**{name: row[name] for name in COLUMNS if row.get(name) is not None}) for row in rows]
+    found.sort(key=lambda fact: (fact.at_ms, fact.seq))
+    return found

@@ -1,0 +1,73 @@
+"""Who held which partition from when to when, by the rule of the view `assignments`.
+
+Knows what assigned and join_received say of partitions. Must not know any rebalance, nor who a member is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from why.facts import Fact
+
+
+class Partition(NamedTuple):
+    topic: str
+    number: int
+
+
+class Holding(NamedTuple):
+    """One member held one partition without a break. to_ms None: it still does."""
+
+    partition: Partition
+    member_id: str
+    from_ms: int
+    to_ms: int | None
+    generation_id: int
+
+    def is_held_at(self, at_ms: int) -> bool:
+        """Whether it began by then and goes on after it."""
+        return self.from_ms <= at_ms and (self.to_ms is None or self.to_ms > at_ms)
+
+
+def holdings_of(facts: Iterable[Fact]) -> list[Holding]:
+    """Every ownership interval, by when it began.
+
+    It begins when an assignment gives the partition; it ends when a later assignment to the same member does not, when
+    the member goes, or when it joins again without claiming the partition (an eager member claims nothing).
+    """
+    held: dict[str, dict[Partition, Holding]] = {}
+    over: list[Holding] = []
+    for fact in facts:
+        match fact.effect:
+            case "assigned":
+                given = _partitions(fact.told.get("partitions"))
+            case "join_received":
+                given = _partitions(fact.told.get("owned_partitions")) & held.get(fact.member_id, {}).keys()
+            case "member_removed":
+                given = set()
+            case _:
+                continue
+        own = held.setdefault(fact.member_id, {})
+        over += [own.pop(gone)._replace(to_ms=fact.at_ms) for gone in sorted(own.keys() - given)]
+        for partition in given - own.keys():
+            own[partition] = Holding(partition, fact.member_id, fact.at_ms, None, fact.generation_id)
+    still = [holding for own in held.values() for holding in own.values()]
+    return sorted([*over, *still], key=lambda holding: (holding.from_ms, holding.partition))
+
+
+def standstills(holdings: Sequence[Holding]) -> list[tuple[int, int]]:
+    """The times between the first holding and the last one during which nobody held any partition at all."""
+    found: list[tuple[int, int]] = []
+    held_until: int | None = None
+    for holding in sorted(holdings, key=lambda holding: holding.from_ms):
+        if held_until is not None and holding.from_ms > held_until:
+            found.append((held_until, holding.from_ms))
+        if holding.to_ms is None:
+            break
+        held_until = holding.to_ms if held_until is None else max(held_until, holding.to_ms)
+    return found
+
+
+def _partitions(told: Sequence[dict[str, Any]] | None) -> set[Partition]:
+    return {Partition(topic["topic"], number) for topic in told or () for number in topic["partitions"]}

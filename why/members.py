@@ -1,0 +1,123 @@
+"""Who was a member from when to when and on which terms, and a short name for each that no two of them share.
+
+Knows what member_joined, member_updated and member_removed hold. Must not know any rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from why.facts import Fact
+
+UUID_LENGTH = 36
+UUID_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Membership:
+    """From a client's join to its end. Timeouts None: not known; ended_at_ms None: it is a member still."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    ended_at_ms: int | None = None
+    end_cause: str | None = None
+    client_reason: str | None = None
+
+    def is_member_in(self, from_ms: int, to_ms: int) -> bool:
+        """Whether it was one at any moment of a span."""
+        return self.joined_at_ms <= to_ms and (self.ended_at_ms is None or self.ended_at_ms >= from_ms)
+
+
+def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
+    """Every membership that the facts tell of, by when it began."""
+    ended: list[Membership] = []
+    open_ones: dict[str, Membership] = {}
+    for fact in facts:
+        match fact.effect:
+            case "member_joined":
+                open_ones[fact.member_id] = _joined(fact)
+            case "member_updated" if fact.member_id in open_ones:
+                open_ones[fact.member_id] = _with_terms(open_ones[fact.member_id], fact)
+            case "member_removed" if fact.member_id in open_ones:
+                ended.append(
+                    replace(
+                        open_ones.pop(fact.member_id),
+                        ended_at_ms=fact.at_ms,
+                        end_cause=fact.cause,
+                        client_reason=fact.told.get("client_reason"),
+                    )
+                )
+            case _:
+                pass
+    return sorted([*ended, *open_ones.values()], key=lambda membership: membership.joined_at_ms)
+
+
+def _joined(fact: Fact) -> Membership:
+    told = fact.told
+    joined = Membership(
+        fact.member_id, fact.client_id, told["client_host"], told["group_instance_id"], fact.at_ms, None, None
+    )
+    return _with_terms(joined, fact)
+
+
+def _with_terms(membership: Membership, fact: Fact) -> Membership:
+    """-1 stands for a timeout that a recording does not show."""
+    session_ms, rebalance_ms = fact.told["session_timeout_ms"], fact.told["rebalance_timeout_ms"]
+    if session_ms < 0:
+        session_ms = rebalance_ms = None
+    return replace(membership, session_timeout_ms=session_ms, rebalance_timeout_ms=rebalance_ms)
+
+
+class Names:
+    """A name for each member id: the client id, with its host where clients of several hosts share it.
+
+    A client that came back under another member id keeps its name. Where two with one name were members at one time,
+    nobody can tell them apart by it, so each is named by a part of its id as well, and is_unclear says so.
+    """
+
+    def __init__(self, memberships: Sequence[Membership]) -> None:
+        hosts: dict[str, set[str]] = {}
+        for one in memberships:
+            hosts.setdefault(_plain(one), set()).add(one.client_host)
+        named = {one.member_id: _plain(one) for one in memberships}
+        for one in memberships:
+            if len(hosts[_plain(one)]) > 1:
+                named[one.member_id] = f"{_plain(one)}@{host_of(one.client_host)}"
+        shared = _names_at_once(memberships, named)
+        self.is_unclear = bool(shared)
+        self._names = {
+            member_id: f"{name}#{member_id[-UUID_LENGTH:][:UUID_SHOWN]}" if name in shared else name
+            for member_id, name in named.items()
+        }
+
+    def of(self, member_id: str, client_id: str = "") -> str:
+        """client_id: what it is called that never became a member."""
+        return self._names.get(member_id) or client_id or member_id or "somebody unknown"
+
+
+def host_of(client_host: str) -> str:
+    """A host as people write it: Kafka puts a slash before it."""
+    return client_host.lstrip("/") or "unknown host"
+
+
+def _plain(one: Membership) -> str:
+    return one.client_id or one.group_instance_id or one.member_id
+
+
+def _names_at_once(memberships: Sequence[Membership], named: Mapping[str, str]) -> set[str]:
+    """The names that two member ids bore at one time."""
+    until: dict[str, float] = {}
+    shared: set[str] = set()
+    for one in sorted(memberships, key=lambda one: one.joined_at_ms):
+        name = named[one.member_id]
+        if one.joined_at_ms < until.get(name, -1):
+            shared.add(name)
+        ended = float("inf") if one.ended_at_ms is None else one.ended_at_ms
+        until[name] = max(until.get(name, -1), ended)
+    return shared

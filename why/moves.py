@@ -1,0 +1,92 @@
+"""Which partitions a rebalance moved from whom to whom, and which came back.
+
+Knows ownership intervals and members' names. Must not know why a rebalance began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from why.holdings import Holding, Partition
+from why.members import Names
+
+
+@dataclass(frozen=True)
+class Move:
+    """A partition that is not where it was. Names None: nobody held it.
+
+    later: who got it afterwards, where nobody held it when the rebalance was over. back_at_ms: when the one that had it
+    before had it again, None: it had not. unheld_ms: how long nobody held it; None: nobody does yet, or did before.
+    """
+
+    partition: Partition
+    before: str | None
+    after: str | None
+    later: str | None
+    later_at_ms: int | None
+    back_at_ms: int | None
+    back_generation_id: int | None
+    unheld_ms: int | None
+
+
+class Moves(NamedTuple):
+    """What moved, by partition; how many partitions did not; and how long each had no owner, where that is known."""
+
+    moves: list[Move]
+    kept_count: int
+    unheld_ms: dict[Partition, int]
+
+
+def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names) -> Moves:
+    """What moved between the beginning and the end of a rebalance.
+
+    A partition has no owner from the moment he gives it up after the beginning until somebody is given it.
+    """
+    by_partition: dict[Partition, list[Holding]] = {}
+    for holding in holdings:
+        by_partition.setdefault(holding.partition, []).append(holding)
+    found = Moves([], 0, {})
+    for partition, intervals in sorted(by_partition.items()):
+        before = [one for one in intervals if one.from_ms < from_ms and (one.to_ms is None or one.to_ms >= from_ms)]
+        after = [one for one in intervals if one.is_held_at(end_ms)]
+        afterwards = [one for one in intervals if one.from_ms > end_ms]
+        unheld_ms = _unheld_ms(before, [*after, *afterwards])
+        if unheld_ms is not None:
+            found.unheld_ms[partition] = unheld_ms
+        if _name(before, names) != _name(after, names):
+            found.moves.append(_move(partition, before, after, afterwards, names))
+        elif before:
+            found = found._replace(kept_count=found.kept_count + 1)
+    return found
+
+
+def _move(
+    partition: Partition, before: list[Holding], after: list[Holding], afterwards: list[Holding], names: Names
+) -> Move:
+    was = _name(before, names)
+    later = afterwards[0] if afterwards and not after else None
+    back = next((one for one in afterwards if names.of(one.member_id) == was), None)
+    return Move(
+        partition=partition,
+        before=was,
+        after=_name(after, names),
+        later=None if later is None else names.of(later.member_id),
+        later_at_ms=None if later is None else later.from_ms,
+        back_at_ms=None if back is None else back.from_ms,
+        back_generation_id=None if back is None else back.generation_id,
+        unheld_ms=_unheld_ms(before, [*after, *afterwards]),
+    )
+
+
+def _unheld_ms(before: Sequence[Holding], following: Sequence[Holding]) -> int | None:
+    """None: nobody had it before, or nobody has it yet."""
+    given_up_ms = before[-1].to_ms if before else None
+    if before and given_up_ms is None:
+        return 0
+    return max(following[0].from_ms - given_up_ms, 0) if following and given_up_ms is not None else None
+
+
+def _name(held: Sequence[Holding], names: Names) -> str | None:
+    return names.of(held[-1].member_id) if held else None

@@ -1,0 +1,174 @@
+"""The rebalances of a group, as its facts tell them, and the one that a question means.
+
+Knows what rebalance_started and rebalance_ended hold. Must not know what a member did in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from why.facts import Fact
+
+
+class NoSuchRebalance(Exception):
+    """The question means none; the text is the sentence for the person in front of it."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What set a rebalance off. Texts are empty and words None where nobody is to blame or nothing was said."""
+
+    kind: str
+    member_id: str = ""
+    client_id: str = ""
+    client_host: str = ""
+    group_instance_id: str | None = None
+    client_reason: str | None = None
+    is_inferred: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A member's part, as the group's own fact tells it: who came when, and how long it alone held the others."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int | None
+    synced_at_ms: int | None
+    held_others_ms: int
+
+
+@dataclass(frozen=True)
+class Rebalance:
+    """One rebalance. ended_at_ms, to_generation_id and outcome are None while it runs."""
+
+    from_generation_id: int
+    started_at_ms: int
+    cause: Cause
+    members_before: int
+    to_generation_id: int | None = None
+    ended_at_ms: int | None = None
+    outcome: str | None = None
+    members_after: int | None = None
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    expired: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = field(default=(), repr=False)
+
+
+class Span(NamedTuple):
+    """A moment as a person names it, from its first millisecond to its last: a minute, where no seconds are said."""
+
+    from_ms: int
+    to_ms: int
+    text: str
+
+
+class Choice(NamedTuple):
+    """The rebalance that a question means, how it was found where that is not plain, and others it might mean."""
+
+    rebalance: Rebalance
+    note: str | None
+    others: list[Rebalance]
+
+
+def rebalances_of(facts: Iterable[Fact]) -> list[Rebalance]:
+    """Every rebalance that the facts tell of, in order; the last may still run."""
+    found: list[Rebalance] = []
+    running: Rebalance | None = None
+    for fact in facts:
+        match fact.effect:
+            case "rebalance_started":
+                running = _started(fact.told)
+            case "rebalance_ended":
+                found.append(_ended(fact.told))
+                running = None
+            case "group_removed":
+                running = None
+            case _:
+                pass
+    return found if running is None else [*found, running]
+
+
+def choose(
+    group_id: str, found: Sequence[Rebalance], generation_id: int | None = None, at: Span | None = None
+) -> Choice:
+    """The rebalance that led to a generation, or that began or ran at a moment, else the latest one.
+
+    At a moment: the first that began in it, else the one that ran in it, else the one that began nearest to it.
+    Raises NoSuchRebalance, in this order: the group had none at all; none led to that generation.
+    """
+    if not found:
+        raise NoSuchRebalance(f"GROUP={group_id}: had no rebalance yet.")
+    if generation_id is not None:
+        return _of_generation(group_id, found, generation_id)
+    return Choice(found[-1], None, []) if at is None else _of_moment(found, at)
+
+
+def _of_generation(group_id: str, found: Sequence[Rebalance], generation_id: int) -> Choice:
+    led = [rebalance for rebalance in found if rebalance.to_generation_id == generation_id]
+    if not led:
+        first, last = found[0], found[-1]
+        latest = last.from_generation_id if last.to_generation_id is None else last.to_generation_id
+        earliest = first.from_generation_id + 1
+        raise NoSuchRebalance(
+            f"GENERATION={generation_id}: no rebalance of {group_id} led to it; there are {earliest} to {latest}."
+        )
+    if len(led) == 1:
+        return Choice(led[0], None, [])
+    note = (
+        f"{group_id} began anew after its removal, so {len(led)} rebalances led to {generation_id}; this is the latest."
+    )
+    return Choice(led[-1], note, led[:-1])
+
+
+def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
+    began = [rebalance for rebalance in found if at.from_ms <= rebalance.started_at_ms <= at.to_ms]
+    if began:
+        note = None if len(began) == 1 else f"{len(began)} rebalances began at {at.text}; this is the first."
+        return Choice(began[0], note, began[1:])
+    ran = [rebalance for rebalance in found if _ran_in(rebalance, at)]
+    if ran:
+        return Choice(ran[0], f"It was under way at {at.text}.", ran[1:])
+    nearest = min(found, key=lambda rebalance: min(abs(rebalance.started_at_ms - ms) for ms in (at.from_ms, at.to_ms)))
+    return Choice(nearest, f"No rebalance began or ran at {at.text}; this is the nearest one.", [])
+
+
+def _ran_in(rebalance: Rebalance, at: Span) -> bool:
+    return rebalance.started_at_ms < at.from_ms and (
+        rebalance.ended_at_ms is None or rebalance.ended_at_ms >= at.from_ms
+    )
+
+
+def _started(told: dict[str, Any]) -> Rebalance:
+    return Rebalance(
+        from_generation_id=told["from_generation_id"],
+        started_at_ms=told["at_ms"],
+        cause=_cause(told["cause"]),
+        members_before=told["members_before"],
+    )
+
+
+def _ended(told: dict[str, Any]) -> Rebalance:
+    return Rebalance(
+        from_generation_id=told["from_generation_id"],
+        started_at_ms=told["started_at_ms"],
+        cause=_cause(told["cause"]),
+        members_before=told["members_before"],
+        to_generation_id=told["to_generation_id"],
+        ended_at_ms=told["at_ms"],
+        outcome=told["outcome"],
+        members_after=told["members_after"],
+        joined=tuple(told["joined"]),
+        left=tuple(told["left"]),
+        expired=tuple(told["expired"]),
+        waits=tuple(Wait(**wait) for wait in told["waits"]),
+    )
+
+
+def _cause(told: dict[str, Any]) -> Cause:
+    return Cause(**told)

@@ -1,0 +1,87 @@
+"""How near each member came to losing its session, by the rule of the view `heartbeat_slack`.
+
+Knows which facts restart, hold or end a session's timer. Must not know any rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from why.facts import Fact
+from why.members import Membership, Names
+
+
+class Gap(NamedTuple):
+    """A time that a member's session timer ran without a sign of life."""
+
+    member_id: str
+    from_ms: int
+    to_ms: int
+
+    @property
+    def length_ms(self) -> int:
+        return self.to_ms - self.from_ms
+
+
+@dataclass(frozen=True)
+class Slack:
+    """How near a member came to expiring: its longest silence around the rebalance, of how much it may be silent."""
+
+    name: str
+    silent_from_ms: int
+    silent_ms: int
+    session_timeout_ms: int
+
+    @property
+    def left_ms(self) -> int:
+        return self.session_timeout_ms - self.silent_ms
+
+
+def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
+    """Every gap, by its end: from the timer's restart to the next request that restarted or held it, or the expiry."""
+    since: dict[str, int] = {}
+    found: list[Gap] = []
+    for fact in facts:
+        is_request = fact.is_sign_of_life or fact.effect == "request_parked" or is_expiry(fact)
+        if not is_request and not (fact.is_answer and fact.at_ms > fact.received_at_ms):
+            continue
+        if is_request and fact.member_id in since:
+            found.append(Gap(fact.member_id, since[fact.member_id], fact.at_ms))
+        since[fact.member_id] = fact.at_ms
+    return found
+
+
+def is_expiry(fact: Fact) -> bool:
+    """Whether a member's session ran out."""
+    return fact.effect == "member_removed" and fact.cause == "session_expired"
+
+
+def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
+    """When the latest request of a member that was taken arrived, before a moment; None: the facts do not tell."""
+    heard = [
+        fact.received_at_ms if fact.is_answer else fact.at_ms
+        for fact in facts
+        if fact.member_id == member_id
+        and fact.at_ms < before_ms
+        and (fact.is_sign_of_life or fact.is_answer or fact.effect in ("request_parked", "sync_received"))
+    ]
+    return max(heard, default=None)
+
+
+def slack_of(deeds: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
+    """The slack of each at its longest gap, the least first; and those of whom there is no gap to tell."""
+    longest: dict[str, Gap] = {}
+    for gap in gaps_of(deeds):
+        if gap.length_ms >= longest.get(gap.member_id, gap).length_ms:
+            longest[gap.member_id] = gap
+    known: list[Slack] = []
+    unknown: list[str] = []
+    for one in others:
+        longest_gap, name = longest.get(one.member_id), names.of(one.member_id)
+        if longest_gap is None or one.session_timeout_ms is None:
+            unknown.append(name)
+        else:
+            known.append(Slack(name, longest_gap.from_ms, longest_gap.length_ms, one.session_timeout_ms))
+    return sorted(known, key=lambda slack: slack.left_ms), unknown

@@ -1,0 +1,222 @@
+"""An explanation in sentences: what happened, and who set it off and why.
+
+Knows what each cause means to a person on call. Must not know a table or a terminal.
+"""
+
+from __future__ import annotations
+
+from why.explanation import Explanation
+from why.parts import Part
+from why.words import clock, count, duration, moment, partitions, some
+
+
+def title(e: Explanation) -> str:
+    """Which rebalance it is, when it began and how it ended; its times are UTC."""
+    rebalance = e.rebalance
+    to = "?" if rebalance.to_generation_id is None else rebalance.to_generation_id
+    began = f"{e.group_id}: generation {rebalance.from_generation_id} -> {to}, {moment(rebalance.started_at_ms)} UTC"
+    if rebalance.ended_at_ms is None:
+        return f"{began}, still running {duration(e.told_until_ms - rebalance.started_at_ms)} later"
+    took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
+    outcome = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
+    return f"{began}, {outcome.get(rebalance.outcome or '', 'over after')} {took}"
+
+
+def headline(e: Explanation) -> str:
+    """What happened, in one sentence."""
+    rebalance = e.rebalance
+    told = (
+        [_members(e)]
+        if rebalance.members_after is not None
+        else [f"{count(rebalance.members_before, 'member')} before"]
+    )
+    if e.moves:
+        told.append(f"{count(len(e.moves), 'partition')} moved")
+    told.append(_stopped(e))
+    longest_ms = max(e.unheld_ms.values(), default=0)
+    if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
+        told += [f"single partitions had no owner for up to {duration(longest_ms)}"] if longest_ms else []
+    return f"{cause_clause(e)}: {', '.join(told)}."
+
+
+def cause_clause(e: Explanation) -> str:
+    """What set it off, as a clause."""
+    cause, who = e.rebalance.cause, _culprit(e)
+    timeout = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
+    poll = _known(None if e.culprit is None else e.culprit.rebalance_timeout_ms)
+    match cause.kind:
+        case "member_joined":
+            return f"{who} joined the group"
+        case "member_left":
+            return f"{who} left the group"
+        case "poll_timeout":
+            return f"{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group"
+        case "session_expired":
+            return f"{who} was silent for its whole session timeout ({timeout}) and was removed"
+        case "sync_timeout":
+            return f"{who} joined but sent no SyncGroup in time and was removed"
+        case "metadata_changed":
+            return f"{who} joined again, for its topics or their partitions had changed"
+        case "cooperative_followup":
+            return f"{who} joined again, having given partitions up (the second round of a cooperative rebalance)"
+        case "member_rejoined":
+            return f"{who}, a member already, joined again"
+        case "static_member_replaced":
+            return f"{who} came back as a static member with another subscription"
+        case "group_loaded":
+            return "the group was taken over by a coordinator, and its members had to rejoin"
+        case "admin_removed":
+            return f"an administrator removed {who}"
+        case _:
+            return "it is unknown what set the rebalance off"
+
+
+def trigger(e: Explanation) -> list[tuple[str, str]]:
+    """Who set it off and why, point by point."""
+    cause = e.rebalance.cause
+    told = [("cause", cause.kind)]
+    if cause.member_id or cause.client_id or cause.group_instance_id:
+        instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
+        told.append(("client", f"{_culprit(e)}{instance}"))
+        told.append(("member id", cause.member_id or "unknown"))
+        told.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
+    elif cause.kind != "group_loaded":
+        told.append(("client", "unknown"))
+    if e.silent_since_ms is not None:
+        silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)
+        told.append(("heard of last", f"{moment(e.silent_since_ms)} UTC, {silence} before"))
+    if cause.is_inferred:
+        told.append(("how we know", "concluded from what followed in the recording; no request says it"))
+    return told
+
+
+def timeline(e: Explanation) -> list[tuple[int, str]]:
+    """The moments that matter, in order."""
+    rebalance = e.rebalance
+    found: list[tuple[int, str]] = []
+    if e.silent_since_ms is not None:
+        found.append((e.silent_since_ms, f"{e.culprit_name} was heard of last"))
+    if e.round_from_ms < rebalance.started_at_ms:
+        found.append((e.round_from_ms, "the group began to rebalance; others began and were superseded since"))
+    found.append((rebalance.started_at_ms, f"the rebalance began: {rebalance.cause.kind} by {e.culprit_name}"))
+    joined = [part for part in e.parts if part.joined_at_ms is not None]
+    for part, place in ((joined[0], "first"), (joined[-1], "last")) if len(joined) > 1 else ():
+        found.append((part.joined_at_ms or 0, f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"))
+    if e.join_phase_ended_ms is not None:
+        leader = "nobody leads" if e.leader is None else f"{e.leader} leads"
+        found.append(
+            (e.join_phase_ended_ms, f"all who take part are known ({e.protocol_name or 'no protocol'}); {leader}")
+        )
+    led = next((part for part in e.parts if part.name == e.leader and part.synced_at_ms is not None), None)
+    if led is not None:
+        found.append((led.synced_at_ms or 0, f"the leader's assignment came, from {led.name}"))
+    if rebalance.ended_at_ms is not None:
+        found.append((rebalance.ended_at_ms, f"it was over: {rebalance.outcome}"))
+    back = max((part.back_at_ms for part in e.parts if part.back_at_ms is not None), default=None)
+    if back is not None and rebalance.outcome == "completed":
+        found.append((back, "the last member had its assignment"))
+    return sorted(found, key=lambda event: event[0])
+
+
+def held(e: Explanation) -> list[tuple[str, int, str]]:
+    """Who kept the others waiting, for how long, and why it took that long; the longest first."""
+    found = [(part, part.held_others_ms) for part in e.parts if part.held_others_ms]
+    return [(part.name, ms, _delay(e, part)) for part, ms in sorted(found, key=lambda item: -item[1])]
+
+
+def awaited(e: Explanation) -> list[str]:
+    """Who has not come yet, while it runs: to join, or else to sync."""
+    if e.rebalance.ended_at_ms is not None:
+        return []
+    if e.join_phase_ended_ms is None:
+        return [part.name for part in e.parts if part.joined_at_ms is None and part.end_cause is None]
+    return [part.name for part in e.parts if part.synced_at_ms is None and part.end_cause is None]
+
+
+def stopped(e: Explanation) -> list[str]:
+    """How long nobody consumed: the group as a whole, and the partitions that were longest without anybody."""
+    found = [f"{_stopped(e)[0].upper()}{_stopped(e)[1:]}{_span(e)}."]
+    longest_ms = max(e.unheld_ms.values(), default=0)
+    if longest_ms:
+        those = partitions(partition for partition, ms in e.unheld_ms.items() if ms == longest_ms)
+        found.append(f"Longest without an owner: {those}, {duration(longest_ms)}.")
+    if e.silent_since_ms is not None:
+        lost = [move for move in e.moves if move.before == e.culprit_name]
+        if lost:
+            silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)
+            those = partitions(move.partition for move in lost)
+            silent = f"{e.culprit_name}, who had been silent for {silence} before"
+            found.append(f"{those} belonged to {silent}: whether it still consumed is unknown.")
+    return found
+
+
+def following(e: Explanation) -> str | None:
+    """What came next, if the group rebalanced again."""
+    after = e.followed_by
+    if after is None or e.rebalance.ended_at_ms is None:
+        return None
+    pause = duration(after.started_at_ms - e.rebalance.ended_at_ms)
+    by = f" by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
+    to = "" if after.to_generation_id is None else f" (GENERATION={after.to_generation_id})"
+    return f"The next rebalance began {pause} later: {after.cause.kind}{by}{to}."
+
+
+def _culprit(e: Explanation) -> str:
+    host = e.rebalance.cause.client_host.lstrip("/")
+    return f"{e.culprit_name} on {host}" if host and host not in e.culprit_name else e.culprit_name
+
+
+def _members(e: Explanation) -> str:
+    """How many before and after, and what else became of members meanwhile."""
+    rebalance = e.rebalance
+    told = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
+    joined = [part.name for part in others if part.is_new]
+    gone = [f"{part.name} ({part.end_cause})" for part in others if part.end_cause is not None]
+    meanwhile = [f"{some(joined)} also joined"] if joined else []
+    meanwhile += [f"{some(gone)} also went"] if gone else []
+    return f"{told}, {'; '.join(meanwhile)}" if meanwhile else told
+
+
+def _stopped(e: Explanation) -> str:
+    if not e.holdings:
+        return "who held what is unknown"
+    if e.standstill is None:
+        return "somebody consumed all the time"
+    from_ms, to_ms = e.standstill
+    if to_ms is None:
+        until_ms = e.told_until_ms if e.followed_by is None else max(e.told_until_ms, e.followed_by.started_at_ms)
+        return f"nobody consumed for {duration(until_ms - from_ms)} or more"
+    return f"nobody consumed for {duration(to_ms - from_ms)}"
+
+
+def _span(e: Explanation) -> str:
+    if not e.holdings or e.standstill is None:
+        return ""
+    from_ms, to_ms = e.standstill
+    return f", from {clock(from_ms)} UTC" + (" on" if to_ms is None else f" to {clock(to_ms)} UTC")
+
+
+def _delay(e: Explanation, part: Part) -> str:
+    """What of the time that the others waited for a member was its own."""
+    if part.joined_at_ms is None:
+        return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
+    synced_ms = _assignment_wait_ms(e, part)
+    if synced_ms and synced_ms == part.held_others_ms:
+        return "for the assignment, since it leads"
+    began_ms = e.rebalance.started_at_ms
+    came = f"it {'joined' if part.is_new else 'rejoined'} {duration(part.joined_at_ms - began_ms)} after the beginning"
+    if not part.is_new and part.told_at_ms is not None and part.told_at_ms <= part.joined_at_ms:
+        came += f", {duration(part.joined_at_ms - part.told_at_ms)} after a heartbeat had told it to"
+    return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
+
+
+def _assignment_wait_ms(e: Explanation, part: Part) -> int:
+    """How long the others waited for a leader's assignment."""
+    if part.name != e.leader or part.synced_at_ms is None or e.join_phase_ended_ms is None:
+        return 0
+    return part.synced_at_ms - e.join_phase_ended_ms
+
+
+def _known(length_ms: int | None) -> str:
+    return "of unknown length" if length_ms is None else duration(length_ms)

@@ -1,0 +1,62 @@
+"""How moments, durations, partitions and causes are worded.
+
+Knows the words alone: what happened is handed in. Times are UTC, and whoever shows them says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import groupby
+
+from why.holdings import Partition
+
+MINUTE_MS = 60_000
+HOUR_MS = 3_600_000
+
+
+def moment(at_ms: int) -> str:
+    """`2026-03-01 03:12:00.500`."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def clock(at_ms: int) -> str:
+    """`03:12:00.500`."""
+    return moment(at_ms)[11:]
+
+
+def duration(length_ms: int) -> str:
+    """`13 ms`, `2.006 s`, `5 min 0.1 s`, `3 h 12 min`."""
+    if length_ms < 1000:
+        return f"{length_ms} ms"
+    if length_ms < MINUTE_MS:
+        return f"{length_ms / 1000:.3f} s".replace(".000 s", " s")
+    if length_ms < HOUR_MS:
+        minutes, rest_ms = divmod(length_ms, MINUTE_MS)
+        return f"{minutes} min {rest_ms / 1000:.1f} s".replace(" 0.0 s", "")
+    hours, rest_ms = divmod(length_ms, HOUR_MS)
+    return f"{hours} h {rest_ms // MINUTE_MS} min".replace(" h 0 min", " h")
+
+
+def count(number: int, what: str) -> str:
+    """`1 member`, `3 members`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def some(names: Iterable[str], shown: int = 8) -> str:
+    """`a, b and 3 more`."""
+    listed = list(names)
+    if len(listed) <= shown:
+        return ", ".join(listed)
+    return f"{', '.join(listed[:shown])} and {len(listed) - shown} more"
+
+
+def partitions(found: Iterable[Partition]) -> str:
+    """`orders 0-3, 7; payments 2`."""
+    topics = groupby(sorted(set(found)), key=lambda partition: partition.topic)
+    return "; ".join(f"{topic} {_numbers([partition.number for partition in some])}" for topic, some in topics)
+
+
+def _numbers(numbers: list[int]) -> str:
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
