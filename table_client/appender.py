@@ -1,30 +1,24 @@
 """Appends requests to a home's request table: one commit a flush, never one a request.
 
 A flush takes whatever has gathered while the flush before it was writing, so a quiet client waits for nothing and a
-busy one commits seldom. Knows Delta; knows no reply.
+busy one commits seldom. Knows threads; knows no file and no reply.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
-
-from deltalake import CommitProperties, write_deltalake
-from deltalake.exceptions import DeltaError
 
 from schemas.messages import GroupRequest
-from table_client.rows import request_rows
-
-MAX_COMMIT_RETRIES = 200
-"""Many clients append to one table; each commit that another one overtakes is tried again."""
+from table_client.requests import RequestTable
+from table_client.rows import row_of
 
 
 class RequestAppender:
     """A thread that appends what `submit` is given. on_failure: told of requests that could not be written, and why."""
 
-    def __init__(self, path: Path, on_failure: Callable[[Sequence[GroupRequest], Exception], None]) -> None:
-        self._path = path
+    def __init__(self, table: RequestTable, on_failure: Callable[[Sequence[GroupRequest], Exception], None]) -> None:
+        self._table = table
         self._on_failure = on_failure
         self._waiting: list[GroupRequest] = []
         self._changed = threading.Condition()
@@ -53,12 +47,7 @@ class RequestAppender:
             if not requests:
                 return
             try:
-                append_requests(self._path, requests)
-            except (DeltaError, OSError) as error:
+                self._table.open()
+                self._table.append([row_of(request) for request in requests])
+            except OSError as error:
                 self._on_failure(requests, error)
-
-
-def append_requests(path: Path, requests: Sequence[GroupRequest]) -> None:
-    """Appends requests in one commit; makes the table if it is not there yet."""
-    properties = CommitProperties(max_commit_retries=MAX_COMMIT_RETRIES)
-    write_deltalake(str(path), request_rows(requests), mode="append", commit_properties=properties)

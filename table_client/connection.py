@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-import pyarrow.compute as pc
 
 from schemas.messages import GroupRequest, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from table_client.appender import RequestAppender
 from table_client.follower import TableFollower
-from table_client.rows import response_of
+from table_client.requests import RequestTable
+from table_client.rows import REPLY_COLUMNS, replies
 
 LOOK_EVERY_S = 0.02
-_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 _log = logging.getLogger("rollcall.table_client")
 
 
@@ -49,8 +48,8 @@ class HomeConnection:
         self._members: set[Asker] = set()
         self._guard = threading.Lock()
         self._is_closed = threading.Event()
-        self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
-        self._appender = RequestAppender(home / REQUESTS_FOLDER, self._not_written)
+        self._follower = TableFollower(home / EFFECTS_FOLDER, REPLY_COLUMNS)
+        self._appender = RequestAppender(RequestTable(home / REQUESTS_FOLDER, self.id), self._not_written)
         self._loop = threading.Thread(target=self._run, name="rollcall-replies", daemon=True)
         self._loop.start()
 
@@ -97,12 +96,11 @@ class HomeConnection:
 
     def _bring_answers(self) -> None:
         for table in self._follower.poll():
-            mine = pc.and_(pc.equal(table["effect"], "reply"), pc.starts_with(table["request_id"], self.id))
-            for row in table.filter(mine).to_pylist():
+            for request_id, response in replies(table, f"{self.id}-"):
                 with self._guard:
-                    asker = self._askers.pop(row["request_id"], None)
+                    asker = self._askers.pop(request_id, None)
                 if asker is not None:
-                    asker.answered(row["request_id"], response_of(row["api"], row["error_code"], row["detail"]))
+                    asker.answered(request_id, response)
 
     def _not_written(self, requests: Sequence[GroupRequest], error: Exception) -> None:
         """A request that could not be written is one that got lost: its member sends it again when it gives up."""

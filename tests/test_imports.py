@@ -40,7 +40,9 @@ LAYERS = {
     "views": Layer(own=("views", "schemas")),
     "why": Layer(own=("why",)),
     "pictures": Layer(own=("pictures", "why"), third_party=True),
-    "gateway": Layer(own=("gateway", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True),
+    "gateway": Layer(
+        own=("gateway", "table_client", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True
+    ),
     "jobs": Layer(
         own=(
             "jobs",

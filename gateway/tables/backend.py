@@ -23,11 +23,12 @@ from gateway.backend import BackendError, Figures, Known
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact, News
-from gateway.tables.requests import RequestTable, Row
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+from table_client.requests import RequestTable
+from table_client.rows import Row
 
 log = logging.getLogger("gateway")
 

@@ -19,10 +19,10 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
-from gateway.tables.delta_log import DeltaLog
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from table_client.delta_log import DeltaLog
 
 _DAY_MS = 86_400_000
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,13 +17,12 @@ from gateway.assembly import gateway_on
 from gateway.server import Server
 from gateway.settings import Settings
 from gateway.tables.backend import TablesBackend
-from gateway.tables.delta_log import DeltaLog
 from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact
-from gateway.tables.requests import RequestTable, Row
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from table_client.delta_log import DeltaLog
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, until
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
@@ -196,73 +193,6 @@ async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) ->
     assert backend.figures().batch_age_s is None
 
 
-# ---------------------------------------------------------------- the request table
-
-
-def rows(number: int, name: str = "g") -> list[Row]:
-    return [Row(name, f"{name}-{i}", i, i, "{}") for i in range(number)]
-
-
-def test_every_delta_reader_reads_what_a_gateway_appended(tmp_path: Path) -> None:
-    table = RequestTable(tmp_path / "requests", "gw")
-    table.open()
-    table.append(rows(3, "a"))
-    table.append(rows(2, "b"))
-    delta = DeltaTable(str(tmp_path / "requests"))
-    assert delta.version() == 2
-    read = delta.to_pyarrow_table().sort_by("request_id").to_pylist()
-    assert [row["request_id"] for row in read] == ["a-0", "a-1", "a-2", "b-0", "b-1"]
-    assert read[1] == rows(3, "a")[1]._asdict()
-    assert [entry["operation"] for entry in delta.history()] == ["WRITE", "WRITE", "CREATE TABLE"]
-
-
-def append_many(path: str, name: str, times: int) -> None:
-    table = RequestTable(Path(path), name)
-    for number in range(times):
-        table.append(rows(1, f"{name}-{number}"))
-
-
-def test_gateways_that_append_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "requests"
-    RequestTable(path, "first").open()
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=append_many, args=(str(path), f"w{n}", 40)) for n in range(3)]
-    for writer in writers:
-        writer.start()
-    for number in range(5):
-        write_deltalake(str(path), _as_table(rows(1, f"delta-{number}")), mode="append")
-    for writer in writers:
-        writer.join()
-    delta = DeltaTable(str(path))
-    assert delta.version() == 125
-    assert len(set(delta.to_pyarrow_table()["request_id"].to_pylist())) == 125
-
-
-def _as_table(some: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist([row._asdict() for row in some])
-
-
-def test_a_commit_never_lands_in_the_gap_that_a_clean_up_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "requests"
-    idle, busy = RequestTable(path, "idle"), RequestTable(path, "busy")
-    idle.open()
-    idle.append(rows(1, "early"))
-    for number in range(5):
-        busy.append(rows(1, f"busy-{number}"))
-    for version in range(5):
-        (path / "_delta_log" / f"{version:020d}.json").unlink()
-    idle.append(rows(1, "late"))
-    assert DeltaLog(path).latest() == 7
-    assert not DeltaLog(path).has(2)
-
-
-def test_no_traces_of_a_commit_stay_but_the_commit(tmp_path: Path) -> None:
-    table = RequestTable(tmp_path / "requests", "gw")
-    table.open()
-    table.append(rows(1))
-    assert sorted(os.listdir(tmp_path / "requests" / "_delta_log")) == [f"{v:020d}.json" for v in range(2)]
-
-
 # ---------------------------------------------------------------- the effects table
 
 
@@ -302,20 +232,21 @@ def test_a_compaction_is_no_news(tmp_path: Path) -> None:
     assert [fact.group_id for fact in followed.news().facts] == ["c"]
 
 
-def test_versions_cleaned_away_unread_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
-    for group in ("a", "b", "c"):
+    for group in ("a", "b", "c", "d"):
         write_deltalake(str(path), effects(created(group)), mode="append")
     followed = EffectsTable(path, "gw")
     for version in range(2):
         (path / "_delta_log" / f"{version:020d}.json").unlink()
+    for group in ("c", "d"):
+        assert followed.has_news()
+        assert [fact.group_id for fact in followed.news().facts] == [group]
     assert not followed.has_news()
-    assert followed.has_news()
-    assert [fact.group_id for fact in followed.news().facts] == ["c"]
 
 
 def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.tables.effects._LOST_AFTER_S", 0.0)
+    monkeypatch.setattr("table_client.follower._LOST_AFTER_S", 0.0)
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b"):
         write_deltalake(str(path), effects(created(group)), mode="append")

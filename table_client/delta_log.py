@@ -16,12 +16,25 @@ import re
 import time
 import uuid
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
+
+import msgspec
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _TRUSTED_S = 10.0
 """So long after its last look a writer believes to know the latest version; far less than old commits are kept."""
+
+
+class _Add(msgspec.Struct, rename="camel"):
+    path: str
+    data_change: bool = True
+
+
+class _Action(msgspec.Struct):
+    add: _Add | None = None
+
+
+_action_decoder = msgspec.json.Decoder(_Action)
 
 
 class DeltaLog:
@@ -33,33 +46,32 @@ class DeltaLog:
         self._version = -1
         self._looked_at = 0.0
 
-    def exists(self) -> bool:
-        return self._log.is_dir() and self.latest() >= 0
-
-    def latest(self) -> int:
-        """The latest version, -1 if there is none. Lists the folder."""
+    def versions(self) -> list[int]:
+        """Every version whose commit is there, in no order. Lists the folder."""
         try:
             names = os.listdir(self._log)
         except FileNotFoundError:
-            return -1
-        return max((int(found.group(1)) for found in map(_COMMIT.fullmatch, names) if found), default=-1)
+            return []
+        return [int(found.group(1)) for found in map(_COMMIT.fullmatch, names) if found]
+
+    def latest(self) -> int:
+        """The latest version, -1 if there is none. Lists the folder."""
+        return max(self.versions(), default=-1)
 
     def has(self, version: int) -> bool:
         return os.path.exists(self._commit(version))
 
     def added(self, version: int) -> list[Path] | None:
-        """The data files that a version added, None if there is no such version.
+        """The data files with the rows that a version added, None if there is no such version.
 
-        A version that removes files is upkeep: the rows of what it adds came with earlier ones.
+        Files that upkeep rewrote are not among them: they change no data, as their commits say.
         """
         try:
             lines = self._commit(version).read_bytes().splitlines()
         except FileNotFoundError:
             return None
-        actions: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
-        if any("remove" in action for action in actions):
-            return []
-        return [self.table / unquote(action["add"]["path"]) for action in actions if "add" in action]
+        added = [action.add for action in map(_action_decoder.decode, lines) if action.add is not None]
+        return [self.table / unquote(file.path) for file in added if file.data_change]
 
     def append(self, file_name: str, rows: int) -> int:
         """Adds a data file that lies in the table's folder; the version it became. Raises OSError."""
