@@ -1,0 +1,189 @@
+"""What a what-if tells: how far its baseline can be trusted, then recorded | baseline | what-if, or a sweep's curve.
+
+Knows an answer's figures and how to show them; must not know how they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, TypedDict
+
+from rich.console import Console
+from rich.table import Table
+
+from whatif.answer import Answer, assumptions, figures, share_of, total
+from whatif.fidelity import Fidelity
+
+SHOWN_GROUPS = 12
+
+
+class _Plain(TypedDict):
+    highlight: bool
+    soft_wrap: bool
+
+
+_PLAIN: _Plain = {"highlight": False, "soft_wrap": True}
+_LABELS = {
+    "rebalances": "rebalances",
+    "generations": "generations completed",
+    "rebalancing_s": "group-seconds rebalancing",
+    "stopped_member_s": "member-seconds stopped",
+    "unserved_partition_s": "partition-seconds unserved",
+    "partitions_moved": "partitions moved",
+    "expiries": "sessions expired",
+    "wrongly_expired": "  of members that were alive",
+    "deaths": "ended without a word",
+    "detected": "  detected within the log",
+    "mean_detection_s": "  seconds to detect, mean",
+    "longest_detection_s": "  seconds to detect, longest",
+    "refused": "joins refused, group full",
+}
+_CURVE = {
+    "rebalances": "rebalances",
+    "stopped_member_s": "member-s stopped",
+    "unserved_partition_s": "partition-s unserved",
+    "partitions_moved": "moved",
+    "expiries": "expired",
+    "wrongly_expired": "of them alive",
+    "detected": "deaths detected",
+    "mean_detection_s": "mean s to detect",
+    "refused": "refused",
+}
+
+
+class Told(NamedTuple):
+    """inferred: broker settings that the log gave away. lines: of the log. seconds: that playing took. out: the rows'
+    file.
+    """
+
+    found: Answer
+    inferred: Mapping[str, str]
+    lines: int
+    seconds: float
+    out: str
+
+
+def tell(console: Console, told: Told) -> None:
+    """Prints the whole report."""
+    found = told.found
+    _tell_recording(console, told)
+    _tell_fidelity(console, found)
+    if found.trial.swept:
+        _tell_curve(console, found)
+    else:
+        _tell_compared(console, found)
+        _tell_groups(console, found)
+    for sentence in assumptions(found.recording, found.trial):
+        console.print(sentence, **_PLAIN)
+    console.print(f"The figures of every group are in {told.out}, one JSON object a line.", **_PLAIN)
+
+
+def _tell_recording(console: Console, told: Told) -> None:
+    recording = told.found.recording
+    processes = sum(len(past.lives) for past in recording.pasts.values())
+    plays = len(recording.pasts) * (len(told.found.trial.settings) + 1)
+    console.print(
+        f"{told.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
+        f"{len(recording.pasts)} groups, {processes} processes; {plays} plays in {told.seconds:.1f} s",
+        **_PLAIN,
+    )
+    for key, value in told.inferred.items():
+        console.print(f"  the log shows that the broker had {key}={value}; WAS= overrides it", **_PLAIN)
+    for group_id, reason in recording.left_out.items():
+        console.print(f"  not played: {group_id}, {reason}", **_PLAIN)
+
+
+def _tell_fidelity(console: Console, found: Answer) -> None:
+    """A what-if is only as good as its baseline."""
+    fidelities = found.fidelities
+    same = sum(each.has_same_rebalances for each in fidelities.values())
+    console.print(
+        f"fidelity of the baseline: {share_of(fidelities.values()):.1%} of rebalances come again with their causes; "
+        f"{same} of {len(fidelities)} groups have the very same ones",
+        **_PLAIN,
+    )
+    parted = {group_id: each for group_id, each in fidelities.items() if not _is_faithful(each)}
+    if not parted:
+        return
+    table = Table(title="groups whose baseline parts from the recording", title_justify="left")
+    for name in ("group", "rebalances", "the same", "by the same", "generations", "member-s stopped"):
+        table.add_column(name, justify="left" if name == "group" else "right")
+    for group_id, each in sorted(parted.items(), key=lambda item: item[1].share)[:SHOWN_GROUPS]:
+        table.add_row(
+            group_id,
+            f"{each.recorded} -> {each.played}",
+            str(each.matched),
+            str(each.same_culprit),
+            _pair(each.generations),
+            _pair([ms / 1000 for ms in each.stopped_member_ms]),
+        )
+    console.print(table)
+    if len(parted) > SHOWN_GROUPS:
+        console.print(f"  and {len(parted) - SHOWN_GROUPS} more", **_PLAIN)
+
+
+def _is_faithful(fidelity: Fidelity) -> bool:
+    return fidelity.has_same_rebalances and fidelity.is_stopped_alike
+
+
+def _tell_compared(console: Console, found: Answer) -> None:
+    runs = [(run, figures(total(outcomes.values()))) for run, _, outcomes in found.runs()]
+    table = Table(title=found.trial.settings[0].text, title_justify="left")
+    table.add_column("all groups")
+    for run, _ in runs:
+        table.add_column("what-if" if run == "whatif" else run, justify="right")
+    for name, label in _LABELS.items():
+        table.add_row(label, *(_number(found_figures[name]) for _, found_figures in runs))
+    causes = [total(outcomes.values()).causes for _, _, outcomes in found.runs()]
+    for cause in sorted(set().union(*causes)):
+        table.add_row(f"  {cause}", *(str(each.get(cause, 0)) for each in causes))
+    console.print(table)
+
+
+def _tell_curve(console: Console, found: Answer) -> None:
+    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left")
+    table.add_column(found.trial.swept)
+    for label in _CURVE.values():
+        table.add_column(label, justify="right")
+    for run, setting, outcomes in found.runs():
+        of_run = figures(total(outcomes.values()))
+        table.add_row(setting.value if run == "whatif" else run, *(_number(of_run[name]) for name in _CURVE))
+    console.print(table)
+
+
+def _tell_groups(console: Console, found: Answer) -> None:
+    """Where the setting changes most, in member-seconds stopped."""
+    tried, fidelities = found.tried[0], found.fidelities
+
+    def change_ms(group_id: str) -> int:
+        return tried[group_id].stopped_member_ms - found.baseline[group_id].stopped_member_ms
+
+    changed = [
+        group_id for group_id in sorted(tried, key=lambda each: -abs(change_ms(each))) if change_ms(group_id) != 0
+    ]
+    if len(tried) < 2 or not changed:
+        return
+    table = Table(title="where it changes most: recorded | baseline | what-if", title_justify="left")
+    for name in ("group", "rebalances", "member-s stopped", "moved", "expired", "fidelity"):
+        table.add_column(name, justify="left" if name == "group" else "right")
+    for group_id in changed[:SHOWN_GROUPS]:
+        runs = [figures(outcomes[group_id]) for _, _, outcomes in found.runs()]
+        columns = ("rebalances", "stopped_member_s", "partitions_moved", "expiries")
+        cells = [" | ".join(f"{run[name]:,.0f}" for run in runs) for name in columns]
+        table.add_row(group_id, *cells, f"{fidelities[group_id].share:.0%}")
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _pair(values: Sequence[float]) -> str:
+    return " -> ".join(_number(value) for value in values)
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,129 @@
+"""A whole answer: what was recorded, what the baseline played, what each setting would have led to; and its rows.
+
+Knows outcomes by group and by setting; knows neither a table's look nor how they were played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clients.assignors import ASSIGNORS
+from whatif.fidelity import Fidelity, fidelity_of
+from whatif.outcome import Outcome
+from whatif.play import plan_of
+from whatif.record import Recording
+from whatif.settings import BASELINE, Setting, Trial
+
+Outcomes = Mapping[str, Outcome]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """baseline: outcomes by group. tried: the same for each setting of the trial, in its order."""
+
+    recording: Recording
+    trial: Trial
+    baseline: Outcomes
+    tried: tuple[Outcomes, ...]
+
+    @property
+    def fidelities(self) -> dict[str, Fidelity]:
+        """By group, how well its baseline equals its recording."""
+        recorded = self.recording.outcomes
+        return {group_id: fidelity_of(recorded[group_id], played) for group_id, played in self.baseline.items()}
+
+    def runs(self) -> Iterator[tuple[str, Setting, Outcomes]]:
+        """(recorded, baseline or whatif; the setting; outcomes by group), in the order to show them."""
+        yield "recorded", BASELINE, self.recording.outcomes
+        yield "baseline", BASELINE, self.baseline
+        for setting, outcomes in zip(self.trial.settings, self.tried, strict=True):
+            yield "whatif", setting, outcomes
+
+    def rows(self) -> Iterator[Row]:
+        """One for each run and group, and one for each run without a group: all of them together."""
+        fidelities = self.fidelities
+        whole = share_of(fidelities.values())
+        for run, setting, outcomes in self.runs():
+            share = None if run == "recorded" else whole
+            yield self._row(run, setting, None, total(outcomes.values()), share)
+            for group_id, outcome in sorted(outcomes.items()):
+                share = None if run == "recorded" else fidelities[group_id].share
+                yield self._row(run, setting, group_id, outcome, share)
+
+    def _row(self, run: str, setting: Setting, group_id: str | None, outcome: Outcome, share: float | None) -> Row:
+        value = setting.value
+        return {
+            "run": run,
+            "setting": setting.text,
+            "swept": self.trial.swept or None,
+            "value": (int(value) if value.isdecimal() else value or None),
+            "group_id": group_id,
+            **figures(outcome),
+            "causes": dict(sorted(outcome.causes.items())),
+            "fidelity": None if share is None else round(share, 4),
+        }
+
+
+def figures(outcome: Outcome) -> dict[str, int | float | None]:
+    """What is told of a run, times in seconds."""
+    mean_ms = outcome.mean_detection_ms
+    return {
+        "rebalances": outcome.rebalances,
+        "generations": outcome.generations,
+        "rebalancing_s": outcome.rebalancing_ms / 1000,
+        "stopped_member_s": outcome.stopped_member_ms / 1000,
+        "unserved_partition_s": outcome.unserved_partition_ms / 1000,
+        "partitions_moved": outcome.partitions_moved,
+        "expiries": outcome.expiries,
+        "wrongly_expired": outcome.wrongly_expired,
+        "deaths": outcome.deaths,
+        "detected": outcome.detected,
+        "mean_detection_s": None if mean_ms is None else round(mean_ms / 1000, 3),
+        "longest_detection_s": outcome.longest_detection_ms / 1000 if outcome.detected else None,
+        "refused": outcome.refused,
+    }
+
+
+def total(outcomes: Iterable[Outcome]) -> Outcome:
+    """All groups together."""
+    sum_of_all = Outcome()
+    for each in outcomes:
+        sum_of_all.add(each)
+    return sum_of_all
+
+
+def share_of(fidelities: Iterable[Fidelity]) -> float:
+    """The share of rebalances, recorded or played, that are the same in both; 1 where there are none."""
+    found = list(fidelities)
+    most = sum(max(each.recorded, each.played) for each in found)
+    return sum(each.matched for each in found) / most if most else 1.0
+
+
+def refuse_unfit(recording: Recording, trial: Trial) -> None:
+    """Raises SettingError: a setting that some group's past cannot be played with."""
+    for setting in trial.settings:
+        for past in recording.pasts.values():
+            plan_of(past, setting)
+
+
+def assumptions(recording: Recording, trial: Trial) -> list[str]:
+    """What the answer takes for granted, in sentences: of every simulation, and of this trial."""
+    said = [
+        "Processes start, stall, close and die when they did; max.poll.interval.ms is taken for the rebalance timeout.",
+        "A silent process died half a heartbeat after its last word; brokers neither fail nor move groups.",
+    ]
+    if any(setting.is_static for setting in trial.settings):
+        said.append(
+            "static=true: a process that starts after another of its client id has ended is its restart and has its "
+            "instance id; a clean close sends no LeaveGroup then."
+        )
+    lives = [life for past in recording.pasts.values() for life in past.lives]
+    strange = sorted({name for life in lives for name in life.assignors if name not in ASSIGNORS})
+    if strange:
+        said.append(f"Assignors of other libraries ({', '.join(strange)}) share out as roundrobin does.")
+    if any("group.max.size" in setting.broker for setting in trial.settings):
+        said.append("Who is turned away from a full group does not come back, unless it was seen to.")
+    return said
