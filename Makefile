@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p jobs/preflight.py python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard schemas coordinator_udfs clients table_client simulation request_log views why pictures gateway jobs benchmarks tests)
+SOURCES := $(wildcard schemas coordinator_udfs clients table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 
 ##@ Start here
@@ -46,6 +46,12 @@ run: jars ## Run the coordinator and a demo fleet until Ctrl-C (ROLLCALL_HOME=, 
 replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
 	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make replay LOG=kafka-request.log" >&2; exit 2; }
 	@exec $(BIN)/python -m jobs.replay "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
+
+.PHONY: whatif
+whatif: jars ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
+	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make whatif LOG=kafka-request.log SET=\"static=true\"" >&2; exit 2; }
+	@exec $(BIN)/python -m jobs.whatif "$(LOG)" --set "$(SET)" --was "$(WAS)" --zone "$(or $(ZONE),UTC)" \
+	  --format "$(or $(FORMAT),table)" $(if $(OUT),--out "$(OUT)")
 
 .PHONY: sql
 sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.

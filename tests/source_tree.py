@@ -17,6 +17,7 @@ PACKAGES = (
     "table_client",
     "simulation",
     "request_log",
+    "whatif",
     "views",
     "why",
     "pictures",
