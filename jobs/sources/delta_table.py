@@ -31,6 +31,7 @@ from schemas.tables import REQUESTS
 FORMAT = "rollcall_requests"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _FILES_A_PARTITION = 8
+_ROWS_WORTH_A_TASK = 20_000
 
 
 def load_delta(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
@@ -62,10 +63,12 @@ class Commit(NamedTuple):
 
 
 class Files(InputPartition):
-    """Parquet files for one task."""
+    """Parquet files for one task, of which it takes the n-th of so many shares of the rows."""
 
-    def __init__(self, paths: list[str]) -> None:
+    def __init__(self, paths: list[str], n: int = 0, shares: int = 1) -> None:
         self.paths = paths
+        self.n = n
+        self.shares = shares
 
 
 class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -108,19 +111,26 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         paths: list[str] = []
+        rows = 0
         for version in range(start["version"] + 1, end["version"] + 1):
             commit = self._commit(version)
             if commit is None:
                 raise RuntimeError(f"the request table {self.path} has lost its commit {version} before it was read")
             paths += commit.paths
+            rows += commit.rows
+        cores = os.cpu_count() or 1
+        if len(paths) < cores <= rows // _ROWS_WORTH_A_TASK:
+            return [Files(paths, n, cores) for n in range(cores)]
         # None at all for no files: an idle tick starts no task to read nothing.
-        count = min(-(-len(paths) // _FILES_A_PARTITION), os.cpu_count() or 1)
+        count = min(-(-len(paths) // _FILES_A_PARTITION), cores)
         return [Files(paths[n::count]) for n in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Files)
         for path in partition.paths:
-            yield from _rows(path).to_batches()
+            rows = _rows(path)
+            first, last = (rows.num_rows * n // partition.shares for n in (partition.n, partition.n + 1))
+            yield from rows.slice(first, last - first).to_batches()
 
     def commit(self, end: dict[str, int]) -> None:
         for version in [version for version in self._commits if version <= end["version"]]:

@@ -163,3 +163,13 @@ def test_what_was_read_is_forgotten(table: str) -> None:
     end = source.latestOffset(START, ALL)
     source.commit(end)
     assert source._commits == {}
+
+
+def test_one_large_commit_is_shared_out_among_tasks_each_row_once(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    source = reader(table, 1_000_000)
+    ids = [f"r{n:05}" for n in range(60_001)]
+    append(table, *ids)
+    end = source.latestOffset(START, ALL)
+    assert len(source.partitions(START, end)) == 3
+    assert ids_between(source, START, end) == ids
