@@ -1,6 +1,7 @@
-"""ListOffsets and Fetch of partitions that are empty for ever: their first and their next offset are the same.
+"""ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are the same.
 
-A Fetch waits as long as the client allows, holding a timer and no thread. There are no fetch sessions.
+A Fetch waits as long as the client allows, holding a timer and no thread. There are no fetch sessions. Produce is
+answered, always in vain, since librdkafka fetches nothing from a broker that does not know it and asks in a busy loop.
 Knows topics and offsets; knows no group.
 """
 
@@ -15,6 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from gateway.exchange import Answer, Ask, Endpoint, Later
 from gateway.topic_ids import TopicIds
+from gateway.wire.codec import WireError
 from gateway.wire.shaping import entity_of
 from schemas.errors import Error
 
@@ -24,6 +26,11 @@ _IDS_SINCE = 13
 _NO_SESSION = 0
 
 Values = dict[str, Any]
+_REFUSED: Values = {
+    "error_code": ErrorCode.policy_violation,
+    "base_offset": _NONE,
+    "error_message": "the gateway stands alone: its topics stay empty",
+}
 
 
 class EmptyLog:
@@ -36,6 +43,7 @@ class EmptyLog:
 
     def endpoints(self) -> list[Endpoint]:
         return [
+            Endpoint("Produce", 0, 3, 12, self._produce),
             Endpoint("Fetch", 1, 4, 17, self._fetch, holds=True),
             Endpoint("ListOffsets", 2, 1, 10, self._list_offsets),
         ]
@@ -49,6 +57,16 @@ class EmptyLog:
             for topic in ask.message.topics
         ]
         return entity_of(ask.codec.response_type, {"topics": topics})
+
+    def _produce(self, ask: Ask) -> Any:
+        """Refuses every record. Raises WireError: the client wants no answer; as with Kafka, that is how it is told."""
+        if ask.message.acks == 0:
+            raise WireError("Produce without acknowledgement to a topic that stays empty")
+        topics = [
+            {"name": topic.name, "partition_responses": [_REFUSED | {"index": p.index} for p in topic.partition_data]}
+            for topic in ask.message.topic_data
+        ]
+        return entity_of(ask.codec.response_type, {"responses": topics})
 
     def _listed(self, topic: str, partition: Any) -> Values:
         index = partition.partition_index

@@ -26,6 +26,7 @@ from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+_EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 _ERRORS = [ErrorCode(error.code) for error in Error]
 
 
@@ -46,6 +47,7 @@ _PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
     "error_code": st.sampled_from(_ERRORS),
     "timedelta_i32": _milliseconds(32),
     "timedelta_i64": _milliseconds(40),
+    "datetime_i64": st.integers(0, 1 << 40).map(lambda ms: _EPOCH + datetime.timedelta(milliseconds=ms)),
 }
 
 

@@ -27,7 +27,7 @@ async def test_every_version_of_api_versions_names_all_that_is_answered(version:
     assert answer.error_code.name == "none"
     for api in APIS.values():
         assert ranges[api.key] == (api.versions.first, api.versions.last)
-    assert ranges.keys() - {api.key for api in APIS.values()} == {1, 2, 3, 18, 60}
+    assert ranges.keys() - {api.key for api in APIS.values()} == {0, 1, 2, 3, 18, 60}
     assert [known.api_key for known in answer.api_keys] == sorted(ranges)
 
 
@@ -200,6 +200,31 @@ async def test_there_are_no_fetch_sessions() -> None:
         assert (
             await client.call("Fetch", 12, session_id=5, **fetch(12))
         ).error_code.name == "fetch_session_id_not_found"
+
+
+def produce(acks: int) -> dict[str, object]:
+    partitions = [{"index": index, "records": None} for index in (0, 9)]
+    return {"acks": acks, "timeout_ms": 1000, "topic_data": [{"name": "t1", "partition_data": partitions}]}
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+@asynchronous
+async def test_nothing_can_be_produced(version: int) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        (topic,) = (await client.call("Produce", version, **produce(acks=-1))).responses
+        told = [(p.index, p.error_code.name, p.base_offset) for p in topic.partition_responses]
+        assert told == [(0, "policy_violation", -1), (9, "policy_violation", -1)]
+        if version >= 8:
+            assert "its topics stay empty" in topic.partition_responses[0].error_message
+
+
+@asynchronous
+async def test_a_producer_that_wants_no_answer_loses_its_connection() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        client.send("Produce", 9, **produce(acks=0))
+        assert await client.is_closed_by_peer()
 
 
 # ---------------------------------------------------------------- topic ids in commits
