@@ -13,7 +13,10 @@
     observe.py   what no line says and the answers prove, as requests of its own; observe_join.py, observe_end.py: of
                  JoinGroups, and of rebalances' beginnings and ends; scene.py: what such a conclusion has to go by
     infer.py     causes that a client library did not give; names.py: topics that a client did not name
+    reading.py   lines as requests, each line counted
     importer.py  all of it together: paths in, request rows out
+    live.py      the same for a log that is still being written; evidence.py: what shows that a group is at rest, and
+                 nobody waits in it; snapshot.py: all of it as bytes, and back; tail.py: a file that grows, rotates
     parity.py    recorded answers beside ours
     replay.py    the pure core driven by request rows
 

@@ -10,7 +10,8 @@ Knows recorded answers, and no state of a group.
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
+from dataclasses import dataclass, field
 from math import inf
 
 from request_log.rows import LoggedRequest
@@ -22,15 +23,19 @@ PATIENCE_MS = 300_000
 MOST_PATIENCE_MS = 3_600_000
 
 
+@dataclass(slots=True)
 class Evidence:
-    """Takes in a group's lines in the order they were written."""
+    """Takes in a group's lines in the order they were written.
 
-    def __init__(self) -> None:
-        self.patience_ms = 0
-        self._at_rest: deque[float] = deque()
-        self._first_sign_ms = inf
-        self._last_sign_ms = -inf
-        self._joined_ms = -inf
+    patience_ms: the longest rebalance timeout seen. at_rest_ms: proofs of rest, rising, from the last one asked for.
+    first_sign_ms, last_sign_ms: of the rebalance that is under way. joined_ms: when its members were known.
+    """
+
+    patience_ms: int = 0
+    at_rest_ms: list[float] = field(default_factory=list)
+    first_sign_ms: float = inf
+    last_sign_ms: float = -inf
+    joined_ms: float = -inf
 
     def note(self, entry: LoggedRequest) -> None:
         """Looks at one line's request."""
@@ -41,12 +46,12 @@ class Evidence:
             self.patience_ms = max(self.patience_ms, min(timeout_ms, MOST_PATIENCE_MS))
         match request, recorded.error:
             case JoinGroupRequest(), Error.NONE:
-                self._joined_ms = self._first_sign_ms = sent_ms
+                self.joined_ms = self.first_sign_ms = sent_ms
                 self._sign(sent_ms)
             case SyncGroupRequest(), Error.NONE:
-                self._joined_ms = -inf
+                self.joined_ms = -inf
                 self._rest(sent_ms)
-            case HeartbeatRequest(), Error.NONE if began_ms > self._joined_ms + (self.patience_ms or PATIENCE_MS):
+            case HeartbeatRequest(), Error.NONE if began_ms > self.joined_ms + (self.patience_ms or PATIENCE_MS):
                 self._rest(began_ms)
             case OffsetCommitRequest(generation_id_or_member_epoch=generation_id), Error.NONE if generation_id < 0:
                 self._rest(began_ms)
@@ -57,23 +62,25 @@ class Evidence:
 
     def rested_ms(self, until_ms: float) -> float:
         """The last proof of rest up to a time, which never falls from call to call; minus infinity if there is none."""
-        while len(self._at_rest) > 1 and self._at_rest[1] <= until_ms:
-            self._at_rest.popleft()
-        return self._at_rest[0] if self._at_rest and self._at_rest[0] <= until_ms else -inf
+        proofs = bisect_right(self.at_rest_ms, until_ms)
+        if not proofs:
+            return -inf
+        del self.at_rest_ms[: proofs - 1]
+        return self.at_rest_ms[0]
 
     @property
     def awaited_until_ms(self) -> float:
         """Until when an end of the rebalance that is under way is worth waiting for; minus infinity if none is."""
-        if self._first_sign_ms == inf:
+        if self.first_sign_ms == inf:
             return -inf
-        return self._first_sign_ms + (self.patience_ms or PATIENCE_MS)
+        return self.first_sign_ms + (self.patience_ms or PATIENCE_MS)
 
     def _rest(self, at_ms: float) -> None:
-        if not self._at_rest or at_ms > self._at_rest[-1]:
-            self._at_rest.append(at_ms)
-        if self._first_sign_ms <= at_ms:
-            self._first_sign_ms = self._last_sign_ms if self._last_sign_ms > at_ms else inf
+        if not self.at_rest_ms or at_ms > self.at_rest_ms[-1]:
+            self.at_rest_ms.append(at_ms)
+        if self.first_sign_ms <= at_ms:
+            self.first_sign_ms = self.last_sign_ms if self.last_sign_ms > at_ms else inf
 
     def _sign(self, at_ms: float) -> None:
-        self._first_sign_ms = min(self._first_sign_ms, at_ms)
-        self._last_sign_ms = max(self._last_sign_ms, at_ms)
+        self.first_sign_ms = min(self.first_sign_ms, at_ms)
+        self.last_sign_ms = max(self.last_sign_ms, at_ms)

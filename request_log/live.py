@@ -40,7 +40,9 @@ LOOK_AHEAD_MS = 5_000
 BACK_WITHIN_MS = 7_500
 """How long a member that left without a reason may take to come back, for its leave to be told as a poll timeout."""
 STOOD_STILL_MS = 5_000
-"""A log without any line for so long is that of a broker that was away: who was a member may come back."""
+"""A log without any line for so long may be that of a broker that was away,"""
+RETURN_WITHIN_MS = 10_000
+"""and whose members come back within so long after it."""
 FORGOTTEN_AFTER_MS = 3_600_000
 """How long a group that is no more stays in memory: for answers to those who do not know it yet."""
 _began = attrgetter("began_ms")
@@ -48,7 +50,10 @@ _began = attrgetter("began_ms")
 
 @dataclass(slots=True)
 class Held:
-    """One group: its requests that are read and not taken, in order of time, and what they are held against."""
+    """One group: its requests that are read and not taken, in order of time, and what they are held against.
+
+    rows: that are not given yet. at_ms, seq: of the last one given. changes: grows with all that is held.
+    """
 
     follower: Follower
     evidence: Evidence = field(default_factory=Evidence)
@@ -56,11 +61,13 @@ class Held:
     rows: list[Row] = field(default_factory=list)
     at_ms: int = -1
     seq: int = 0
+    changes: int = 0
 
     def give_rows(self) -> list[Row]:
         """The rows that came of what was taken, numbered so that they rise."""
         given = self.rows.copy()
         self.rows.clear()
+        self.changes += len(given)
         for row in given:
             at_ms = max(row.request.received_at_ms, self.at_ms)
             self.seq = self.seq + 1 if at_ms == self.at_ms else 0
@@ -126,6 +133,7 @@ class LiveImport:
         """Takes in a request whose time is settled."""
         self.came_back.note(entry)
         held = self.group(entry.group_id)
+        held.changes += 1
         held.evidence.note(entry)
         held.follower.read(entry)
         insort(held.entries, entry, key=_began)
@@ -141,7 +149,9 @@ class LiveImport:
                 if entry.until_ms > settled_ms or not self._may_go(held, entry, now_ms, rested_ms):
                     break
                 held.follower.take(entry)
+                self.came_back.leaves.discard(entry.request.request_id)
             taken += 1
+        held.changes += taken
         del held.entries[:taken]
 
     def _may_go(self, held: Held, entry: LoggedRequest, now_ms: float, rested_ms: float) -> bool:
@@ -163,18 +173,17 @@ class LiveImport:
         return LOOK_AHEAD_MS if has_reason else BACK_WITHIN_MS
 
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
-        """Up to when time has passed for a group of which nothing is held: while the log stood still none has."""
+        """Up to when time has passed for a group of which nothing is held; while the log stood still none has."""
         until_ms = min(last_ms, now_ms - LOOK_AHEAD_MS)
+        is_back = held.at_ms >= self.still_until_ms or now_ms >= self.still_until_ms + RETURN_WITHIN_MS
         has_ended = now_ms - last_ms > STOOD_STILL_MS
-        if held.at_ms >= self.still_until_ms or has_ended:
-            return until_ms
-        return max(self.still_from_ms, until_ms - (self.still_until_ms - self.still_from_ms))
+        return until_ms if is_back or has_ended else min(self.still_from_ms, until_ms)
 
     @staticmethod
     def _let_time_pass(held: Held, until_ms: float) -> None:
         """What was owed, or due, up to a time since which nobody was heard of.
 
-        A member may be silent because its JoinGroup waits for another one; so all of them must have been silent too long.
+        A member may be silent since its JoinGroup waits for another one: so all of them must have been silent too long.
         """
         model = held.follower.model
         if model.owed_ms < until_ms:

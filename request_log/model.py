@@ -146,6 +146,11 @@ class Model:
         self.parked.clear()
         self._settle_owed()
 
+    def remember_parked(self, entries: Iterable[LoggedRequest]) -> None:
+        """Takes up requests again that wait for an answer."""
+        self.parked.update({entry.request.request_id: entry for entry in entries})
+        self._settle_owed()
+
     def _note(self, effects: list[Effect], entry: LoggedRequest | None) -> None:
         has_answered = False
         for effect in effects:

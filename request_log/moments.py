@@ -23,28 +23,32 @@ _LEAST_MS = 0.001
 
 
 class Moments:
-    """Settles the times of requests, one millisecond of the log after the other."""
+    """Settles the times of requests, one millisecond of the log after the other.
+
+    at_ms, lines: the millisecond that is being read, and how many lines it has so far. unsettled: its requests, each
+    with its line's place. began_ms: by connection, when its last request was taken up.
+    """
 
     def __init__(self) -> None:
-        self._at_ms: int | None = None
-        self._lines = 0
-        self._read: list[tuple[int, LoggedRequest]] = []
-        self._began_ms: dict[str | None, float] = {}
+        self.at_ms: int | None = None
+        self.lines = 0
+        self.unsettled: list[tuple[int, LoggedRequest]] = []
+        self.began_ms: dict[str | None, float] = {}
 
     def read(self, at_ms: int | None, logged: list[LoggedRequest]) -> list[LoggedRequest]:
         """Takes a line's requests, none for a line that tells of none; gives those whose times are settled by now."""
-        settled = self.rest() if at_ms != self._at_ms else []
-        self._at_ms = at_ms
-        self._read += [(self._lines, entry) for entry in logged]
-        self._lines += 1
+        settled = self.rest() if at_ms != self.at_ms else []
+        self.at_ms = at_ms
+        self.unsettled += [(self.lines, entry) for entry in logged]
+        self.lines += 1
         return settled
 
     def rest(self) -> list[LoggedRequest]:
         """Those that were read and not given."""
-        step_ms = min(BETWEEN_LINES_MS, 1 / max(self._lines, 1))
-        settled = [self._settled(entry, place * step_ms) for place, entry in self._read]
-        self._read.clear()
-        self._lines = 0
+        step_ms = min(BETWEEN_LINES_MS, 1 / max(self.lines, 1))
+        settled = [self._settled(entry, place * step_ms) for place, entry in self.unsettled]
+        self.unsettled.clear()
+        self.lines = 0
         return settled
 
     def _settled(self, entry: LoggedRequest, later_ms: float) -> LoggedRequest:
@@ -53,10 +57,10 @@ class Moments:
         began_ms = entry.began_ms + later_ms
         if recorded.remote_ms > WAITED_MS:
             began_ms = entry.began_ms + recorded.sending_ms
-        began_ms = max(began_ms, self._began_ms.get(connection, 0.0) + _LEAST_MS)
-        if len(self._began_ms) >= _CONNECTIONS_KEPT:
-            self._began_ms.clear()
-        self._began_ms[connection] = began_ms
+        began_ms = max(began_ms, self.began_ms.get(connection, 0.0) + _LEAST_MS)
+        if len(self.began_ms) >= _CONNECTIONS_KEPT:
+            self.began_ms.clear()
+        self.began_ms[connection] = began_ms
         entry.until_ms = max(entry.until_ms + later_ms, began_ms)
         entry.request.received_at_ms = floor(recorded.answered_at_ms - recorded.total_ms + began_ms - entry.began_ms)
         entry.began_ms = began_ms

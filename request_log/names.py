@@ -19,7 +19,7 @@ class TopicNames:
     """Names by topic id, as far as they were learnt."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
 
     def fill_in(self, request: GroupRequest, group: Group) -> None:
         """Gives the topics of a request that names them by id their names, once these are known."""
@@ -36,14 +36,14 @@ class TopicNames:
                 fetched.name = self._name_of(fetched.topic_id, asked, member_id, group)
 
     def _name_of(self, topic_id: str, partitions: frozenset[int], member_id: str, group: Group) -> str:
-        name = self._names.get(topic_id)
+        name = self.names.get(topic_id)
         if name is None:
             member = group.members.get(member_id)
             owned = _assigned(member.assignment) if member is not None else {}
             candidates = [topic for topic, numbers in owned.items() if partitions <= numbers]
             if len(candidates) != 1:
                 return ""
-            name = self._names[topic_id] = candidates[0]
+            name = self.names[topic_id] = candidates[0]
         return name
 
 

@@ -45,21 +45,24 @@ class Survey:
 
 
 class CameBack:
-    """leaves: the ids of LeaveGroups after which their process joined again, as a stranger on the same connection."""
+    """leaves: the ids of LeaveGroups after which their process joined again, as a stranger on the same connection.
+
+    left: by connection and group, the last leave and when it was.
+    """
 
     def __init__(self) -> None:
         self.leaves: set[str] = set()
-        self._left: dict[tuple[str, str], tuple[str, float]] = {}
+        self.left: dict[tuple[str, str], tuple[str, float]] = {}
 
     def note(self, entry: LoggedRequest) -> None:
         """Looks at one request."""
         request, by = entry.request, (entry.request.connection or "", entry.group_id)
         if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
-            if len(self._left) >= _CONNECTIONS_KEPT:
-                self._left.clear()
-            self._left[by] = (request.request_id, entry.began_ms)
-        elif isinstance(request, JoinGroupRequest) and not request.member_id and by in self._left:
-            leave_id, left_ms = self._left.pop(by)
+            if len(self.left) >= _CONNECTIONS_KEPT:
+                self.left.clear()
+            self.left[by] = (request.request_id, entry.began_ms)
+        elif isinstance(request, JoinGroupRequest) and not request.member_id and by in self.left:
+            leave_id, left_ms = self.left.pop(by)
             if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
                 self.leaves.add(leave_id)
 

@@ -1,0 +1,211 @@
+"""The whole state of a `LiveImport` as bytes, and back: whoever goes on from there gives the rows that are to come.
+
+What is held is kept as the lines' own text, and read again; groups as the documents of the state store. A group that
+has not changed since the last snapshot costs nothing but its bytes.
+
+Knows every field of what a live import is made of; concludes nothing from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.state_codec import decode, encode
+from request_log.evidence import Evidence
+from request_log.files import LogLine
+from request_log.infer import PartitionCounts
+from request_log.live import BACK_WITHIN_MS, Held, LiveImport
+from request_log.rows import LoggedRequest, Quarantined, Tally
+from schemas.messages import JoinGroupRequest
+
+VERSION = 1
+_CONNECTION_MATTERS_MS = 60_000
+"""How long after its last request a connection's order is kept."""
+
+
+class SnapshotError(ValueError):
+    """Bytes that are no snapshot, or one of another version; the text says which."""
+
+
+class _Entry(msgspec.Struct, array_like=True):
+    """A request by its line, and the times that were settled for it."""
+
+    line: LogLine
+    part: int
+    began_ms: float
+    until_ms: float
+    received_at_ms: int
+
+
+class _Group(msgspec.Struct):
+    """One group. document: null for one that is not known."""
+
+    document: str | None
+    clock_ms: int
+    inferred: int
+    silences: int
+    parked: list[_Entry]
+    broker: str
+    is_away: bool
+    offered: dict[str, JoinGroupRequest]
+    partition_counts: PartitionCounts
+    evidence: Evidence
+    entries: list[_Entry]
+    at_ms: int
+    seq: int
+
+
+class _Tally(msgspec.Struct):
+    read: int
+    used: int
+    skipped: dict[str, int]
+    quarantined: dict[str, int]
+    inferred: dict[str, int]
+    unsettled: dict[str, int]
+    first_at_ms: int | None
+    last_at_ms: int | None
+
+
+class _Moments(msgspec.Struct):
+    at_ms: int | None
+    lines: int
+    unsettled: list[tuple[int, _Entry]]
+    began_ms: dict[str, float]
+
+
+class _Snapshot(msgspec.Struct):
+    version: int
+    tally: _Tally
+    names: dict[str, str]
+    left: list[tuple[str, str, str, float]]
+    leaves: list[str]
+    moments: _Moments
+    still_ms: tuple[int, int]
+    groups: dict[str, msgspec.Raw]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_group_decoder = msgspec.msgpack.Decoder(_Group)
+
+
+class Snapshots:
+    """Takes snapshots of one import, again and again."""
+
+    def __init__(self, imported: LiveImport) -> None:
+        self._imported = imported
+        self._kept: dict[str, tuple[int, msgspec.Raw]] = {}
+
+    def take(self) -> bytes:
+        """All rows that were released are behind it, all others before it."""
+        imported = self._imported
+        last_ms = imported.tally.last_at_ms or 0
+        self._kept = {group_id: self._group(group_id, held) for group_id, held in imported.groups.items()}
+        began_ms = imported.moments.began_ms.items()
+        snapshot = _Snapshot(
+            version=VERSION,
+            tally=_Tally(**{name: getattr(imported.tally, name) for name in _Tally.__struct_fields__}),
+            names=imported.names.names,
+            left=[(*by, *at) for by, at in imported.came_back.left.items() if at[1] > last_ms - 2 * BACK_WITHIN_MS],
+            leaves=sorted(imported.came_back.leaves),
+            moments=_Moments(
+                at_ms=imported.moments.at_ms,
+                lines=imported.moments.lines,
+                unsettled=[(place, _entry(entry)) for place, entry in imported.moments.unsettled],
+                began_ms={by: ms for by, ms in began_ms if by is not None and ms > last_ms - _CONNECTION_MATTERS_MS},
+            ),
+            still_ms=(imported.still_from_ms, imported.still_until_ms),
+            groups={group_id: raw for group_id, (_, raw) in self._kept.items()},
+        )
+        return _encoder.encode(snapshot)
+
+    def _group(self, group_id: str, held: Held) -> tuple[int, msgspec.Raw]:
+        kept = self._kept.get(group_id)
+        if kept is not None and kept[0] == held.changes:
+            return kept
+        follower, model = held.follower, held.follower.model
+        group = _Group(
+            document=encode(model.group).document if model.group.is_known else None,
+            clock_ms=model.clock_ms,
+            inferred=model.inferred,
+            silences=model.silences,
+            parked=[_entry(entry) for entry in model.parked.values()],
+            broker=follower.broker,
+            is_away=follower.is_away,
+            offered=follower.offered,
+            partition_counts=follower.partition_counts,
+            evidence=held.evidence,
+            entries=[_entry(entry) for entry in held.entries if not entry.is_taken],
+            at_ms=held.at_ms,
+            seq=held.seq,
+        )
+        return held.changes, msgspec.Raw(_encoder.encode(group))
+
+
+def restored(
+    data: bytes, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None
+) -> LiveImport:
+    """The import as it was. Raises SnapshotError."""
+    try:
+        snapshot = _decoder.decode(data)
+        if snapshot.version != VERSION:
+            raise SnapshotError(f"version {snapshot.version} is not known, {VERSION} is")
+        groups = {group_id: _group_decoder.decode(raw) for group_id, raw in snapshot.groups.items()}
+    except msgspec.MsgspecError as error:
+        raise SnapshotError(str(error)) from None
+    imported = LiveImport(config, quarantine)
+    _restore_tally(imported.tally, snapshot.tally)
+    imported.names.names.update(snapshot.names)
+    imported.came_back.left.update({(connection, of): (leave, ms) for connection, of, leave, ms in snapshot.left})
+    imported.came_back.leaves.update(snapshot.leaves)
+    moments = imported.moments
+    moments.at_ms, moments.lines = snapshot.moments.at_ms, snapshot.moments.lines
+    moments.unsettled += [(place, _read(imported, entry)) for place, entry in snapshot.moments.unsettled]
+    moments.began_ms.update(snapshot.moments.began_ms)
+    imported.still_from_ms, imported.still_until_ms = snapshot.still_ms
+    for group_id, group in groups.items():
+        _restore_group(imported, group_id, group)
+    return imported
+
+
+def _restore_tally(tally: Tally, kept: _Tally) -> None:
+    for name in kept.__struct_fields__:
+        value = getattr(kept, name)
+        setattr(tally, name, Counter(value) if isinstance(value, dict) else value)
+
+
+def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
+    held = imported.group(group_id)
+    follower, model = held.follower, held.follower.model
+    model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
+    model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
+    model.remember_parked(_reads(imported, kept.parked))
+    follower.broker, follower.is_away = kept.broker, kept.is_away
+    follower.offered, follower.partition_counts = kept.offered, kept.partition_counts
+    held.evidence, held.at_ms, held.seq = kept.evidence, kept.at_ms, kept.seq
+    held.entries = _reads(imported, kept.entries)
+    for entry in held.entries:
+        follower.read(entry)
+
+
+def _entry(entry: LoggedRequest) -> _Entry:
+    assert entry.line is not None
+    return _Entry(entry.line, entry.part, entry.began_ms, entry.until_ms, entry.request.received_at_ms)
+
+
+def _reads(imported: LiveImport, kept: Iterable[_Entry]) -> list[LoggedRequest]:
+    return [_read(imported, entry) for entry in kept]
+
+
+def _read(imported: LiveImport, kept: _Entry) -> LoggedRequest:
+    logged = imported.reader.read(kept.line)
+    assert not isinstance(logged, str)
+    entry = logged[kept.part]
+    entry.line, entry.part = kept.line, kept.part
+    entry.began_ms, entry.until_ms, entry.request.received_at_ms = kept.began_ms, kept.until_ms, kept.received_at_ms
+    return entry

@@ -1,0 +1,75 @@
+"""A log fed line by line to the import that follows it, as a broker would write it, for tests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect
+from request_log.files import LogFiles, LogLine
+from request_log.live import LiveImport
+from request_log.replay import Replay
+from request_log.rows import Row
+from tests.source_tree import ROOT
+
+CAPTURES = sorted(path for path in (ROOT / "tests" / "captures").iterdir() if path.is_dir())
+INCIDENTS = sorted((ROOT / "tests" / "request_log" / "incidents").glob("*.log.gz"))
+LONG_AFTER_MS = 4_000_000
+"""How long after its last line a log is surely over."""
+
+
+@cache
+def lines_of(path: Path) -> list[LogLine]:
+    return list(LogFiles(path, ZoneInfo("UTC")))
+
+
+class Feed:
+    """Feeds an import and looks at it every so often of the log's time. released: rows, with the log's time then."""
+
+    def __init__(self, live: LiveImport, look_every_ms: int = 250) -> None:
+        self.live = live
+        self.look_every_ms = look_every_ms
+        self.released: list[tuple[int, Row]] = []
+        self._next_look_ms: int | None = None
+
+    def feed(self, lines: Iterable[LogLine], after_each: Callable[[int], None] = lambda place: None) -> Feed:
+        """after_each: told after each line how many there have been."""
+        for place, line in enumerate(lines, 1):
+            if line.at_ms is not None and (self._next_look_ms is None or line.at_ms >= self._next_look_ms):
+                self.look()
+                self._next_look_ms = line.at_ms + self.look_every_ms
+            self.live.read(line)
+            after_each(place)
+        return self
+
+    def look(self, later_ms: int = 0) -> None:
+        """later_ms: how long the log has stood still."""
+        at_ms = (self.live.tally.last_at_ms or 0) + later_ms
+        self.released += [(at_ms, row) for row in self.live.release(at_ms)]
+
+    def end(self) -> Feed:
+        """The log stands still for ever."""
+        self.look(LONG_AFTER_MS)
+        return self
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for _, row in self.released]
+
+
+def effects_of(rows: Iterable[Row], config: GroupConfig, end_ms: int | None) -> dict[str, list[Effect]]:
+    """What the rows lead to, by group; rows of different groups may come in any order."""
+    by_group: dict[str, list[Effect]] = defaultdict(list)
+    in_order = sorted(rows, key=lambda row: row.request.received_at_ms)
+    for group_id, effect in Replay(config).run(in_order, end_ms):
+        by_group[group_id].append(effect)
+    return by_group
+
+
+def told(effects: Iterable[Effect]) -> list[str]:
+    """Effects as texts; those of one moment in any order."""
+    return sorted(map(repr, effects))

@@ -1,0 +1,223 @@
+"""A log imported while it is written gives the history that the finished log gives, soon after it happened."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, MemberRemoved, RebalanceEnded
+from request_log.files import LogFiles
+from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, STOOD_STILL_MS, LiveImport
+from request_log.snapshot import SnapshotError, Snapshots, restored
+from tests.request_log.broker import START_MS, Broker
+from tests.request_log.fleet import MemberOf
+from tests.request_log.imported import Imported, imported
+from tests.shadow.fed import CAPTURES, INCIDENTS, Feed, effects_of, lines_of, told
+
+COMPLETE_WITHIN_MS = 9_000
+"""After a rebalance has ended; what is left of ten seconds is for the stream."""
+
+every_log = pytest.mark.parametrize("path", [*CAPTURES, *INCIDENTS], ids=lambda path: path.name.partition(".")[0])
+
+
+@cache
+def whole(path: Path) -> Imported:
+    return imported(path)
+
+
+def config_of(path: Path) -> GroupConfig:
+    """What is known of the broker: `full-group` was played against one that had other settings."""
+    if path.name.startswith("full-group"):
+        return GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)
+    return GroupConfig()
+
+
+@cache
+def followed(path: Path) -> Feed:
+    return Feed(LiveImport(config_of(path))).feed(lines_of(path)).end()
+
+
+def by_group(effects: list[tuple[str, Effect]]) -> dict[str, list[str]]:
+    groups = {group_id for group_id, _ in effects}
+    return {group_id: told(effect for of, effect in effects if of == group_id) for group_id in groups}
+
+
+@every_log
+def test_the_history_is_that_of_the_finished_log(path: Path) -> None:
+    live = followed(path).live
+    ours = effects_of(followed(path).rows, live.config, live.tally.last_at_ms)
+    assert {group_id: told(effects) for group_id, effects in ours.items()} == by_group(whole(path).effects)
+    assert (live.tally.used, live.tally.skipped) == (whole(path).tally.used, whole(path).tally.skipped)
+    assert live.tally.inferred == whole(path).tally.inferred
+
+
+@every_log
+@pytest.mark.parametrize("look_every_ms", [1, 2000])
+def test_how_often_one_looks_changes_nothing(path: Path, look_every_ms: int) -> None:
+    lines = lines_of(path)
+    if len(lines) > 5000:
+        lines = lines[:5000]
+        theirs = Feed(LiveImport(config_of(path))).feed(lines).end()
+    else:
+        theirs = followed(path)
+    ours = Feed(LiveImport(config_of(path)), look_every_ms).feed(lines).end()
+    end_ms = ours.live.tally.last_at_ms
+    mine, known = (effects_of(feed.rows, config_of(path), end_ms) for feed in (ours, theirs))
+    assert {of: told(effects) for of, effects in mine.items()} == {of: told(effects) for of, effects in known.items()}
+
+
+@every_log
+def test_history_is_complete_within_seconds_after_each_rebalance(path: Path) -> None:
+    feed = followed(path)
+    end_ms = feed.live.tally.last_at_ms or 0
+    last_told: dict[str, list[tuple[int, int]]] = {}
+    for told_ms, row in feed.released:
+        last_told.setdefault(row.group_id, []).append((row.request.received_at_ms, told_ms))
+    for group_id, effect in whole(path).effects:
+        if not isinstance(effect, RebalanceEnded) or effect.outcome == "superseded":
+            continue
+        by_ms = goes_on_ms(path, effect.at_ms) + COMPLETE_WITHIN_MS
+        if by_ms < end_ms:
+            assert max(told_ms for at_ms, told_ms in last_told[group_id] if at_ms <= effect.at_ms) <= by_ms, effect
+
+
+def goes_on_ms(path: Path, at_ms: int) -> int:
+    """The time, or when the log went on after that if it stood still then or soon after."""
+    times = [line.at_ms or 0 for line in lines_of(path)]
+    stills = [
+        (a, b)
+        for a, b in pairwise(times)
+        if b - a > STOOD_STILL_MS and a - COMPLETE_WITHIN_MS < at_ms < b + STOOD_STILL_MS
+    ]
+    return max([at_ms, *(b + RETURN_WITHIN_MS - COMPLETE_WITHIN_MS + 1000 for _, b in stills)])
+
+
+@every_log
+def test_rows_of_a_group_rise_and_none_comes_twice(path: Path) -> None:
+    rows = followed(path).rows
+    for group_id in {row.group_id for row in rows}:
+        keys = [(r.request.received_at_ms, r.request.request_seq) for r in rows if r.group_id == group_id]
+        assert all(a < b for a, b in pairwise(keys))
+    assert len({(row.group_id, row.request.request_id) for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "path", [*CAPTURES[:6], CAPTURES[-1], *INCIDENTS], ids=lambda path: path.name.partition(".")[0]
+)
+def test_who_goes_on_from_a_snapshot_gives_the_rows_that_are_to_come(path: Path) -> None:
+    """The import is thrown away and made again from its snapshot at forty places of the log."""
+    lines = lines_of(path)
+    places = {round(n * len(lines) / 41) for n in range(1, 41)}
+    feed = Feed(LiveImport(config_of(path)))
+    keeper = [Snapshots(feed.live)]
+
+    def go_on(place: int) -> None:
+        if place in places:
+            feed.live = restored(keeper[0].take(), config_of(path))
+            keeper[0] = Snapshots(feed.live)
+
+    feed.feed(lines, go_on).end()
+    assert [row.request for row in feed.rows] == [row.request for row in followed(path).rows]
+    assert feed.live.tally == followed(path).live.tally
+
+
+def test_a_snapshot_that_is_none_is_refused() -> None:
+    with pytest.raises(SnapshotError):
+        restored(b"nonsense", GroupConfig())
+
+
+# ------------------------------------------------------------ what a group of a simulated broker shows
+
+
+def play(tmp_path: Path, until_ms: int, stage: Broker) -> Feed:
+    stage.run(START_MS + until_ms)
+    path = stage.write(tmp_path / "requests.log")
+    return Feed(LiveImport(GroupConfig())).feed(LogFiles(path, ZoneInfo("UTC")))
+
+
+def test_a_group_at_rest_is_told_of_within_two_seconds(tmp_path: Path) -> None:
+    stage = Broker(seed=1)
+    for i in range(3):
+        MemberOf(stage, "g", f"m{i}").start()
+    feed = play(tmp_path, 60_000, stage)
+    late = [told_ms - row.request.received_at_ms for told_ms, row in feed.released]
+    at_rest = [
+        ms for ms, (_, row) in zip(late, feed.released, strict=True) if row.request.received_at_ms > START_MS + 12_000
+    ]
+    assert len(at_rest) > 100
+    assert max(at_rest) <= SETTLED_MS + 1000
+
+
+def test_nothing_is_told_from_the_first_sign_of_a_rebalance_until_it_is_over(tmp_path: Path) -> None:
+    stage = Broker(seed=1)
+    members = [MemberOf(stage, "g", f"m{i}") for i in range(3)]
+    for member in members:
+        member.start()
+    stage.at(START_MS + 20_000, lambda: members[0].stall(5000))
+    newcomer = MemberOf(stage, "g", "new", join_version=3)
+    stage.at(START_MS + 20_500, lambda: start(newcomer))
+    feed = play(tmp_path, 23_900, stage)
+    assert max(row.request.received_at_ms for row in feed.rows) < START_MS + 20_500
+    stage.run(START_MS + 40_000)
+    feed = play(tmp_path, 40_000, stage)
+    ours = effects_of(feed.end().rows, GroupConfig(), None)
+    ended = [effect for effect in ours["g"] if isinstance(effect, RebalanceEnded)]
+    assert [(e.cause.client_id, e.members_after) for e in ended[1:]] == [("new", 4)]
+
+
+def test_the_death_of_a_whole_group_is_told_while_others_live_and_not_of_a_log_that_stands_still(
+    tmp_path: Path,
+) -> None:
+    stage = Broker(seed=1)
+    dying, living = MemberOf(stage, "dying", "a").start(), MemberOf(stage, "living", "b").start()
+    stage.run(START_MS + 20_000)
+    dying.kill()
+    feed = play(tmp_path, 25_000, stage)
+    feed.look(60_000)
+    assert gone(feed) == []
+    feed = play(tmp_path, 60_000, stage)
+    [(of, expired)] = gone(feed)
+    assert (of, expired.client_id) == ("dying", "a")
+    told_ms = max(at_ms for at_ms, row in feed.released if row.group_id == "dying")
+    assert told_ms <= expired.at_ms + LOOK_AHEAD_MS + 2000
+    assert living.is_alive
+
+
+def start(member: MemberOf) -> None:
+    member.start()
+
+
+def gone(feed: Feed) -> list[tuple[str, MemberRemoved]]:
+    ours = effects_of(feed.rows, GroupConfig(), None)
+    return [(of, effect) for of, effects in ours.items() for effect in effects if isinstance(effect, MemberRemoved)]
+
+
+def test_lines_that_are_broken_are_counted_and_stop_nothing() -> None:
+    lines = lines_of(CAPTURES[0])
+    broken = []
+    for place, line in enumerate(lines):
+        broken.append(line)
+        if place % 20 == 0:
+            broken += [
+                line._replace(text=line.text[:70]),
+                line._replace(text=b"\xff\x00 noise"),
+                line._replace(text=b""),
+            ]
+        if place % 50 == 0:
+            broken.append(line._replace(at_ms=(line.at_ms or 0) - 3_600_000, text=b"[] another time"))
+    feed = Feed(LiveImport(GroupConfig())).feed(broken).end()
+    assert rebalances(feed) == rebalances(followed(CAPTURES[0]))
+    assert len(feed.rows) == len(followed(CAPTURES[0]).rows)
+    tally = feed.live.tally
+    assert tally.used + tally.skipped.total() + tally.quarantined.total() == tally.read == len(broken)
+
+
+def rebalances(feed: Feed) -> set[tuple[str, int, str, str]]:
+    ours = effects_of(feed.rows, GroupConfig(), None)
+    ended = [(of, e) for of, effects in ours.items() for e in effects if isinstance(e, RebalanceEnded)]
+    return {(of, e.to_generation_id, str(e.cause.kind), e.cause.member_id) for of, e in ended}
