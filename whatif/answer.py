@@ -115,6 +115,8 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
         "Processes start, stall, close and die when they did; max.poll.interval.ms is taken for the rebalance timeout.",
         "A silent process died half a heartbeat after its last word; brokers neither fail nor move groups.",
     ]
+    if any(setting.is_static is False for setting in trial.settings):
+        said.append("static=false: a static process that fell silent and had a successor closed, and sends LeaveGroup.")
     if any(setting.is_static for setting in trial.settings):
         said.append(
             "static=true: a process that starts after another of its client id has ended is its restart and has its "

@@ -3,7 +3,7 @@
 Every process lives as it did: it starts, stalls, closes and dies when it did. What it does in between, its group's
 answers decide. A setting changes what it was configured with, or its broker. With `static=true` a process that starts
 after another one of its client id has ended is that one's restart, at best one on the same host, and has its instance
-id.
+id. With `static=false` a silent end that had a successor is a close.
 
 Knows pasts and settings; knows no log and no Spark.
 """
@@ -176,7 +176,7 @@ def _assignors(names: tuple[str, ...]) -> Mapping[str, Assignor]:
 def _seated(lives: tuple[ProcessLife, ...], is_static: bool) -> list[ProcessLife]:
     """Every life with an instance id, or none with one; those that have one keep it."""
     if not is_static:
-        return [replace(life, group_instance_id=None) for life in lives]
+        return [_without_instance_id(life, lives) for life in lives]
     seats: list[ProcessLife] = []
     seated = []
     for life in sorted(lives, key=lambda each: (each.start_ms, each.name)):
@@ -191,6 +191,17 @@ def _seated(lives: tuple[ProcessLife, ...], is_static: bool) -> list[ProcessLife
         seats.append(named)
         seated.append(named)
     return seated
+
+
+def _without_instance_id(life: ProcessLife, lives: tuple[ProcessLife, ...]) -> ProcessLife:
+    """A static member's close is as silent as its death: one that had a successor is taken to have closed."""
+    instance_id, ended_ms = life.group_instance_id, life.kill_ms
+    if instance_id is None or ended_ms is None:
+        return replace(life, group_instance_id=None)
+    is_succeeded = any(each.group_instance_id == instance_id and each.start_ms >= ended_ms for each in lives)
+    if not is_succeeded:
+        return replace(life, group_instance_id=None)
+    return replace(life, group_instance_id=None, close_ms=ended_ms, kill_ms=None)
 
 
 def _predecessor(life: ProcessLife, seats: list[ProcessLife]) -> ProcessLife | None:

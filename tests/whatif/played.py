@@ -1,0 +1,84 @@
+"""A simulated world as if a broker had logged it: the rows that an importer would have made of it.
+
+Knows a world's record and the rows' shape; infers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from clients.config import ConsumerConfig
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Reply
+from request_log.rows import Recorded, Row
+from request_log.wire import message_of
+from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
+from simulation.world import World
+from whatif.infer import past_of
+from whatif.observe import GroupObserver
+from whatif.past import GroupPast
+
+GROUP = "fleet"
+STEADY = NetworkPlan(latency_ms=(1, 1))
+BROKER = {"group.initial.rebalance.delay.ms": "500"}
+UNTIL_MS = 120_000
+
+
+def consumer(name: str, life: Life | None = None, host: str = "", **settings: Any) -> ConsumerPlan:
+    """One that beats every 3 s in sessions of 10 s, and commits nothing."""
+    config: dict[str, Any] = {
+        "group_id": GROUP,
+        "client_id": name,
+        "session_timeout_ms": 10_000,
+        "heartbeat_interval_ms": 3000,
+        "max_poll_interval_ms": 20_000,
+        "enable_auto_commit": False,
+        "partition_assignment_strategy": ("range",),
+        **settings,
+    }
+    return ConsumerPlan(name, ConsumerConfig(**config), ("t",), life or Life(), host or f"/{name}")
+
+
+def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[TopicChange, ...] = ()) -> World:
+    """Six partitions of one topic, shared by these."""
+    config = GroupConfig.from_pairs(BROKER)
+    played = World(WorldPlan(consumers, {"t": 6}, group_config=config, network=STEADY, topic_changes=changes))
+    played.run_until(until_ms)
+    return played
+
+
+def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[Row]:
+    """What the broker would have logged from a moment on: requests that were answered, by their arrival.
+
+    has_connections: each consumer keeps to one connection through all its lives, else none is logged.
+    """
+    effects = [each.effect for each in played.record.effects]
+    replies = {effect.request_id: effect for effect in effects if isinstance(effect, Reply)}
+    for request in played.record.arrived:
+        reply = replies.get(request.request_id)
+        if reply is None or request.received_at_ms < from_ms:
+            continue
+        request.connection = played.record.requests[request.request_id] if has_connections else None
+        waited_ms = float(reply.at_ms - request.received_at_ms)
+        recorded = Recorded(
+            error=reply.error_code,
+            answered_at_ms=reply.at_ms,
+            total_ms=waited_ms,
+            remote_ms=waited_ms,
+            sending_ms=0.0,
+            wire=None,
+            message=message_of(reply.api, reply.api_version),
+            _response=reply.response,
+        )
+        yield Row(GROUP, request, recorded)
+
+
+def past(played: World, from_ms: int = 0, until_ms: int = UNTIL_MS, *, has_connections: bool = True) -> GroupPast:
+    """What is inferred of it."""
+    observer = GroupObserver(GROUP)
+    for row in rows_of(played, from_ms, has_connections=has_connections):
+        observer.take(row)
+    found = past_of(observer, from_ms, until_ms, dict(BROKER))
+    assert found is not None
+    return found

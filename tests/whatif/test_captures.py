@@ -1,0 +1,93 @@
+"""The baseline of every recorded incident against its recording: what a what-if of it is worth."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from request_log.clock import zone_of
+from request_log.importer import LogImport
+from tests.source_tree import ROOT
+from whatif.answer import share_of
+from whatif.fidelity import Fidelity, fidelity_of
+from whatif.play import play
+from whatif.record import Recording, recording_of
+from whatif.settings import BASELINE
+
+FOLDER = ROOT / "tests" / "captures"
+NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+NOT_THE_SAME = {
+    # Two members of a librdkafka group rejoin half a second apart after a revocation, so two rounds follow.
+    "g-coop-vs-range": {"stock-rdk-coop"},
+    # kafkajs beats at the pace of its fetches, so whether a close falls before or after it heard of a rebalance is
+    # chance; aiokafka rejoins in the background while its application does not poll (grp-36).
+    "j-busy-1": {"grp-03", "grp-12", "grp-23", "grp-34", "grp-36"},
+}
+LEAST_SHARE = {"g-coop-vs-range": 0.96, "j-busy-1": 0.96}
+
+
+@cache
+def recording(name: str) -> Recording:
+    log = LogImport(FOLDER / name, zone_of("UTC"))
+    return recording_of(log, dict(log.look_over().settings))
+
+
+@cache
+def fidelities(name: str) -> dict[str, Fidelity]:
+    found = recording(name)
+    return {group: fidelity_of(found.outcomes[group], play(past, BASELINE)) for group, past in found.pasts.items()}
+
+
+@cache
+def truth(name: str) -> dict[str, Any]:
+    return json.loads((FOLDER / name / "truth.json").read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_counted_of_the_recording_is_the_truth(name: str) -> None:
+    for group, outcome in recording(name).outcomes.items():
+        summary = truth(name)["groups"][group]["summary"]
+        assert outcome.causes == summary["causes"], group
+        assert outcome.generations == summary["completed_generations_with_members"], group
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_baseline_has_the_recorded_rebalances_with_their_causes(name: str) -> None:
+    found = fidelities(name)
+    parted = {group for group, each in found.items() if not each.has_same_rebalances}
+    assert parted == NOT_THE_SAME.get(name, set()), {group: found[group] for group in parted}
+    assert share_of(found.values()) >= LEAST_SHARE.get(name, 1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_baseline_stops_members_for_about_as_long(name: str) -> None:
+    recorded, played = (sum(each.stopped_member_ms[i] for each in fidelities(name).values()) for i in (0, 1))
+    assert played == pytest.approx(recorded, rel=0.08)
+
+
+def test_kills_and_closes_are_inferred_where_they_happened() -> None:
+    """Each within a heartbeat of what the driver of the incident did."""
+    missed = []
+    for event in truth("j-busy-1")["timeline"] + truth("d-kill")["timeline"]:
+        is_in_the_log = any(event["group"] in recording(name).pasts for name in ("j-busy-1", "d-kill"))
+        if event["action"] not in ("kill", "stop") or not is_in_the_log:
+            continue
+        lives = [
+            life
+            for name in ("j-busy-1", "d-kill")
+            for group, past in recording(name).pasts.items()
+            for life in past.lives
+            if group == event["group"] and life.client_host == f"/{event['host']}" and life.end_ms is not None
+        ]
+        if not any(abs((life.end_ms or 0) - event["t_ms"]) <= life.heartbeat_interval_ms + 200 for life in lives):
+            missed.append((event["group"], event["member"], event["action"]))
+    assert missed == []
+
+
+def test_a_process_is_one_life_however_often_it_was_given_an_id() -> None:
+    starts = [event for event in truth("j-busy-1")["timeline"] if event["action"] == "start"]
+    groups = recording("j-busy-1").pasts
+    assert sum(len(past.lives) for past in groups.values()) == sum(event["group"] in groups for event in starts)

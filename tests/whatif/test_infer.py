@@ -1,0 +1,158 @@
+"""Lives inferred from what they left in a log: a life that is simulated is found again, as far as a log can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clients.config import ApiVersions
+from simulation.plan import Life, Span, TopicChange
+from tests.whatif.played import UNTIL_MS, consumer, past, world
+from whatif.past import ProcessLife
+
+BEAT_MS = 3000
+LIBRDKAFKA = ApiVersions(2, 5, 3, 3, 1, 9)
+
+
+def life_of(name: str, *lives: ProcessLife) -> ProcessLife:
+    return next(each for each in lives if each.name == name)
+
+
+def inferred(life: Life, **settings: Any) -> ProcessLife:
+    """One process among two quiet ones."""
+    played = world(consumer("a"), consumer("b", Life(start_ms=200)), consumer("c", life, **settings))
+    return life_of("c", *past(played).lives)
+
+
+def test_a_quiet_life_is_a_start_a_pace_and_no_end() -> None:
+    life = inferred(Life(start_ms=20_000), session_timeout_ms=9000, heartbeat_interval_ms=1500)
+    assert abs(life.start_ms - 20_000) <= 5
+    assert (life.end_ms, life.pauses, life.slow, life.restart_after_ms) == (None, (), (), None)
+    assert (life.session_timeout_ms, life.rebalance_timeout_ms) == (9000, 20_000)
+    assert abs(life.heartbeat_interval_ms - 1500) <= 5
+    assert (life.topics, life.assignors, life.was_there) == (("t",), ("range",), False)
+    assert life.auto_commit_interval_ms is None
+
+
+def test_a_close_is_found_to_the_moment() -> None:
+    life = inferred(Life(start_ms=20_000, close_ms=50_000))
+    assert life.close_ms is not None
+    assert abs(life.close_ms - 50_000) <= 5
+
+
+def test_a_kill_is_found_within_half_a_heartbeat() -> None:
+    life = inferred(Life(start_ms=20_000, kill_ms=50_000))
+    assert life.kill_ms is not None
+    assert abs(life.kill_ms - 50_000) <= BEAT_MS // 2 + 5
+
+
+def test_who_fell_silent_just_before_the_end_is_not_called_dead() -> None:
+    assert inferred(Life(start_ms=20_000, kill_ms=UNTIL_MS - 4000)).end_ms is None
+
+
+@pytest.mark.parametrize("length_ms", [8000, 25_000])
+def test_a_stall_is_found_whether_or_not_the_session_outlives_it(length_ms: int) -> None:
+    life = inferred(Life(start_ms=1000, pauses=(Span(40_000, length_ms),)), session_timeout_ms=12_000)
+    (pause,) = life.pauses
+    assert abs(pause.from_ms - 40_000) <= BEAT_MS
+    assert abs(pause.to_ms - (40_000 + length_ms)) <= BEAT_MS
+    assert life.end_ms is None
+
+
+@pytest.mark.parametrize("versions", [ApiVersions(), LIBRDKAFKA])
+def test_an_application_that_does_not_poll_for_too_long_is_found_busy_since_its_last_poll(
+    versions: ApiVersions,
+) -> None:
+    life = inferred(Life(start_ms=1000, slow=(Span(40_000, 27_000),)), api_versions=versions)
+    assert life.end_ms is None
+    (slow,) = life.slow
+    assert abs(slow.from_ms - 40_000) <= 5
+    assert abs(slow.to_ms - 67_000) <= 5
+    assert len(life.member_ids) == 2
+
+
+def test_without_a_reason_and_a_connection_a_leave_and_a_return_are_two_processes() -> None:
+    late = consumer("c", Life(slow=(Span(40_000, 27_000),)), api_versions=LIBRDKAFKA)
+    lives = past(world(consumer("a"), late), has_connections=False).lives
+    assert [(each.name, each.close_ms is None) for each in lives] == [("a", True), ("c", False), ("c#2", True)]
+
+
+def test_an_application_that_keeps_a_rebalance_waiting_is_found_busy() -> None:
+    played = world(consumer("a"), consumer("c", Life(slow=(Span(40_000, 12_000),))), consumer("d", Life(43_000)))
+    (slow,) = life_of("c", *past(played).lives).slow
+    assert slow.from_ms <= 43_000
+    assert abs(slow.to_ms - 52_000) <= 5
+
+
+def test_how_soon_it_rejoins_is_what_it_mostly_takes() -> None:
+    slow_to_rejoin = consumer("c", Life(rejoin_delay_ms=400))
+    played = world(consumer("a"), slow_to_rejoin, consumer("d", Life(30_000)), consumer("e", Life(60_000)))
+    lives = past(played).lives
+    assert abs(life_of("c", *lives).rejoin_delay_ms - 400) <= 5
+    assert life_of("a", *lives).rejoin_delay_ms <= 5
+
+
+@pytest.mark.parametrize("has_connections", [True, False])
+def test_a_fenced_process_that_its_supervisor_starts_anew_is_one_process(has_connections: bool) -> None:
+    twins = [
+        consumer(name, Life(start_ms=start_ms, restart_after_ms=4000), group_instance_id="pod")
+        for name, start_ms in (("a", 0), ("b", 20_000))
+    ]
+    lives = past(world(*twins), has_connections=has_connections).lives
+    assert sorted(each.client_id for each in lives) == ["a", "b"]
+    assert [each.group_instance_id for each in lives] == ["pod", "pod"]
+    for life in lives:
+        assert life.restart_after_ms is not None
+        assert abs(life.restart_after_ms - 4000) <= 50
+        assert len(life.member_ids) > 2
+
+
+def test_a_restart_of_its_own_accord_is_another_process() -> None:
+    first = consumer("c", Life(close_ms=30_000))
+    again = consumer("c2", Life(start_ms=33_000), host="/c", client_id="c")
+    lives = past(world(consumer("a"), first, again)).lives
+    assert [each.name for each in lives] == ["a", "c", "c#2"]
+    assert life_of("c#2", *lives).end_ms is None
+
+
+def test_members_that_the_log_begins_with_were_there() -> None:
+    played = world(consumer("a"), consumer("b"), consumer("d", Life(60_000)))
+    found = past(played, from_ms=30_000)
+    assert [(each.name, each.was_there) for each in found.lives] == [("a", True), ("b", True), ("d", False)]
+
+
+def test_topics_are_as_large_as_assignments_show_and_grow_when_they_show_more() -> None:
+    found = past(world(consumer("a"), consumer("b"), changes=(TopicChange(50_000, "t", 9),)))
+    assert found.topics == {"t": 6}
+    (growth,) = found.growths
+    assert (growth.topic, growth.partitions) == ("t", 9)
+    assert abs(growth.at_ms - 50_000) <= 5
+
+
+def test_the_way_to_the_broker_is_measured() -> None:
+    assert past(world(consumer("a"), consumer("b"))).latency_ms == (1, 1)
+
+
+@given(
+    start_ms=st.integers(0, 30_000),
+    lived_ms=st.integers(15_000, 50_000),
+    is_killed=st.booleans(),
+    commits=st.booleans(),
+    beat_ms=st.sampled_from([1000, 2000, 3000]),
+)
+def test_any_plain_life_is_found_again(
+    start_ms: int, lived_ms: int, is_killed: bool, commits: bool, beat_ms: int
+) -> None:
+    end_ms = start_ms + lived_ms
+    life = Life(start_ms, kill_ms=end_ms) if is_killed else Life(start_ms, close_ms=end_ms)
+    found = inferred(life, heartbeat_interval_ms=beat_ms, enable_auto_commit=commits)
+    assert abs(found.start_ms - start_ms) <= 5
+    assert abs(found.heartbeat_interval_ms - beat_ms) <= 5
+    assert (found.kill_ms is not None, found.close_ms is not None) == (is_killed, not is_killed)
+    assert found.end_ms is not None
+    assert abs(found.end_ms - end_ms) <= (beat_ms + 5 if is_killed else 5)
+    assert (found.auto_commit_interval_ms is not None) == commits
+    assert (found.pauses, found.slow) == ((), ())

@@ -1,0 +1,217 @@
+"""What is counted of a run, from effects written by hand, to the millisecond."""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    Effect,
+    JoinPhaseEnded,
+    JoinReceived,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
+    TopicPartitions,
+)
+from coordinator_udfs.protocol.states import GroupState
+from whatif.outcome import Known, Outcome, measure
+
+PROCESSES = {"A": "a", "B": "b", "B2": "b2"}
+UNTIL_MS = 10_000
+
+
+def of(effects: list[Effect], ends: dict[str, int] | None = None, from_ms: int = 0, unpolled: str = "") -> Outcome:
+    return measure(effects, Known(PROCESSES, ends or {}, frozenset(unpolled)), from_ms, UNTIL_MS)
+
+
+def joined(at_ms: int, member_id: str, instance_id: str | None = None) -> MemberJoined:
+    return MemberJoined(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id="app",
+        client_host="/h",
+        group_instance_id=instance_id,
+        session_timeout_ms=6000,
+        rebalance_timeout_ms=60_000,
+        topics=["t"],
+    )
+
+
+def received(at_ms: int, member_id: str, *owned: int) -> JoinReceived:
+    partitions = [TopicPartitions(topic="t", partitions=list(owned))] if owned else []
+    return JoinReceived(
+        at_ms=at_ms, member_id=member_id, client_id="app", from_generation_id=0, owned_partitions=partitions
+    )
+
+
+def assigned(at_ms: int, member_id: str, *partitions: int) -> Assigned:
+    return Assigned(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id="app",
+        group_instance_id=None,
+        generation_id=1,
+        partitions=[TopicPartitions(topic="t", partitions=list(partitions))],
+        assignment=b"",
+    )
+
+
+def stable(at_ms: int) -> StateChanged:
+    return StateChanged(
+        at_ms=at_ms,
+        from_state=GroupState.COMPLETING_REBALANCE,
+        to_state=GroupState.STABLE,
+        generation_id=1,
+        protocol_type="consumer",
+        protocol_name="range",
+        leader_id="A",
+    )
+
+
+def removed(at_ms: int, member_id: str, end_cause: EndCause, instance_id: str | None = None) -> MemberRemoved:
+    return MemberRemoved(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id="app",
+        client_host="/h",
+        group_instance_id=instance_id,
+        generation_id=1,
+        end_cause=end_cause,
+    )
+
+
+def started(at_ms: int, kind: CauseKind, member_id: str = "A") -> RebalanceStarted:
+    return RebalanceStarted(
+        at_ms=at_ms,
+        from_generation_id=0,
+        from_state=GroupState.EMPTY,
+        cause=Cause(kind=kind, member_id=member_id, client_id="app"),
+        members_before=0,
+        join_timeout_ms=60_000,
+    )
+
+
+def ended(at_ms: int, started_at_ms: int) -> RebalanceEnded:
+    return RebalanceEnded(
+        at_ms=at_ms,
+        from_generation_id=0,
+        to_generation_id=1,
+        started_at_ms=started_at_ms,
+        cause=Cause(kind=CauseKind.MEMBER_JOINED),
+        outcome="completed",
+        members_before=0,
+        members_after=1,
+        joined=[],
+        left=[],
+        expired=[],
+        slowest_member_id=None,
+        slowest_client_id=None,
+        slowest_wait_ms=None,
+        waits=[],
+    )
+
+
+def phase(at_ms: int, *member_ids: str) -> JoinPhaseEnded:
+    return JoinPhaseEnded(
+        at_ms=at_ms, generation_id=1, protocol_name="range", leader_id=None, member_ids=list(member_ids)
+    )
+
+
+FORMED: list[Effect] = [
+    joined(1000, "A"),
+    started(1000, CauseKind.MEMBER_JOINED),
+    received(1000, "A"),
+    joined(1400, "B"),
+    received(1400, "B"),
+    phase(2000, "A", "B"),
+    assigned(2000, "A", 0, 1),
+    assigned(2000, "B", 2),
+    stable(2000),
+    ended(2000, 1000),
+]
+
+
+def test_a_rebalance_is_counted_with_its_cause_its_length_and_what_it_stopped() -> None:
+    outcome = of(FORMED)
+    assert (outcome.rebalances, outcome.generations, outcome.causes) == (1, 1, {"member_joined": 1})
+    assert (outcome.rebalancing_ms, outcome.stopped_member_ms) == (1000, 1000 + 600)
+    assert (outcome.unserved_partition_ms, outcome.partitions_moved) == (0, 0)
+    assert [(each.at_ms, each.cause, each.client_id) for each in outcome.begun] == [(1000, "member_joined", "app")]
+
+
+def test_who_keeps_partitions_is_not_stopped_and_serves_them_on() -> None:
+    again = [received(3000, "A"), received(3000, "B", 2), assigned(3500, "A", 0, 1), stable(3500)]
+    outcome = of([*FORMED, *again])
+    assert outcome.stopped_member_ms == 1600 + 500
+    assert outcome.unserved_partition_ms == 2 * 500
+
+
+def test_a_partition_that_goes_to_another_seat_has_moved() -> None:
+    again = [received(3000, "A"), received(3000, "B"), assigned(3000, "A", 1, 2), assigned(3000, "B", 0), stable(3000)]
+    outcome = of([*FORMED, *again])
+    assert outcome.partitions_moved == 2
+    assert outcome.unserved_partition_ms == 0
+
+
+def test_a_static_members_successor_has_its_seat() -> None:
+    effects: list[Effect] = [
+        joined(1000, "B", "pod"),
+        assigned(1000, "B", 0, 1),
+        removed(4000, "B", EndCause.STATIC_MEMBER_REPLACED, "pod"),
+        joined(4000, "B2", "pod"),
+        assigned(4000, "B2", 0, 1),
+    ]
+    outcome = of(effects, ends={"b": 3000})
+    assert (outcome.partitions_moved, outcome.deaths, outcome.detected) == (0, 0, 0)
+    assert outcome.unserved_partition_ms == 2 * 1000
+
+
+def test_a_deaths_partitions_are_unserved_until_it_is_found_and_they_are_given_on() -> None:
+    after = [
+        removed(8000, "B", EndCause.SESSION_EXPIRED),
+        started(8000, CauseKind.SESSION_EXPIRED, "B"),
+        assigned(9000, "A", 0, 1, 2),
+        stable(9000),
+    ]
+    outcome = of([*FORMED, *after], ends={"b": 5000})
+    assert (outcome.expiries, outcome.wrongly_expired, outcome.deaths, outcome.detected) == (1, 0, 1, 1)
+    assert (outcome.detection_ms, outcome.longest_detection_ms, outcome.mean_detection_ms) == (3000, 3000, 3000.0)
+    assert outcome.unserved_partition_ms == 4000
+
+
+def test_a_death_that_nobody_found_by_the_end_is_not_detected() -> None:
+    outcome = of(FORMED, ends={"b": 5000})
+    assert (outcome.deaths, outcome.detected, outcome.mean_detection_ms) == (1, 0, None)
+    assert outcome.unserved_partition_ms == 5000
+
+
+def test_an_expiry_of_a_living_member_is_a_wrong_one() -> None:
+    outcome = of([*FORMED, removed(8000, "B", EndCause.SESSION_EXPIRED)])
+    assert (outcome.expiries, outcome.wrongly_expired, outcome.deaths) == (1, 1, 0)
+
+
+def test_a_leave_of_one_that_did_not_poll_is_a_poll_timeout_whatever_its_library_says() -> None:
+    left = started(5000, CauseKind.MEMBER_LEFT, "A")
+    assert of([*FORMED, left]).causes == {"member_joined": 1, "member_left": 1}
+    assert of([*FORMED, left], unpolled="A").causes == {"member_joined": 1, "poll_timeout": 1}
+
+
+def test_what_lies_before_or_after_the_counted_time_is_not_counted() -> None:
+    late = [started(UNTIL_MS + 1, CauseKind.MEMBER_LEFT), received(UNTIL_MS + 1, "A")]
+    outcome = of([*FORMED, *late], from_ms=1700)
+    assert (outcome.rebalances, outcome.generations) == (0, 1)
+    assert (outcome.rebalancing_ms, outcome.stopped_member_ms) == (300, 300 + 300)
+
+
+def test_groups_are_added_up_and_the_longest_stays_the_longest() -> None:
+    one = of([*FORMED, removed(8000, "B", EndCause.SESSION_EXPIRED)], ends={"b": 5000})
+    other = of([*FORMED, removed(9000, "B", EndCause.SESSION_EXPIRED)], ends={"b": 5000})
+    whole = Outcome()
+    whole.add(one)
+    whole.add(other)
+    assert (whole.rebalances, whole.detected, whole.detection_ms) == (2, 2, 7000)
+    assert (whole.longest_detection_ms, whole.mean_detection_ms) == (4000, 3500.0)
+    assert whole.causes == {"member_joined": 2}
+    assert len(whole.begun) == 2
