@@ -91,7 +91,7 @@ class LogFiles:
 
     def _first_ms(self, path: Path) -> int:
         """The first timestamp near the top; a file without one comes first, so that what it holds is seen."""
-        for line in _read(path, path.name, self.zone):
+        for line in read_lines(path, path.name, self.zone):
             if line.at_ms is not None:
                 return line.at_ms
             if line.number >= _LINES_TO_FIRST_TIMESTAMP:
@@ -115,7 +115,7 @@ class LogFiles:
 
     def _open(self, source: _Source) -> _Source:
         self.read_bytes += source.path.stat().st_size
-        source.lines = _read(source.path, source.label, self.zone)
+        source.lines = read_lines(source.path, source.label, self.zone)
         source.step()
         return source
 
@@ -155,11 +155,12 @@ def _has_reached(source: _Source, later: _Source) -> bool:
     return source.line is not None and (source.line.at_ms or 0) >= later.first_ms
 
 
-def _read(path: Path, label: str, zone: ZoneInfo) -> Iterator[LogLine]:
+def read_lines(path: Path, label: str, zone: ZoneInfo) -> Iterator[LogLine]:
+    """All lines of a file. What cannot be read is told as a line of its own."""
     clock = LogClock(zone)
     number, at_ms = 0, None
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             for text in file:
                 number += 1
                 read_ms = clock.read(text)
@@ -170,7 +171,8 @@ def _read(path: Path, label: str, zone: ZoneInfo) -> Iterator[LogLine]:
         yield LogLine(label, number + 1, at_ms, BROKEN_END, f"the file cannot be read from here on: {error}")
 
 
-def _opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """A file for reading, decompressed if it has to be."""
     file = path.open("rb")
     magic = file.read(2)
     file.seek(0)
