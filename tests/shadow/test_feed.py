@@ -1,0 +1,181 @@
+"""A log into the request table: each request once, wherever the program is killed; a home says what it follows."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from rich.console import Console
+
+from jobs.home import Home, HomeError
+from jobs.shadow import kept_of, main, shadow_config
+from jobs.shadow_feed import ShadowFeed, find_kept, new_kept
+from request_log.live import LiveImport
+from request_log.tail import LogTail
+from tests.shadow.fed import Feed, lines_of
+from tests.source_tree import ROOT
+
+LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
+QUIET = Console(quiet=True)
+
+
+class Killed(BaseException):
+    """The program is no more."""
+
+
+class Deaths:
+    """Writes to a table that end the program every so often: before the commit, or right behind it."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.writes = every, 0
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        self.writes += 1
+        if self.writes % self.every == 0:
+            raise Killed
+        write_deltalake(*arguments, **options)
+        if self.writes % self.every == self.every // 2:
+            raise Killed
+
+
+def clock_of(step_s: float) -> Iterator[float]:
+    at_s = 0.0
+    while True:
+        at_s += step_s
+        yield at_s
+
+
+def feed_on(home: Home, path: Path, settings: dict[str, str] | None = None, step_s: float = 0.3) -> ShadowFeed:
+    """A program that starts on a home."""
+    kept = find_kept(home) or new_kept(str(path), "UTC", settings or {})
+    ticks = clock_of(step_s)
+    tail = LogTail(path, ZoneInfo("UTC"), kept.position)
+    return ShadowFeed(home, shadow_config(kept.settings), kept, tail, lambda: next(ticks))
+
+
+def told(rows: list[tuple[str, str, int]]) -> dict[str, list[tuple[str, int]]]:
+    by_group = defaultdict(list)
+    for group_id, request_id, at_ms in rows:
+        by_group[group_id].append((request_id, at_ms))
+    return by_group
+
+
+def rows_in(home: Home) -> dict[str, list[tuple[str, int]]]:
+    table = DeltaTable(home.requests).to_pyarrow_table().to_pylist()
+    table.sort(key=lambda row: (row["received_at_ms"], row["request_seq"]))
+    return told([(row["group_id"], row["request_id"], row["received_at_ms"]) for row in table])
+
+
+@pytest.mark.parametrize("every", [2, 5, 7])
+def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
+    every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.shadow_feed.write_deltalake", Deaths(every))
+    lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
+    bad = b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n"
+    pieces = [b"".join([*lines[at : at + 10], bad]) for at in range(0, len(lines), 10)]
+    path, home, deaths = tmp_path / LOG.name.removesuffix(".gz"), Home(tmp_path / "home"), 0
+    path.touch()
+    home.path.mkdir()
+    feed = feed_on(home, path)
+    for piece in [*pieces, *[b""] * 40]:
+        with path.open("ab") as file:
+            file.write(piece)
+        try:
+            feed.step()
+        except Killed:
+            deaths += 1
+            feed = feed_on(home, path)
+    assert deaths >= 3
+    monkeypatch.undo()
+    feed_until_over(feed)
+    plain = [line._replace(file=path.name) for line in lines_with(bad)]
+    ours = Feed(LiveImport(shadow_config({}).group), 1).feed(plain).end().rows
+    assert rows_in(home) == told([(r.group_id, r.request.request_id, r.request.received_at_ms) for r in ours])
+    quarantined = DeltaTable(home.quarantine).to_pyarrow_table().to_pylist()
+    assert len(quarantined) == len({row["source"] for row in quarantined}) == len(pieces)
+
+
+def feed_until_over(feed: ShadowFeed) -> None:
+    ticks = clock_of(30.0)
+    feed._clock = lambda: 10_000 + next(ticks)
+    for _ in range(30):
+        feed.step()
+
+
+def lines_with(bad: bytes) -> list[Any]:
+    """The capture's lines with a bad one after every tenth, numbered anew."""
+    found: list[Any] = []
+    lines = lines_of(LOG)
+    for place, line in enumerate(lines, 1):
+        found.append(line)
+        if place % 10 == 0 or place == len(lines):
+            found.append(line._replace(text=bad.rstrip(), at_ms=1795239510000))
+    return [line._replace(number=number) for number, line in enumerate(found, 1)]
+
+
+def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
+    home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
+    home.path.mkdir()
+    path.write_bytes(gzip.decompress(LOG.read_bytes()))
+    feed = feed_on(home, path)
+    while feed.step():
+        pass
+    feed_until_over(feed)
+    assert sum(map(len, rows_in(home).values())) == feed.live.tally.used == 463
+    assert [file.name for file in (home.path / "shadow").iterdir()] == [f"{feed.commits:012d}.state"]
+
+
+def test_a_home_whose_state_is_gone_or_broken_is_refused(tmp_path: Path) -> None:
+    home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
+    home.path.mkdir()
+    path.write_bytes(gzip.decompress(LOG.read_bytes()))
+    feed_until_over(feed_on(home, path))
+    [state] = (home.path / "shadow").iterdir()
+    state.write_bytes(b"nonsense")
+    with pytest.raises(HomeError, match="cannot be read"):
+        find_kept(home)
+    state.unlink()
+    with pytest.raises(HomeError, match="is missing"):
+        find_kept(home)
+
+
+def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) -> None:
+    home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
+    home.path.mkdir()
+    path.write_bytes(gzip.decompress(LOG.read_bytes()))
+    feed_until_over(feed_on(home, path, {"group.max.size": "7"}))
+    assert kept_of(home, path, "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
+    with pytest.raises(HomeError, match=r"group\.max\.size=7, not 8"):
+        kept_of(home, path, "UTC", {"group.max.size": "8"}, QUIET)
+    with pytest.raises(HomeError, match="LOG="):
+        kept_of(home, tmp_path / "other.log", "UTC", {}, QUIET)
+    with pytest.raises(HomeError, match="ZONE=UTC"):
+        kept_of(home, path, "Asia/Kolkata", {}, QUIET)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["{tmp}/nothing.log"], "there is no such file"),
+        (["{tmp}"], "is a folder"),
+        (["{log}", "--zone", "Mars/Olympus"], "ZONE=Mars/Olympus"),
+        (["{log}", "--set", "group.max.sice=3"], "group.max.sice"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "requests.log"
+    log.write_bytes(b"")
+    words = [word.replace("{tmp}", str(tmp_path)).replace("{log}", str(log)) for word in arguments]
+    assert main([*words, "--home", str(tmp_path / "home")]) == 2
+    complaint = capsys.readouterr().err
+    assert says in complaint
+    assert "Traceback" not in complaint
