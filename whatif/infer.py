@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median_low
+from statistics import fmean, median_low
 
 from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
 from request_log.infer import LEAVE_NAMES_MEMBERS_SINCE
@@ -30,6 +30,10 @@ STALL_MARGIN_MS = 500
 """A process that is silent for more than so many heartbeats and this stood still, or is gone."""
 LATE_POLL_MS = 1000
 """Who joins later than this after being told to was busy; sooner is how it always comes back."""
+STEADY_WITHIN = 0.05
+"""A rhythm is steady if the middle half of its gaps part by no more than this share of them."""
+LEAST_PACE_MS = 100
+"""What comes sooner after the last of its kind is no rhythm: a retry, or one of many at once."""
 DEFAULT_BEAT_MS = ConsumerConfig().heartbeat_interval_ms
 LATENCY_AT_MOST_MS = 500
 CONSUMER = "consumer"
@@ -70,8 +74,7 @@ def life_of(process: Process, name: str, until_ms: int) -> ProcessLife:
     join = process.join
     assert join is not None
     pace = _pace_of(process.seen)
-    beat_ms = min(median_low(pace.beats), join.session_timeout_ms - 1) if pace.beats else DEFAULT_BEAT_MS
-    beat_ms = min(beat_ms, max(1, join.session_timeout_ms // 2))
+    beat_ms = min(_beat_ms(pace.beats), max(1, join.session_timeout_ms // 2))
     rebalance_timeout_ms = join.rebalance_timeout_ms if join.rebalance_timeout_ms > 0 else join.session_timeout_ms
     close_ms, kill_ms = _end_of(process, beat_ms, until_ms)
     told = [lag for lag in pace.told if lag <= LATE_POLL_MS]
@@ -126,13 +129,28 @@ def _pace_of(seen: Sequence[Seen]) -> _Pace:
                 joined_ms = each.answered_ms or each.at_ms
             case _:
                 last_beat_ms = told_ms = None
+    pace.beats = [gap for gap in pace.beats if gap >= LEAST_PACE_MS]
+    pace.commits = [gap for gap in pace.commits if gap >= LEAST_PACE_MS]
     return pace
+
+
+def _beat_ms(gaps: Sequence[int]) -> int:
+    """The median of a steady rhythm; the mean of one that is not, as of libraries that beat when a fetch returns:
+
+    their members drift apart by what theirs differ.
+    """
+    if not gaps:
+        return DEFAULT_BEAT_MS
+    middle_ms = median_low(gaps)
+    regular = sorted(gap for gap in gaps if not _is_stall(gap, middle_ms))
+    spread_ms = regular[len(regular) * 3 // 4] - regular[len(regular) // 4]
+    return round(fmean(regular)) if spread_ms > middle_ms * STEADY_WITHIN else middle_ms
 
 
 def _commit_interval_ms(gaps: Sequence[int], process: Process) -> int | None:
     if Act.COMMIT not in process.versions:
         return None
-    return max(1, median_low(gaps)) if gaps else ConsumerConfig().auto_commit_interval_ms
+    return median_low(gaps) if gaps else ConsumerConfig().auto_commit_interval_ms
 
 
 def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
