@@ -1,0 +1,53 @@
+"""Every notebook runs from its first cell to its last, and is committed with the output of such a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from tests.source_tree import ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+WITHIN_S = 600
+
+# What a reader must find in the outputs.
+SHOWN = {
+    "01-live-groups": ["orders-2", "session_expired", "member_joined", "orders-4, orders-5", "Stable", "Empty"],
+}
+
+
+def outputs_of(notebook: NotebookNode) -> str:
+    """All outputs of a notebook's cells as text."""
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return "\n".join(str(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_it_promises(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook, timeout=WITHIN_S, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
+    shown = outputs_of(notebook)
+    assert [wanted for wanted in SHOWN[path.stem] if wanted not in shown] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_committed_with_the_output_of_one_whole_run(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
+    shown = outputs_of(notebook)
+    assert [wanted for wanted in SHOWN[path.stem] if wanted not in shown] == []
+    assert str(ROOT) not in path.read_text()
+    assert str(Path.home()) not in path.read_text()
+
+
+def test_there_is_a_notebook_for_everything_shown() -> None:
+    assert {path.stem for path in NOTEBOOKS} == SHOWN.keys()
