@@ -1,0 +1,124 @@
+"""A growing log followed by a program that is killed on the way: its history is the finished log's, with no gap."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from coordinator_udfs.protocol.effects import Reply
+from jobs.home import Home
+from jobs.sql import register_views
+from request_log.importer import LogImport
+from request_log.replay import Replay
+from tests.source_tree import ROOT
+from tests.streaming.live import wait_until
+
+LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
+PATIENCE_S = 120.0
+Answers = Counter[tuple[str, str, int, str]]
+
+
+@pytest.fixture(scope="module")
+def expected() -> tuple[Answers, int]:
+    """Every answer of the finished log: group, request, time and error; and how many facts there are in all."""
+    log = LogImport(LOG, ZoneInfo("UTC"))
+    effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
+    answers = Counter(
+        (group_id, e.request_id.rpartition(":")[2], e.at_ms, str(e.error_code))
+        for group_id, e in effects
+        if isinstance(e, Reply)
+    )
+    return answers, len(effects)
+
+
+class Shadow:
+    """The program itself, on a log that the test writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "requests.log"
+        self.home = Home(folder / "home")
+        self.log.touch()
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "jobs.shadow", str(self.log), "--home", self.home.location]
+        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def start_again(self) -> None:
+        self.process = self._start()
+
+    def write(self, lines: list[bytes]) -> None:
+        with self.log.open("ab") as file:
+            file.write(b"".join(lines))
+
+    def rotate(self) -> None:
+        self.log.rename(self.log.with_name("requests.log.2026-11-21-05"))
+        self.log.touch()
+
+    def effects(self) -> list[dict[str, object]]:
+        if not DeltaTable.is_deltatable(self.home.effects):
+            return []
+        rows: list[dict[str, object]] = DeltaTable(self.home.effects).to_pyarrow_table().to_pylist()
+        return rows
+
+    def await_effects(self, is_enough: Callable[[int], bool], what: str) -> int:
+        def ask() -> int | None:
+            assert self.process.poll() is None, self.process.communicate()[0]
+            count = len(self.effects())
+            return count if is_enough(count) else None
+
+        return wait_until(ask, what, PATIENCE_S)
+
+
+def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(
+    spark: SparkSession, expected: tuple[Answers, int], tmp_path: Path
+) -> None:
+    answers, facts = expected
+    lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
+    thirds = lines[:162], lines[162:324], lines[324:]
+    shadow = Shadow(tmp_path)
+    try:
+        shadow.write(thirds[0])
+        first = shadow.await_effects(lambda count: count > 0, "the first third")
+        shadow.kill()
+        shadow.write(thirds[1])
+        shadow.rotate()
+        shadow.start_again()
+        shadow.await_effects(lambda count: count > first, "the second third")
+        shadow.kill()
+        shadow.write(thirds[2])
+        shadow.start_again()
+        shadow.await_effects(lambda count: count >= facts, "all of it")
+        shadow.process.send_signal(signal.SIGTERM)
+        out, _ = shadow.process.communicate(timeout=60)
+    finally:
+        if shadow.process.poll() is None:
+            shadow.kill()
+    assert shadow.process.returncode == 0, out
+    assert "485 lines read, 463 used, 0 in quarantine" in out
+    effects = shadow.effects()
+    assert len(effects) == facts
+    ours = Counter(
+        (e["group_id"], str(e["request_id"]).rpartition(":")[2], e["at_ms"], e["error_code"])
+        for e in effects
+        if e["effect"] == "reply"
+    )
+    assert ours == answers
+    register_views(spark, shadow.home)
+    rebalances = spark.sql("select group_id, cause from rebalances where cause = 'session_expired'").collect()
+    assert sorted(row.group_id for row in rebalances) == ["audit-trail", "clicks-agg", "views-agg"]
