@@ -53,6 +53,11 @@ whatif: jars ## What if a log's groups had had other settings: LOG=, SET="sessio
 	@exec $(BIN)/python -m jobs.whatif "$(LOG)" --set "$(SET)" --was "$(WAS)" --zone "$(or $(ZONE),UTC)" \
 	  --format "$(or $(FORMAT),table)" $(if $(OUT),--out "$(OUT)")
 
+.PHONY: shadow
+shadow: jars ## Follow a broker's request log as it is written, until Ctrl-C: LOG=file, SET="group.max.size=3", ZONE=, ROLLCALL_HOME=.
+	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make shadow LOG=/var/log/kafka/kafka-request.log" >&2; exit 2; }
+	@exec $(BIN)/python -m jobs.shadow "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)"
+
 .PHONY: sql
 sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.
 	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" "$$Q"
