@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import Figure, at_least, at_most, bench
-from benchmarks.gateway_load import Load
+from benchmarks.gateway_load import Beat, Load
 from benchmarks.gateway_process import running
+from benchmarks.table_answers import Commits, answering, commits
 
 CONNECTIONS = 1000
 REQUESTS_A_SECOND = 5000
@@ -32,3 +36,40 @@ def over_the_core() -> Iterator[Figure]:
     yield Figure("adds_p99", waits[len(waits) * 99 // 100] * 1000, "ms")
     yield Figure("requests_1000_connections", rate, "1/s", at_least(REQUESTS_A_SECOND))
     yield Figure("peak_memory", gateway.peak_bytes / _MB, "MB", at_most(300))
+
+
+@bench
+def through_the_tables() -> Iterator[Figure]:
+    """Requests go out and answers come in through a home's tables: what the gateway adds to the coordinator's time.
+
+    Which is the time from a request's arrival to the commit that holds it, and from the commit that holds its answer
+    to that answer's arrival. The batches between are the coordinator's.
+    """
+    with tempfile.TemporaryDirectory() as folder, answering(Path(folder)):
+        with running(Path(folder)) as gateway:
+            load = Load(gateway.address, CONNECTIONS)
+
+            async def measure() -> list[Beat]:
+                await load.join()
+                return await load.beat_evenly(REQUESTS_A_SECOND, FOR_S)
+
+            beats = asyncio.run(measure())
+        written = commits(Path(folder))
+    added = added_seconds(beats, written)
+    yield Figure("tables_adds_p50", median(added) * 1000, "ms", at_most(50))
+    yield Figure("tables_adds_p99", added[len(added) * 99 // 100] * 1000, "ms")
+    yield Figure("tables_requests_an_append", written.requests / written.appends, "requests")
+    yield Figure("tables_peak_memory", gateway.peak_bytes / _MB, "MB", at_most(300))
+
+
+def added_seconds(beats: list[Beat], written: Commits) -> list[float]:
+    """Of each heartbeat the time that was the gateway's, in order of length."""
+    places: dict[str, int] = defaultdict(int)
+    added = []
+    for beat in sorted(beats, key=lambda beat: beat.sent_at):
+        place = places[beat.group_id]
+        places[beat.group_id] += 1
+        before = written.asked[beat.group_id][place] - beat.sent_at
+        after = beat.answered_at - written.answered[beat.group_id][place]
+        added.append(before + after)
+    return sorted(added)

@@ -27,6 +27,7 @@ _ANSWER = struct.pack(">ii", 12, 1) + bytes(8)
 class Beat(NamedTuple):
     """A heartbeat that was answered, in seconds since the epoch: when it was due or sent, and when its answer came."""
 
+    group_id: str
     sent_at: float
     answered_at: float
 
@@ -96,7 +97,7 @@ class Member(asyncio.Protocol):
         while len(self._held) >= len(_ANSWER):
             assert self._held.startswith(_ANSWER), self._held
             self._held = self._held[len(_ANSWER) :]
-            self._beats.append(Beat(self._sent.popleft(), now))
+            self._beats.append(Beat(self._group_id, self._sent.popleft(), now))
             if self.next_beat is not None:
                 self.next_beat()
 

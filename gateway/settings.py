@@ -121,7 +121,7 @@ class Settings:
         metadata=_key("send.max.bytes", "a client that leaves so many bytes unread is cut off at once", 1024),
     )
     flush_interval_ms: int = field(
-        default=50, metadata=_key("flush.interval.ms", "the least time between two appends to the request table")
+        default=30, metadata=_key("flush.interval.ms", "the least time between two appends to the request table")
     )
     poll_interval_ms: int = field(
         default=10, metadata=_key("poll.interval.ms", "how often the effects table is asked for a new version", 1)

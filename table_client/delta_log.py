@@ -1,6 +1,6 @@
 """A Delta table's log on the local disk: which version is the latest, what a version added, and how to add one.
 
-A gateway commits twenty times a second. Delta libraries read the list of all the table's files anew for each commit,
+A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
 tens of milliseconds of a core; appending needs none of it. A commit is one small file of JSON that comes into being
 under the next version's name, whole and only if nobody else's has (a hard link does both), as every Delta writer does
 on a local disk. Tables are made, compacted and cleaned by delta-rs alone.
