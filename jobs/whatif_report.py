@@ -92,6 +92,10 @@ def _tell_recording(console: Console, told: Told) -> None:
         console.print(f"  the log shows that the broker had {key}={value}; WAS= overrides it", **_PLAIN)
     for group_id, reason in recording.left_out.items():
         console.print(f"  not played: {group_id}, {reason}", **_PLAIN)
+    if recording.moved:
+        console.print(
+            f"  without a coordinator for a while, which is not played: {', '.join(recording.moved)}", **_PLAIN
+        )
 
 
 def _tell_fidelity(console: Console, found: Answer) -> None:

@@ -60,7 +60,7 @@ def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[s
         client = process.group_instance_id or process.client_id or "consumer"
         names[client] = names.get(client, 0) + 1
         name = client if names[client] == 1 else f"{client}#{names[client]}"
-        lives.append(life_of(process, name, until_ms))
+        lives.append(life_of(process, name, until_ms, observer.aways))
     if not lives:
         return None
     topics = {topic: 0 for life in lives for topic in life.topics} | observer.topics
@@ -69,8 +69,8 @@ def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[s
     return GroupPast(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
 
 
-def life_of(process: Process, name: str, until_ms: int) -> ProcessLife:
-    """One process; its name is given."""
+def life_of(process: Process, name: str, until_ms: int, aways: Sequence[tuple[int, int]] = ()) -> ProcessLife:
+    """One process; its name is given. aways: while its group had no coordinator, its silence says nothing."""
     join = process.join
     assert join is not None
     pace = _pace_of(process.seen)
@@ -95,7 +95,7 @@ def life_of(process: Process, name: str, until_ms: int) -> ProcessLife:
         was_there=process.was_there,
         close_ms=close_ms,
         kill_ms=kill_ms,
-        pauses=tuple(_pauses(process.seen, beat_ms)),
+        pauses=tuple(_without(_pauses(process.seen, beat_ms), aways)),
         slow=tuple(_slow(process.seen, beat_ms, rebalance_timeout_ms, until_ms)),
         rejoin_delay_ms=median_low(told) if told else 0,
         restart_after_ms=_restart_after_ms(process.seen),
@@ -189,6 +189,11 @@ def _pauses(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
     return pauses
 
 
+def _without(spans: Sequence[Span], others: Sequence[tuple[int, int]]) -> list[Span]:
+    """Those spans that meet none of the others."""
+    return [span for span in spans if not any(a <= span.to_ms and b >= span.from_ms for a, b in others)]
+
+
 def _is_member_after(seen: Seen) -> bool:
     """Whether heartbeats are due once this is answered."""
     return seen.act not in (Act.LEAVE, Act.LEAVE_UNPOLLED) and seen.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
@@ -200,7 +205,7 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
     left_ms = told_ms = answered_ms = None
     joined_ms = 0
     for each in seen:
-        if each.act in (Act.LEAVE, Act.LEAVE_UNPOLLED):
+        if each.act is Act.LEAVE_UNPOLLED:
             left_ms, told_ms = each.at_ms, None
         elif _tells(each, joined_ms) and told_ms is None:
             told_ms, answered_ms = each.at_ms, each.answered_ms

@@ -17,6 +17,7 @@ from request_log.infer import LEAVE_NAMES_MEMBERS_SINCE, partition_counts
 from request_log.rows import Recorded, Row
 from schemas.errors import Error
 from schemas.messages import (
+    GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -37,11 +38,14 @@ FATAL = frozenset(
     }
 )
 """Answers that end an application, unless it is started anew."""
+IDLE_MS = 8000
+"""Who was heard later than this before is no other process of its client id and host, for members beat more often."""
+FromMember = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest
 ID_IS_OF_NO_USE = FATAL | {Error.UNKNOWN_MEMBER_ID}
 
 
 class Act(StrEnum):
-    """What a process did. LEAVE: it closed, or changed its mind. LEAVE_UNPOLLED: its application did not poll."""
+    """What a process did. LEAVE: it closed, or unsubscribed. LEAVE_UNPOLLED: its application did not poll."""
 
     JOIN = "join"
     SYNC = "sync"
@@ -81,18 +85,27 @@ class Process:
         last = self.seen[-1] if self.seen else None
         return last is not None and (last.act is Act.LEAVE_UNPOLLED or last.error in ID_IS_OF_NO_USE)
 
+    @property
+    def has_closed(self) -> bool:
+        return bool(self.seen) and self.seen[-1].act is Act.LEAVE
+
 
 @dataclass(slots=True)
 class GroupObserver:
-    """Takes one group's rows in order. processes: by their first request. topics: counts that assignments showed."""
+    """Takes one group's rows in order. processes: by their first request. topics: counts that assignments showed.
+
+    aways: from when to when the group had no coordinator.
+    """
 
     group_id: str
     processes: list[Process] = field(default_factory=list)
     topics: dict[str, int] = field(default_factory=dict)
     growths: list[TopicGrowth] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
+    aways: list[tuple[int, int]] = field(default_factory=list)
     _by_member: dict[str, Process] = field(default_factory=dict)
     _metadata_changed_ms: int | None = None
+    _away_ms: int | None = None
 
     def take(self, row: Row) -> None:
         """Looks at one row; those that no member sent say nothing of a life."""
@@ -109,6 +122,11 @@ class GroupObserver:
                 self._note(Act.COMMIT, request, member_id, recorded)
             case LeaveGroupRequest():
                 self._take_leave(request, recorded)
+            case GroupObservedRequest(is_away=True):
+                self._away_ms = request.received_at_ms
+            case GroupObservedRequest(is_loaded=True):
+                self.aways.append((self._away_ms or request.received_at_ms, request.received_at_ms))
+                self._away_ms = None
             case _:
                 pass
 
@@ -137,11 +155,8 @@ class GroupObserver:
             act = Act.LEAVE_UNPOLLED if kind is CauseKind.POLL_TIMEOUT else Act.LEAVE
             self._add(process, act, request, recorded)
 
-    def _note(self, act: Act, request: GroupRequest, member_id: str, recorded: Recorded | None) -> None:
-        process = self._by_member.get(member_id)
-        if process is None:
-            process = self._begin(request, getattr(request, "group_instance_id", None), was_there=True)
-            self._name(process, member_id)
+    def _note(self, act: Act, request: FromMember, member_id: str, recorded: Recorded | None) -> None:
+        process = self._by_member.get(member_id) or self._stranger(request, member_id)
         self._add(process, act, request, recorded)
 
     def _add(self, process: Process, act: Act, request: GroupRequest, recorded: Recorded | None) -> None:
@@ -157,17 +172,21 @@ class GroupObserver:
     def _process_of(self, request: JoinGroupRequest) -> Process:
         """Who joins; a JoinGroup that left no line is of a process that nothing else tells of."""
         if request.member_id:
-            known = self._by_member.get(request.member_id)
-            if known is not None:
-                return known
-            process = self._begin(request, request.group_instance_id, was_there=True)
-            self._name(process, request.member_id)
-            return process
+            return self._by_member.get(request.member_id) or self._stranger(request, request.member_id)
         same = next((each for each in reversed(self.processes) if _is_same(each, request)), None)
-        return same or self._begin(request, request.group_instance_id, was_there=False)
+        return same or self._begin(request, was_there=False)
 
-    def _begin(self, request: GroupRequest, group_instance_id: str | None, *, was_there: bool) -> Process:
-        process = Process(request.client_id, request.client_host, group_instance_id, was_there)
+    def _stranger(self, request: FromMember, member_id: str) -> Process:
+        """A member id that no line gave out: of a process that fell silent under another, or that was there before."""
+        silent_since_ms = request.received_at_ms - IDLE_MS
+        idle = [each for each in self.processes if each.seen and each.seen[-1].at_ms < silent_since_ms]
+        alike = next((each for each in reversed(idle) if _is_alike(each, request)), None)
+        process = alike or self._begin(request, was_there=True)
+        self._name(process, member_id)
+        return process
+
+    def _begin(self, request: FromMember, *, was_there: bool) -> Process:
+        process = Process(request.client_id, request.client_host, request.group_instance_id, was_there)
         self.processes.append(process)
         return process
 
@@ -199,9 +218,14 @@ def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGr
 
 
 def _is_same(process: Process, request: JoinGroupRequest) -> bool:
-    """Whether a process without an id is one that is known."""
+    """Whether a process without an id is one that is known; one that closed and starts again is another life."""
+    if process.has_closed:
+        return False
     if request.connection and request.connection in process.connections:
         return True
+    return _is_alike(process, request) and process.needs_another_id
+
+
+def _is_alike(process: Process, request: FromMember) -> bool:
     who = (request.client_id, request.client_host, request.group_instance_id)
-    is_alike = who == (process.client_id, process.client_host, process.group_instance_id)
-    return is_alike and process.needs_another_id
+    return who == (process.client_id, process.client_host, process.group_instance_id)

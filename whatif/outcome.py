@@ -94,13 +94,14 @@ class Outcome:
 class Known:
     """What effects do not say. process_of: the process behind each member id. ended_ms: when each process that fell
 
-    silent for good did so. unpolled: the member ids that left because their applications did not poll, also where
-    their libraries do not say why.
+    silent for good did so. unpolled: the member ids that left because their applications did not poll, grown_ms: when
+    topics grew, so that members rejoined: for libraries that say neither.
     """
 
     process_of: Mapping[str, str]
     ended_ms: Mapping[str, int]
     unpolled: frozenset[str] = frozenset()
+    grown_ms: tuple[int, ...] = ()
 
 
 def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
@@ -129,6 +130,7 @@ class _Ledger:
         self._owned: dict[str, set[TopicPartition]] = {}
         self._seats: dict[TopicPartition, str] = {}
         self._stopped: dict[str, int] = {}
+        self._started_ms = 0
 
     # ------------------------------------------------------------ time
 
@@ -204,8 +206,13 @@ class _Ledger:
 
     def _cause_of(self, started: RebalanceStarted) -> str:
         cause = started.cause
-        is_unpolled = cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in self._known.unpolled
-        return str(CauseKind.POLL_TIMEOUT if is_unpolled else cause.kind)
+        since_ms, self._started_ms = self._started_ms, started.at_ms
+        if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in self._known.unpolled:
+            return str(CauseKind.POLL_TIMEOUT)
+        has_grown = any(since_ms < each <= started.at_ms for each in self._known.grown_ms)
+        if cause.kind is CauseKind.MEMBER_REJOINED and not cause.client_reason and has_grown:
+            return str(CauseKind.METADATA_CHANGED)
+        return str(cause.kind)
 
     def _stop(self, joined: JoinReceived) -> None:
         kept = set(_flat(joined.owned_partitions))

@@ -50,7 +50,8 @@ def play(past: GroupPast, setting: Setting) -> Outcome:
     world.run_until(past.until_ms - zero_ms)
     lives = past.lives if setting.is_static is None else tuple(_seated(past.lives, setting.is_static))
     ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(lives, setting).items()}
-    known = Known(_processes_in(world.record), ends, _unpolled_in(world.record))
+    grown_ms = tuple(each.at_ms for each in plan.topic_changes)
+    known = Known(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
     effects = (each.effect for each in world.record.effects)
     return measure(effects, known, past.from_ms - zero_ms, past.until_ms - zero_ms)
 
@@ -76,7 +77,8 @@ def _processes_in(record: Record) -> dict[str, str]:
     return found
 
 
-def _unpolled_in(record: Record) -> frozenset[str]:
+def unpolled_in(record: Record) -> frozenset[str]:
+    """The member ids of a run that left because their applications did not poll."""
     left = (each.event for each in record.events if isinstance(each.event, LeftGroup))
     return frozenset(event.member_id for event in left if event.reason == LEAVE_ON_POLL_TIMEOUT)
 

@@ -27,13 +27,17 @@ from whatif.settings import BASELINE
 
 @dataclass(slots=True)
 class Recording:
-    """pasts, outcomes: by group. left_out: groups that are not played, with the reason."""
+    """pasts, outcomes: by group. left_out: groups that are not played, with the reason. moved: groups that were without
+
+    a coordinator for a while, which is not played.
+    """
 
     from_ms: int = 0
     until_ms: int = 0
     pasts: dict[str, GroupPast] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    moved: list[str] = field(default_factory=list)
 
 
 def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
@@ -71,4 +75,6 @@ def _settle(found: Recording, observer: GroupObserver, effects: list[Effect], br
     process_of = {member_id: life.name for life in past.lives for member_id in life.member_ids}
     known = Known(process_of, silent_ends(past.lives, BASELINE))
     found.pasts[group_id] = past
+    if observer.aways:
+        found.moved.append(group_id)
     found.outcomes[group_id] = measure(effects, known, found.from_ms, found.until_ms)

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from clients.config import ConsumerConfig
+from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from request_log.rows import Recorded, Row
 from request_log.wire import message_of
+from schemas.messages import LeaveGroupRequest
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
 from simulation.world import World
 from whatif.infer import past_of
 from whatif.observe import GroupObserver
 from whatif.past import GroupPast
+from whatif.play import unpolled_in
 
 GROUP = "fleet"
 STEADY = NetworkPlan(latency_ms=(1, 1))
@@ -51,15 +54,19 @@ def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[Top
 def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[Row]:
     """What the broker would have logged from a moment on: requests that were answered, by their arrival.
 
-    has_connections: each consumer keeps to one connection through all its lives, else none is logged.
+    has_connections: each consumer keeps to one connection through all its lives, by which the importer tells a poll
+    timeout whose library gives no reason; else none is logged.
     """
     effects = [each.effect for each in played.record.effects]
+    unpolled = unpolled_in(played.record) if has_connections else frozenset()
     replies = {effect.request_id: effect for effect in effects if isinstance(effect, Reply)}
     for request in played.record.arrived:
         reply = replies.get(request.request_id)
         if reply is None or request.received_at_ms < from_ms:
             continue
         request.connection = played.record.requests[request.request_id] if has_connections else None
+        if isinstance(request, LeaveGroupRequest) and request.member_id in unpolled:
+            request.inferred_cause = CauseKind.POLL_TIMEOUT.value
         waited_ms = float(reply.at_ms - request.received_at_ms)
         recorded = Recorded(
             error=reply.error_code,

@@ -91,3 +91,25 @@ def test_a_process_is_one_life_however_often_it_was_given_an_id() -> None:
     starts = [event for event in truth("j-busy-1")["timeline"] if event["action"] == "start"]
     groups = recording("j-busy-1").pasts
     assert sum(len(past.lives) for past in groups.values()) == sum(event["group"] in groups for event in starts)
+
+
+INCIDENTS = ROOT / "tests" / "request_log" / "incidents"
+
+
+@pytest.mark.parametrize(
+    ("name", "parted"),
+    [
+        ("java", set()),
+        ("full-group", set()),
+        # Races of a few ms, and what a stopped process had under way.
+        ("clients", {"big-start", "static-kp", "zombie-rdk"}),
+        # A coordinator that fails is not played.
+        ("failover", {"fo-c", "fo-k", "fo-st"}),
+    ],
+)
+def test_further_incidents_are_played_as_they_were_but_for_these(name: str, parted: set[str]) -> None:
+    log = LogImport(INCIDENTS / f"{name}.log.gz", zone_of("UTC"))
+    found = recording_of(log, dict(log.look_over().settings))
+    fidelity = {group: fidelity_of(found.outcomes[group], play(past, BASELINE)) for group, past in found.pasts.items()}
+    assert {group for group, each in fidelity.items() if not each.has_same_rebalances} == parted
+    assert bool(found.moved) == (name == "failover")
