@@ -66,6 +66,10 @@ sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or 
 why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(BIN)/python -m jobs.why --generation "$(GENERATION)" --at "$$AT" --format "$(or $(FORMAT),text)" -- "$$GROUP"
 
+.PHONY: pictures
+pictures: jars ## Draw a group's members, owners and heartbeats: GROUP=g, AT=, MINUTES=30, or WHATIF=build/whatif.jsonl; OUT=build/pictures.
+	@exec $(BIN)/python -m jobs.pictures --at "$$AT" --minutes "$(MINUTES)" --whatif "$(WHATIF)" --out "$(OUT)" -- "$$GROUP"
+
 .PHONY: gateway
 gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
 	@exec $(BIN)/python -m gateway $(if $(CONF),--conf-file "$(CONF)") $(if $(LISTEN),--listen "$(LISTEN)") \

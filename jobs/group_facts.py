@@ -39,7 +39,7 @@ def read_from_disk(home: Home, group_id: str) -> Read:
         dataset = DeltaTable(home.effects).to_pyarrow_dataset()
     except TableNotFoundError:
         raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
-    is_the_group = ds.field("group_id") == group_id
+    is_the_group = _is_group(group_id)
     if not dataset.head(1, columns=["group_id"], filter=is_the_group).num_rows:
         known = pc.unique(dataset.to_table(columns=["group_id"])["group_id"]).to_pylist()
         raise NoSuchGroup(_no_such(group_id, [str(name) for name in known]))
@@ -52,6 +52,12 @@ def read_from_disk(home: Home, group_id: str) -> Read:
         return rows
 
     return read
+
+
+def last_fact_ms(home: Home, group_id: str) -> int:
+    """When the latest fact of a group happened that read_from_disk can read."""
+    times = DeltaTable(home.effects).to_pyarrow_dataset().to_table(columns=["at_ms"], filter=_is_group(group_id))
+    return int(pc.max(times["at_ms"]).as_py())
 
 
 def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
@@ -68,6 +74,10 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
         return [row.asDict() for row in found.select(*COLUMNS).collect()]
 
     return read
+
+
+def _is_group(group_id: str) -> ds.Expression:
+    return ds.field("group_id") == group_id
 
 
 def _day(at_ms: int) -> Any:

@@ -60,7 +60,7 @@ def _what(e: Explanation) -> Iterator[Line]:
 
 
 def _member(e: Explanation, part: Part) -> Iterator[Line]:
-    """A line a step. It was told, rejoined and went on so long after the beginning, synced so long after the join phase."""
+    """A line a step: told, joined and back at work so long after the beginning, synced so long after the join phase."""
     began_ms = e.rebalance.started_at_ms
     steps = (
         ("told", part.told_at_ms, began_ms, "was told of the rebalance"),

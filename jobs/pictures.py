@@ -1,0 +1,161 @@
+"""Pictures of a group: `make pictures GROUP=g [AT="2026-03-01 03:12"] [MINUTES=30] [OUT=folder]`, or `WHATIF=file`.
+
+    from jobs.pictures import pictures_of
+    pictures_of(".rollcall", "orders")["timeline"].show()          in a notebook, as a plotly figure
+
+Knows how pictures are asked for and where they are put. Must not know what is in them (`pictures`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.group_facts import last_fact_ms, read_from_disk
+from jobs.home import Home
+from jobs.moments import read_moment
+from jobs.preflight import Missing
+from pictures.ownership import ownership
+from pictures.past import NothingToShow, past_of
+from pictures.scene import Curves, Lanes
+from pictures.slack import heartbeat_slack
+from pictures.sweep import sweep
+from pictures.timeline import timeline
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MINUTE_MS = 60_000
+DEFAULT_MINUTES = 30
+LONGEST_MINUTES = 24 * 60
+DEFAULT_FOLDER = "build/pictures"
+MARGIN = 0.02
+
+
+class PictureError(Missing):
+    """A picture that cannot be drawn; the text is the sentence for the person in front of it."""
+
+
+def scenes_of(
+    home: str | Path | Home, group_id: str, at: str | None = None, minutes: float = DEFAULT_MINUTES
+) -> dict[str, Lanes | Curves]:
+    """What there is to draw of a group, by the picture's name: timeline, ownership, slack.
+
+    at: the middle of the time that is shown; None: it ends with the group's latest fact. No more is shown than there
+    was. Raises, in this order: PictureError for minutes; HomeError; NoSuchGroup; MomentError; PictureError.
+    """
+    if not 0 < minutes <= LONGEST_MINUTES:
+        raise PictureError(f"MINUTES={minutes:g}: is not between 0 and {LONGEST_MINUTES}.")
+    place = home if isinstance(home, Home) else Home(home)
+    read = read_from_disk(place, group_id)
+    last_ms = last_fact_ms(place, group_id)
+    length_ms = int(minutes * MINUTE_MS)
+    to_ms = last_ms if at is None else min(read_moment(at).from_ms + length_ms // 2, last_ms)
+    try:
+        past = past_of(group_id, read, to_ms - length_ms, to_ms)
+    except NothingToShow as nothing:
+        raise PictureError(str(nothing)) from None
+    first_ms = max(past.from_ms, min(one.joined_at_ms for one in past.memberships))
+    room_ms = int(MARGIN * (to_ms - first_ms)) + 1
+    past = past_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
+    return {"timeline": timeline(past), "ownership": ownership(past), "slack": heartbeat_slack(past)}
+
+
+def pictures_of(
+    home: str | Path | Home, group_id: str, at: str | None = None, minutes: float = DEFAULT_MINUTES
+) -> dict[str, go.Figure]:
+    """As scenes_of, as plotly figures."""
+    from pictures.plotly_page import figure_of
+
+    return {name: figure_of(scene) for name, scene in scenes_of(home, group_id, at, minutes).items()}
+
+
+def sweep_of(file: Path) -> dict[str, Lanes | Curves]:
+    """What there is to draw of a sweep that `make whatif` left in a file. Raises PictureError: there is none in it."""
+    try:
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return sweep(rows)
+    except OSError as error:
+        raise PictureError(f"WHATIF={file}: cannot be read: {error.strerror}.") from None
+    except (ValueError, TypeError, KeyError):
+        raise PictureError(f"WHATIF={file}: does not hold the rows that make whatif leaves.") from None
+    except NothingToShow as nothing:
+        raise PictureError(f"WHATIF={file}: {nothing}") from None
+
+
+def write_pictures(scenes: dict[str, Any], folder: Path, prefix: str) -> list[Path]:
+    """Writes each scene as a page of HTML and as a PNG; returns the files. Raises PictureError: the folder is none."""
+    from pictures.plotly_page import as_html
+    from pictures.png import write_png
+
+    files: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_library(folder)
+        for name, scene in scenes.items():
+            page, image = (folder / f"{prefix}-{name}.{form}" for form in ("html", "png"))
+            page.write_text(as_html(scene), encoding="utf-8")
+            write_png(scene, image)
+            files += [page, image]
+    except OSError as error:
+        raise PictureError(f"OUT={folder}: cannot be written to: {error.strerror}.") from None
+    return files
+
+
+def write_library(folder: Path) -> None:
+    """Puts plotly's own file beside the pages, so that they can be opened without a network."""
+    from plotly.offline import get_plotlyjs
+
+    library = folder / "plotly.min.js"
+    if not library.exists():
+        library.write_text(get_plotlyjs(), encoding="utf-8")
+
+
+def file_name(group_id: str) -> str:
+    """A group's id as the beginning of a file's name."""
+    return re.sub(r"[^\w.-]+", "_", group_id)[:80].strip(".") or "group"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0; 2 with a sentence for what cannot be drawn; 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m jobs.pictures", description="Draws a group's history.")
+    parser.add_argument("group", help="the group")
+    parser.add_argument("--at", default="", help="a moment: 2026-03-01 03:12, UTC unless it names its zone")
+    parser.add_argument("--minutes", default="", help=f"how much time is shown ({DEFAULT_MINUTES})")
+    parser.add_argument("--out", default="", help=f"the folder ({DEFAULT_FOLDER})")
+    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
+    parser.add_argument("--whatif", default="", help="draw the rows of a sweep instead: what `make whatif` left")
+    given = parser.parse_args(arguments)
+    home = Home(given.home) if given.home else Home.from_environment()
+    try:
+        if given.whatif:
+            scenes, name = sweep_of(Path(given.whatif)), "whatif"
+        elif given.group:
+            scenes = scenes_of(home, given.group, given.at or None, _minutes(given.minutes))
+            name = file_name(given.group)
+        else:
+            raise PictureError("GROUP= names no group: make pictures GROUP=orders.")
+        for file in write_pictures(scenes, Path(given.out or DEFAULT_FOLDER), name):
+            print(file)
+    except Missing as missing:
+        print(f"rollcall: {missing}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _minutes(text: str) -> float:
+    try:
+        return float(text) if text else DEFAULT_MINUTES
+    except ValueError:
+        raise PictureError(f"MINUTES={text}: is not a number.") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""A group's facts of one stretch of time, with all from before that is needed to know who was what when it began.
+
+Knows which facts outlast their moment. Must not know what is drawn of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from why.explanation import LONGEST_SESSION_MS, Read
+from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from why.members import Membership, Names, memberships_of
+from why.rebalances import Rebalance, rebalances_of
+
+
+@dataclass(frozen=True)
+class Past:
+    """A stretch of a group's time. facts: ordered, those of before included that still mattered in it."""
+
+    group_id: str
+    from_ms: int
+    to_ms: int
+    facts: list[Fact]
+    memberships: list[Membership]
+    rebalances: list[Rebalance]
+    names: Names
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of everybody that was a member, in the order in which they came."""
+        return list(dict.fromkeys(self.names.of(one.member_id) for one in self.memberships))
+
+
+class NothingToShow(Exception):
+    """No fact of the group lies in that stretch; the text is the sentence for the person in front of it."""
+
+
+def past_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Past:
+    """Reads it. Raises NothingToShow: nobody was a member then."""
+    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, to_ms))
+    memberships = [one for one in memberships_of(lasting) if one.is_member_in(from_ms, to_ms)]
+    if not memberships:
+        raise NothingToShow(f"GROUP={group_id}: had no members then.")
+    rebalances = rebalances_of(lasting)
+    settled = [one.started_at_ms for one in rebalances if one.outcome == "completed" and one.started_at_ms < from_ms]
+    since_ms = max(settled, default=0)
+    deeds_from_ms = max(from_ms - LONGEST_SESSION_MS, 0)
+    rows = [*read(HOLDINGS, since_ms, deeds_from_ms - 1), *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms)]
+    facts = sorted([*lasting, *facts_of(rows)], key=lambda fact: (fact.at_ms, fact.seq))
+    shown = [one for one in rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
+    return Past(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships))

@@ -1,0 +1,119 @@
+"""Scenes as plotly draws them: pages of HTML to move about in, with what each bar and mark means under the pointer.
+
+Knows plotly. Must not know what is told. Kinds that are not in a picture are not in its legend.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import plotly.graph_objects as go
+
+from pictures.scene import Curves, Lanes
+from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, font_px, has_room, height_px, writes_names
+
+SYMBOLS = {"cross": "x", "down": "triangle-down", "up": "triangle-up", "star": "star"}
+LAYOUT = {
+    "template": "plotly_white",
+    "width": WIDTH_PX,
+    "legend": {"orientation": "h", "y": -0.12},
+    "margin": {"t": 70},
+}
+
+
+def figure_of(scene: Lanes | Curves) -> go.Figure:
+    """The figure of either kind of scene."""
+    return _lanes(scene) if isinstance(scene, Lanes) else _curves(scene)
+
+
+def as_html(scene: Lanes | Curves, library: bool | str = "directory") -> str:
+    """A whole page. library: plotly's own file beside it (directory), in it (True), or from its own site (cdn)."""
+    page: str = figure_of(scene).to_html(include_plotlyjs=library, full_html=True)
+    return page
+
+
+def _lanes(scene: Lanes) -> go.Figure:
+    figure = go.Figure()
+    for kind, drawn in scene.kinds.items():
+        bars = [bar for bar in scene.bars if bar.kind == kind]
+        marks = [mark for mark in scene.marks if mark.kind == kind]
+        if bars:
+            figure.add_bar(
+                name=drawn.label,
+                orientation="h",
+                y=[bar.lane for bar in bars],
+                base=[_time(bar.from_ms) for bar in bars],
+                x=[bar.to_ms - bar.from_ms for bar in bars],
+                marker={"color": drawn.colour, "line": {"width": 0}},
+                hovertext=[bar.text for bar in bars],
+                hoverinfo="text",
+                width=0.62,
+                text=[drawn.label if has_room(bar, scene) else "" for bar in bars] if writes_names(scene) else None,
+                textposition="inside",
+                insidetextanchor="start",
+            )
+        if marks:
+            figure.add_scatter(
+                name=drawn.label,
+                mode="markers+text",
+                x=[_time(mark.at_ms) for mark in marks],
+                y=[mark.height for mark in marks],
+                text=[mark.label for mark in marks],
+                textposition="middle right",
+                textfont={"size": 10, "color": drawn.colour},
+                marker={
+                    "color": drawn.colour,
+                    "size": 11,
+                    "symbol": [SYMBOLS[mark.symbol] for mark in marks],
+                    "line": {"width": 0.5, "color": "white"},
+                },
+                hovertext=[mark.text for mark in marks],
+                hoverinfo="text",
+            )
+    _add_background(figure, scene)
+    count = len(scene.lanes)
+    figure.update_layout(
+        **LAYOUT, title=scene.title, height=height_px(count), barmode="overlay", showlegend=not writes_names(scene)
+    )
+    figure.update_xaxes(type="date", range=[_time(scene.from_ms), _time(scene.to_ms)], title="time (UTC)")
+    names = {"tickmode": "array", "tickvals": list(range(count)), "ticktext": scene.lanes}
+    figure.update_yaxes(range=[count - 0.4, -0.6], tickfont={"size": font_px(count)}, showgrid=False, **names)
+    return figure
+
+
+def _add_background(figure: go.Figure, scene: Lanes) -> None:
+    for band in scene.bands:
+        colour = "#f3f4f7" if band.is_shaded else "#ffffff"
+        figure.add_vrect(_time(band.from_ms), _time(band.to_ms), fillcolor=colour, layer="below", line_width=0)
+        if has_room(band, scene):
+            middle = (band.from_ms + band.to_ms) // 2
+            figure.add_annotation(
+                x=_time(middle), y=1.0, yref="paper", yanchor="bottom", text=band.label, showarrow=False
+            )
+    for at_ms in scene.lines:
+        figure.add_vline(_time(at_ms), line_width=1, line_dash="dot", line_color="#b3003c", opacity=0.5)
+
+
+def _curves(scene: Curves) -> go.Figure:
+    figure = go.Figure()
+    for curve in scene.curves:
+        figure.add_scatter(
+            name=curve.name,
+            mode="lines+markers",
+            connectgaps=False,
+            x=[_time(x) if scene.is_time else x for x, _ in curve.points],
+            y=[y for _, y in curve.points],
+            line={"color": curve.colour, "width": 1 if curve.is_pale or curve.is_dotted else 2},
+            marker={"size": 3 if curve.is_pale else 5},
+            showlegend=not curve.is_pale,
+        )
+    for label, height in scene.levels.items():
+        figure.add_hline(height, line_dash="dash", line_color="#d55e00", annotation_text=label)
+    figure.update_layout(**LAYOUT, title=scene.title, height=CURVES_HEIGHT_PX, showlegend=True)
+    figure.update_xaxes(title=scene.x_label, type="date" if scene.is_time else "-")
+    figure.update_yaxes(title=scene.y_label, rangemode="tozero")
+    return figure
+
+
+def _time(at_ms: float) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

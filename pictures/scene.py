@@ -1,0 +1,109 @@
+"""What a picture shows, before anybody draws it: lanes with bars, bands and marks over time, or curves.
+
+Times are ms since the epoch, shown in UTC. Knows shapes alone; must not know a drawing library, nor what is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of bar or mark: its label and its colour, which people who see few colours tell apart too."""
+
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Something that lasted, in a lane (its place from the top)."""
+
+    lane: int
+    from_ms: int
+    to_ms: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A stretch of time behind all lanes."""
+
+    from_ms: int
+    to_ms: int
+    label: str
+    is_shaded: bool
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment in a lane. symbol: cross, down, up or star; label: what is written beside it, if there is room."""
+
+    lane: int
+    at_ms: int
+    kind: str
+    symbol: str
+    text: str
+    label: str = ""
+
+    @property
+    def height(self) -> float:
+        """Where it stands, in lanes from the top: a star on the upper edge of its lane, so that it hides nothing."""
+        return self.lane - 0.4 if self.symbol == "star" else float(self.lane)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A picture of lanes. kinds: in the order of the legend; lines: moments that cut through all lanes."""
+
+    title: str
+    from_ms: int
+    to_ms: int
+    lanes: list[str]
+    kinds: dict[str, Kind]
+    bars: list[Bar]
+    bands: list[Band] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points that belong together; a height of NaN breaks the line. is_pale: one of many, behind the others, unnamed.
+
+    is_dotted: its points are marked, the lines between them are thin.
+    """
+
+    name: str
+    points: list[tuple[float, float]]
+    colour: str
+    is_pale: bool = False
+    is_dotted: bool = False
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A picture of curves. is_time: x is ms since the epoch; levels: named heights across the whole picture."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: list[Curve]
+    is_time: bool
+    levels: dict[str, float] = field(default_factory=dict)
+
+
+# Colours that are told apart by those who see few (after Okabe and Ito), paler ones for what is healthy.
+HEALTHY, PALE, WAITING, SYNCING = "#9fd3c7", "#c9ced6", "#e69f00", "#f0e442"
+SILENT, ALARM, COMING, GOING, CULPRIT = "#8a8f98", "#d55e00", "#009e73", "#56b4e9", "#b3003c"
+DISTINCT = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#332288"),
+    *("#88ccee", "#882255", "#44aa99", "#999933", "#aa4499", "#117733", "#ddcc77", "#661100"),
+)
+
+
+def colour_of(place: int) -> str:
+    """A colour for each place; they begin again after the last."""
+    return DISTINCT[place % len(DISTINCT)]

@@ -1,0 +1,59 @@
+"""How much of its session each member had left, over time.
+
+Knows gaps between signs of life. Must not know a drawing library.
+"""
+
+from __future__ import annotations
+
+from math import nan
+
+from pictures.past import Past
+from pictures.scene import PALE, Curve, Curves, colour_of
+from why.slack import Gap, gaps_of
+from why.words import moment
+
+NAMED = 8
+LINE_BELOW = 50.0
+
+
+def heartbeat_slack(past: Past) -> Curves:
+    """The picture, in % of the session timeout: what was left each time a member was heard of, 0 where it expired.
+
+    A line leads to a point only where half of the session was gone: from the moment that the timer was restarted.
+
+    The NAMED members with the least slack have a colour and a name; the others are pale.
+    """
+    timeouts = {one.member_id: one.session_timeout_ms for one in past.memberships}
+    points: dict[str, list[tuple[Gap, float]]] = {}
+    for gap in gaps_of(past.facts):
+        timeout_ms = timeouts.get(gap.member_id)
+        if timeout_ms and gap.to_ms >= past.from_ms:
+            points.setdefault(past.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
+    by_need = sorted(points, key=lambda name: (min(left for _, left in points[name]), name))
+    named = {name: place for place, name in enumerate(by_need[:NAMED])}
+    curves = [
+        Curve(
+            name, _line(points[name]), colour_of(named.get(name, 0)) if name in named else PALE, name not in named, True
+        )
+        for name in reversed(by_need)
+    ]
+    return Curves(
+        title=f"{past.group_id}: heartbeat slack from {moment(past.from_ms)} to {moment(past.to_ms)} UTC",
+        x_label="time (UTC)",
+        y_label="session left when heard of, %",
+        curves=curves,
+        is_time=True,
+        levels={"expired": 0.0, "near miss": 25.0},
+    )
+
+
+def _line(points: list[tuple[Gap, float]]) -> list[tuple[float, float]]:
+    line: list[tuple[float, float]] = []
+    for gap, left in points:
+        line += [(gap.from_ms, 100.0)] if left < LINE_BELOW else []
+        line += [(gap.to_ms, left), (gap.to_ms, nan)]
+    return line
+
+
+def _left(gap: Gap, timeout_ms: int) -> float:
+    return max(round(100 * (timeout_ms - gap.length_ms) / timeout_ms, 1), 0.0)

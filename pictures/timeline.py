@@ -1,0 +1,124 @@
+"""A group as swim lanes: each member a lane, waiting, at work or silent; generations as bands; culprits marked.
+
+Knows which facts move a member from one to the next. Must not know a drawing library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pictures.past import Past
+from pictures.scene import (
+    ALARM,
+    COMING,
+    CULPRIT,
+    GOING,
+    HEALTHY,
+    SILENT,
+    SYNCING,
+    WAITING,
+    Band,
+    Bar,
+    Kind,
+    Lanes,
+    Mark,
+)
+from why.facts import Fact
+from why.rebalances import Rebalance
+from why.slack import last_heard_ms
+from why.words import clock, duration, moment
+
+KINDS = {
+    "stable": Kind("at work", HEALTHY),
+    "waiting": Kind("waiting for the others to join", WAITING),
+    "syncing": Kind("waiting for its assignment", SYNCING),
+    "silent": Kind("silent until it expired", SILENT),
+    "joined": Kind("joined", COMING),
+    "left": Kind("left", GOING),
+    "expired": Kind("expired", ALARM),
+    "culprit": Kind("set a rebalance off", CULPRIT),
+}
+LABELLED_REBALANCES = 12
+EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
+GENERATION_FORMED = "join_phase_ended"
+
+
+def timeline(past: Past) -> Lanes:
+    """The picture, from what was until what will be of everybody that was a member."""
+    places = {name: place for place, name in enumerate(past.lanes)}
+    bars = [bar for bar in _bars(past, places) if bar.to_ms >= past.from_ms]
+    return Lanes(
+        title=f"{past.group_id}: members from {moment(past.from_ms)} to {moment(past.to_ms)} UTC",
+        from_ms=past.from_ms,
+        to_ms=past.to_ms,
+        lanes=list(places),
+        kinds=KINDS,
+        bars=bars,
+        bands=list(_bands(past)),
+        marks=[mark for mark in _marks(past, places) if mark.at_ms >= past.from_ms],
+        lines=[one.started_at_ms for one in past.rebalances if one.started_at_ms >= past.from_ms],
+    )
+
+
+def _bars(past: Past, places: dict[str, int]) -> Iterator[Bar]:
+    for one in past.memberships:
+        ended_ms = past.to_ms if one.ended_at_ms is None else one.ended_at_ms
+        own = [fact for fact in past.facts if fact.member_id == one.member_id and fact.at_ms >= one.joined_at_ms]
+        changes = list(_changes(past, own, one.joined_at_ms))
+        if one.end_cause == "session_expired":
+            heard_ms = last_heard_ms(own, one.member_id, ended_ms)
+            changes = [change for change in changes if heard_ms is None or change[0] <= heard_ms]
+            changes += [] if heard_ms is None else [(heard_ms, "silent")]
+        name = past.names.of(one.member_id)
+        for (from_ms, kind), (to_ms, _) in zip(changes, [*changes[1:], (ended_ms, "")], strict=True):
+            if to_ms > from_ms:
+                text = f"{name}: {KINDS[kind].label} for {duration(to_ms - from_ms)} from {clock(from_ms)} UTC"
+                yield Bar(places[name], max(from_ms, past.from_ms), to_ms, kind, text)
+
+
+def _changes(past: Past, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
+    """What a member was from when on. One from before the picture begins was at work then, unless the group waited."""
+    was_waiting = any(one.started_at_ms < past.from_ms for one in past.rebalances)
+    yield (joined_ms, "waiting") if joined_ms >= past.from_ms or was_waiting else (past.from_ms, "stable")
+    for fact in own:
+        match fact.effect, fact.api:
+            case ("join_received", _):
+                yield (fact.at_ms, "waiting")
+            case ("reply", "JoinGroup") if fact.error_code == "NONE":
+                yield (fact.at_ms, "syncing")
+            case ("reply", "SyncGroup") if fact.error_code == "NONE":
+                yield (fact.at_ms, "stable")
+            case _:
+                pass
+
+
+def _bands(past: Past) -> Iterator[Band]:
+    """A band a generation, from when its members are known until those of the next are."""
+    formed = [(fact.at_ms, fact.generation_id) for fact in past.facts if fact.effect == GENERATION_FORMED]
+    before = [pair for pair in formed if pair[0] < past.from_ms][-1:]
+    inside = [pair for pair in formed if pair[0] >= past.from_ms]
+    shown = [*((past.from_ms, generation_id) for _, generation_id in before), *inside]
+    for (from_ms, generation_id), (to_ms, _) in zip(shown, [*shown[1:], (past.to_ms, 0)], strict=True):
+        yield Band(from_ms, to_ms, f"gen {generation_id}", generation_id % 2 == 1)
+
+
+def _marks(past: Past, places: dict[str, int]) -> Iterator[Mark]:
+    for one in past.memberships:
+        name = past.names.of(one.member_id)
+        yield Mark(places[name], one.joined_at_ms, "joined", "up", f"{name} joined at {clock(one.joined_at_ms)} UTC")
+        if one.ended_at_ms is not None:
+            is_expiry = one.end_cause in EXPIRIES
+            kind, symbol = ("expired", "cross") if is_expiry else ("left", "down")
+            yield Mark(
+                places[name], one.ended_at_ms, kind, symbol, f"{name}: {one.end_cause} at {clock(one.ended_at_ms)} UTC"
+            )
+    is_roomy = len(past.rebalances) <= LABELLED_REBALANCES
+    for rebalance in past.rebalances:
+        culprit = past.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
+        if culprit in places:
+            text, label = _culprit_text(rebalance, culprit), rebalance.cause.kind if is_roomy else ""
+            yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, label)
+
+
+def _culprit_text(rebalance: Rebalance, culprit: str) -> str:
+    return f"{rebalance.cause.kind} by {culprit} at {clock(rebalance.started_at_ms)} UTC"

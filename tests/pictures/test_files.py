@@ -1,0 +1,89 @@
+"""`make pictures`: pages and images of a home's group, and what is refused with which sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from matplotlib.image import imread
+
+from jobs.pictures import main, pictures_of, scenes_of
+from pictures.size import WIDTH_PX
+from tests.pictures.test_scenes import rows
+from tests.views.histories import no_members, one_expires, two_members
+from tests.views.story import write_effects
+
+SHOWN = ("timeline", "ownership", "slack")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write_effects(tmp_path, {story.group_id: story.rows for story in (two_members(), one_expires(), no_members())})
+    return tmp_path
+
+
+def test_each_picture_is_a_page_that_needs_no_network_and_an_image(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = home / "pictures"
+    assert main(["--home", str(home), "--out", str(out), "expired"]) == 0
+    files = [f"expired-{name}.{form}" for name in SHOWN for form in ("html", "png")]
+    assert capsys.readouterr().out.split() == [str(out / file) for file in files]
+    assert (out / "plotly.min.js").stat().st_size > 1_000_000
+    page = (out / "expired-timeline.html").read_text()
+    assert 'src="plotly.min.js"' in page
+    assert "https://" not in page.replace("https://plotly.com", "")
+    assert "session_expired by b at 00:00:13.100 UTC" in page
+    for name in SHOWN:
+        image = imread(out / f"expired-{name}.png")
+        assert image.shape[1] > WIDTH_PX
+        assert len({tuple(pixel) for pixel in image[::7, ::7].reshape(-1, image.shape[2])}) > 5
+
+
+def test_the_time_that_is_shown_ends_with_the_groups_latest_fact_or_lies_around_a_moment(home: Path) -> None:
+    whole = scenes_of(home, "expired")["timeline"]
+    part = scenes_of(home, "expired", at="1970-01-01 00:00:13", minutes=0.05)["timeline"]
+    assert (whole.from_ms, whole.to_ms) == (737, 14_363)  # type: ignore[union-attr]
+    assert (part.from_ms, part.to_ms) == (11_039, 14_161)  # type: ignore[union-attr]
+
+
+def test_in_a_notebook_pictures_are_plotly_figures(home: Path) -> None:
+    figures = pictures_of(home, "two")
+    assert tuple(figures) == SHOWN
+    assert figures["timeline"].layout.title.text.startswith("two: members from 1970-01-01 00:00:00.")
+    assert figures["timeline"].layout.xaxis.title.text == "time (UTC)"
+
+
+def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "whatif.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows(6000, 9000)))
+    assert main(["--whatif", str(file), "--out", str(tmp_path), ""]) == 0
+    assert len(capsys.readouterr().out.split()) == 4
+    assert imread(tmp_path / "whatif-counts.png").shape[1] > WIDTH_PX
+    file.write_text("not json\n")
+    assert main(["--whatif", str(file), "--out", str(tmp_path), ""]) == 2
+    assert capsys.readouterr().err.endswith("does not hold the rows that make whatif leaves.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([""], "GROUP= names no group: make pictures GROUP=orders."),
+        (["tvo"], "GROUP=tvo: the home knows no such group; did you mean two?"),
+        (["no members"], "GROUP=no members: had no members then."),
+        (["--at", "1970-01-01", "--minutes", "0.001", "two"], "GROUP=two: had no members then."),
+        (["--minutes", "some", "two"], "MINUTES=some: is not a number."),
+        (["--minutes", "0", "two"], "MINUTES=0: is not between 0 and 1440."),
+        (["--at", "noon", "two"], "AT=noon: is no moment; it is written "),
+        (["--whatif", "none.jsonl", ""], "WHATIF=none.jsonl: cannot be read: No such file or directory."),
+        (["--out", "/dev/null/x", "two"], "OUT=/dev/null/x: cannot be written to: Not a directory."),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_status_2(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["--home", str(home), *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith(f"rollcall: {sentence}")
+    assert (told.err.count("\n"), told.out) == (1, "")

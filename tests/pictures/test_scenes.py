@@ -1,0 +1,154 @@
+"""What pictures show of small histories with literal times, before anybody draws it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from pictures.ownership import ownership
+from pictures.past import NothingToShow, Past, past_of
+from pictures.scene import DISTINCT, Curves, Lanes
+from pictures.size import height_px, lane_px, writes_names
+from pictures.slack import NAMED, heartbeat_slack
+from pictures.sweep import sweep
+from pictures.timeline import timeline
+from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
+from tests.views.story import Story
+from tests.why.reading import reader_of
+
+
+def past(story: Story, from_ms: int = 0, to_ms: int = 20_000) -> Past:
+    return past_of(story.group_id, reader_of(story.rows), from_ms, to_ms)
+
+
+def bars(scene: Lanes, lane: str) -> list[tuple[int, int, str]]:
+    place = scene.lanes.index(lane)
+    return sorted((bar.from_ms, bar.to_ms, bar.kind) for bar in scene.bars if bar.lane == place)
+
+
+# ---------------------------------------------------------------- timeline
+
+
+def test_a_member_waits_syncs_and_works() -> None:
+    scene = timeline(past(two_members()))
+    assert scene.lanes == ["a", "b"]
+    assert bars(scene, "a") == [
+        (1000, 1100, "syncing"),
+        (1100, 3100, "stable"),
+        (3100, 3200, "syncing"),
+        (3200, 20_000, "stable"),
+    ]
+    assert bars(scene, "b") == [(3000, 3100, "waiting"), (3100, 3300, "syncing"), (3300, 20_000, "stable")]
+    assert [(band.label, band.from_ms, band.to_ms) for band in scene.bands] == [
+        ("gen 1", 1000, 3100),
+        ("gen 2", 3100, 20_000),
+    ]
+
+
+def test_an_expired_member_is_silent_first_and_marked_as_expired_and_as_the_culprit() -> None:
+    scene = timeline(past(one_expires()))
+    assert bars(scene, "b")[-1] == (3300, 13_100, "silent")
+    marks = {(mark.kind, mark.at_ms, mark.symbol) for mark in scene.marks if mark.lane == 1}
+    assert marks == {("joined", 3000, "up"), ("culprit", 3000, "star"), ("culprit", 13_100, "star")} | {
+        ("expired", 13_100, "cross")
+    }
+    assert 13_100 in scene.lines
+
+
+def test_a_leaver_is_marked_as_one() -> None:
+    marks = [(mark.kind, mark.text) for mark in timeline(past(one_leaves())).marks if mark.symbol == "down"]
+    assert marks == [("left", "b: member_left at 00:00:04.000 UTC")]
+
+
+def test_a_member_that_came_back_keeps_its_lane() -> None:
+    scene = timeline(past(static_member_returns()))
+    assert scene.lanes == ["a"]
+    assert bars(scene, "a")[-1] == (3050, 20_000, "stable")
+
+
+def test_what_began_before_the_picture_is_cut_and_everybody_is_at_work_unless_the_group_waited() -> None:
+    scene = timeline(past(one_leaves(), from_ms=3500))
+    assert bars(scene, "a")[0] == (3500, 4100, "stable")
+    assert bars(scene, "b") == [(3500, 4000, "stable")]
+    assert [band.label for band in scene.bands] == ["gen 2", "gen 3"]
+    waiting = timeline(past(superseded(), from_ms=2050))
+    assert bars(waiting, "b")[0] == (2050, 2100, "waiting")
+
+
+def test_where_nobody_was_a_member_there_is_nothing_to_show() -> None:
+    with pytest.raises(NothingToShow, match=r"^GROUP=two: had no members then\.$"):
+        past(two_members(), to_ms=500)
+
+
+# ---------------------------------------------------------------- ownership
+
+
+def test_a_partition_is_a_lane_with_its_owners_and_gaps() -> None:
+    scene = ownership(past(one_leaves()))
+    assert scene.lanes == ["t-0", "t-1"]
+    assert bars(scene, "t-0") == [(1100, 3100, "a"), (3200, 4100, "a"), (4200, 20_000, "a")]
+    assert bars(scene, "t-1") == [(1100, 3100, "a"), (3200, 4000, "b"), (4200, 20_000, "a")]
+    assert len({kind.colour for kind in scene.kinds.values()}) == 2
+
+
+# ---------------------------------------------------------------- slack
+
+
+def test_slack_is_what_was_left_of_the_session_and_a_long_silence_has_a_line() -> None:
+    scene = heartbeat_slack(past(one_expires()))
+    curves = {curve.name: curve.points for curve in scene.curves}
+    assert (9000.0, 70.0) in curves["a"]
+    assert curves["b"][-3:-1] == [(3100, 100.0), (13_100, 0.0)]
+    assert math.isnan(curves["b"][-1][1])
+    assert scene.curves[-1].name == "b"
+
+
+def test_of_many_members_those_in_need_are_named_and_the_others_are_pale() -> None:
+    story = Story("many")
+    names = [f"m{number:02}" for number in range(20)]
+    for name in names:
+        story.join(1000, name)
+    story.join(1500, names[0])
+    story.sync(2000, names[0], {})
+    for number, name in enumerate(names):
+        story.heartbeat(3000 + 100 * number, name)
+    scene = heartbeat_slack(past(story, to_ms=6000))
+    named = [curve.name for curve in scene.curves if not curve.is_pale]
+    assert len(named) == NAMED
+    assert set(named) == set(names[-NAMED:])
+
+
+# ---------------------------------------------------------------- the what-if curve
+
+
+def rows(*values: int) -> list[dict[str, Any]]:
+    figures = {name: 1 for name in ("rebalancing_s", "unserved_partition_s", "rebalances", "partitions_moved")}
+    figures |= {"longest_detection_s": 2, "wrongly_expired": 0}
+    common = {"swept": "session.timeout.ms", "group_id": None, "fidelity": 0.9, **figures}
+    tried = [{**common, "run": "whatif", "value": value, "rebalances": value // 1000} for value in values]
+    return [{**common, "run": "recorded", "value": None}, {**common, "run": "baseline", "value": None}, *tried]
+
+
+def test_a_sweep_is_a_curve_a_figure_with_what_was_recorded() -> None:
+    counts = sweep(rows(9000, 6000, 12_000))["counts"]
+    assert isinstance(counts, Curves)
+    assert counts.curves[0].points == [(6000, 6), (9000, 9), (12_000, 12)]
+    assert counts.levels == {"rebalances as recorded": 1.0}
+    assert counts.title == "What if session.timeout.ms were different (the baseline equals 90% of the recording)"
+
+
+def test_one_setting_alone_is_no_curve() -> None:
+    with pytest.raises(NothingToShow, match="no setting with a range was tried"):
+        sweep(rows(6000))
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def test_lanes_stay_legible_whether_three_or_sixty() -> None:
+    assert lane_px(3) > lane_px(60) >= 16
+    assert height_px(60) > 60 * 16
+    few, many = (Lanes("", 0, 1, [], {str(n): None for n in range(count)}, []) for count in (3, len(DISTINCT) + 1))  # type: ignore[misc]
+    assert (writes_names(few), writes_names(many)) == (False, True)
