@@ -23,8 +23,9 @@ from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.replay import settings_of
-from jobs.shadow_feed import Kept, ShadowFeed, find_kept, new_kept
+from jobs.shadow_feed import Kept, ShadowFeed, Tail, find_kept, new_kept
 from jobs.shutdown import StopSignal
+from jobs.sources.request_log_topic import SCHEME, open_topic
 from jobs.spark_session import spark_session
 from jobs.status import Status
 from jobs.stream import failure_of, start, stop_after_batch, unread_commits
@@ -54,7 +55,15 @@ def shadow_config(settings: Mapping[str, str]) -> JobConfig:
     )
 
 
-def kept_of(home: Home, log: Path, zone: str, given: Mapping[str, str], console: Console) -> Kept:
+def tail_of(kept: Kept) -> Tail:
+    """The log from where it was read up to. Raises LogFileError, ZoneError."""
+    zone = zone_of(kept.zone)
+    if kept.log.startswith(SCHEME):
+        return open_topic(kept.log, zone, kept.position)
+    return LogTail(Path(kept.log), zone, kept.position)
+
+
+def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
     """What the home holds of this log, or the beginning of it.
 
     given: broker settings that the person knows; a new shadow has what the log gives away beside them, an old one what
@@ -64,9 +73,10 @@ def kept_of(home: Home, log: Path, zone: str, given: Mapping[str, str], console:
     kept = find_kept(home)
     if kept is None:
         with console.status("looking over the log"):
-            shown = LogImport(log, zone_of(zone)).look_over().settings if log.is_file() else {}
-        return new_kept(str(log), zone, {**shown, **given})
-    for what, was, wanted in (("LOG", kept.log, str(log)), ("ZONE", kept.zone, zone)):
+            is_file = Path(log).is_file()
+            shown = LogImport(Path(log), zone_of(zone)).look_over().settings if is_file else {}
+        return new_kept(log, zone, {**shown, **given})
+    for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
         if was != wanted:
             raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another ROLLCALL_HOME.")
     for key, value in given.items():
@@ -78,10 +88,10 @@ def kept_of(home: Home, log: Path, zone: str, given: Mapping[str, str], console:
     return kept
 
 
-def run(home: Home, kept: Kept, console: Console) -> int:
+def run(home: Home, kept: Kept, tail: Tail, console: Console) -> int:
     """Follows until a signal, or the query's failure; the exit status. Raises what the person can put right."""
     config = shadow_config(kept.settings)
-    feed = ShadowFeed(home, config, kept, LogTail(Path(kept.log), zone_of(kept.zone), kept.position))
+    feed = ShadowFeed(home, config, kept, tail)
     with console.status("starting Spark"):
         spark = spark_session("rollcall shadow")
     stop, status = StopSignal(spark), Status(home)
@@ -115,6 +125,7 @@ def run(home: Home, kept: Kept, console: Console) -> int:
         _say(console, f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
         return 0
     finally:
+        tail.close()
         spark.stop()
 
 
@@ -125,7 +136,7 @@ def _say(console: Console, line: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: see above."""
     parser = argparse.ArgumentParser(prog="python -m jobs.shadow", description="Follows a broker's request log.")
-    parser.add_argument("log", help="the file that grows, as /var/log/kafka/kafka-request.log")
+    parser.add_argument("log", help="the file that grows, or kafka://host:port/topic of its lines")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker setting")
     parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
     parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
@@ -133,12 +144,12 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     try:
         home = Home(parsed.home) if parsed.home else Home.from_environment()
-        log = Path(parsed.log).absolute()
+        log = parsed.log if parsed.log.startswith(SCHEME) else str(Path(parsed.log).absolute())
         with home.locked("a shadow"):
             kept = kept_of(home, log, parsed.zone, settings_of(parsed.set), console)
-            LogTail(log, zone_of(parsed.zone), kept.position).close()
+            tail = tail_of(kept)
             home.settle(SHADOW, WRITER)
-            return run(home, kept, console)
+            return run(home, kept, tail, console)
     except (Missing, ConfigError, ZoneError, LogFileError) as error:
         print(f"rollcall: {error}", file=sys.stderr)
         return 2

@@ -51,6 +51,8 @@ class Tail(Protocol):
 
     def poll(self, lines_at_most: int) -> list[LogLine]: ...
 
+    def close(self) -> None: ...
+
 
 class Kept(msgspec.Struct):
     """What lies beside the request table. settings: what the broker is taken to have, by Kafka's keys."""

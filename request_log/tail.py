@@ -33,7 +33,7 @@ class Position(msgspec.Struct):
     """How far a log was read. head: the beginning of the file being read, empty before its first line is there.
 
     offset: bytes of it that were read. first_ms: its first timestamp. number: lines given so far, through all files.
-    at_ms: the last line's timestamp.
+    at_ms: the last line's timestamp. offsets: of a topic rather than a file, the next record's by partition.
     """
 
     head: bytes = b""
@@ -41,6 +41,7 @@ class Position(msgspec.Struct):
     first_ms: int = 0
     number: int = 0
     at_ms: int | None = None
+    offsets: dict[int, int] = {}
 
 
 class _Rotated(NamedTuple):
@@ -137,7 +138,8 @@ class LogTail:
     def _is_still_there(self) -> bool:
         """Whether the open file still begins as it did, and was not emptied and written anew."""
         assert self._file is not None
-        if isinstance(self._file, gzip.GzipFile):
+        file: object = self._file
+        if isinstance(file, gzip.GzipFile):
             return True
         return os.pread(self._file.fileno(), len(self.position.head), 0) == self.position.head
 

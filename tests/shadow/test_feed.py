@@ -151,13 +151,13 @@ def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) 
     home.path.mkdir()
     path.write_bytes(gzip.decompress(LOG.read_bytes()))
     feed_until_over(feed_on(home, path, {"group.max.size": "7"}))
-    assert kept_of(home, path, "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
+    assert kept_of(home, str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
     with pytest.raises(HomeError, match=r"group\.max\.size=7, not 8"):
-        kept_of(home, path, "UTC", {"group.max.size": "8"}, QUIET)
+        kept_of(home, str(path), "UTC", {"group.max.size": "8"}, QUIET)
     with pytest.raises(HomeError, match="LOG="):
-        kept_of(home, tmp_path / "other.log", "UTC", {}, QUIET)
+        kept_of(home, str(tmp_path / "other.log"), "UTC", {}, QUIET)
     with pytest.raises(HomeError, match="ZONE=UTC"):
-        kept_of(home, path, "Asia/Kolkata", {}, QUIET)
+        kept_of(home, str(path), "Asia/Kolkata", {}, QUIET)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,20 @@ def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) 
     [
         (["{tmp}/nothing.log"], "there is no such file"),
         (["{tmp}"], "is a folder"),
+        (["kafka://nowhere"], "kafka://host:port/topic"),
+        (["kafka://127.0.0.1:1/lines"], "no broker there"),
         (["{log}", "--zone", "Mars/Olympus"], "ZONE=Mars/Olympus"),
         (["{log}", "--set", "group.max.sice=3"], "group.max.sice"),
     ],
 )
 def test_a_mistake_is_one_sentence(
-    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("jobs.sources.request_log_topic.BOOTSTRAP_MS", 300)
     log = tmp_path / "requests.log"
     log.write_bytes(b"")
     words = [word.replace("{tmp}", str(tmp_path)).replace("{log}", str(log)) for word in arguments]
