@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.security.credentials import write_user
 from gateway.settings import parse_address
@@ -16,6 +18,7 @@ from gateway.wire.codec import Head
 from tests.gateway.gateway_before import OTHER_API, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
+from tests.gateway.test_connection import GARBAGE
 from tests.gateway.wire_client import Client, alone_in, heartbeat
 
 
@@ -67,6 +70,36 @@ async def test_a_client_that_leaves_takes_its_connection_to_the_broker_with_it()
         await asyncio.wait_for(ended, 10)
 
 
+HALF_A_FIND_COORDINATOR = framed(struct.pack(">hhih", 10, 4, 1, 0))
+HALF_A_PRODUCE = framed(struct.pack(">hhih", 0, 9, 1, 0))
+FRAMES_OF_OURS = ["a length of 2 GB", "a negative length", "HTTP", "an empty frame", "a Heartbeat without its fields"]
+
+
+@pytest.mark.parametrize("garbage", [*map(GARBAGE.get, FRAMES_OF_OURS), HALF_A_FIND_COORDINATOR, HALF_A_PRODUCE])
+@asynchronous
+async def test_what_is_no_request_ends_its_connection_and_reaches_no_broker(garbage: bytes) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        bystander, client = await Client.connect(server.address), await Client.connect(server.address)
+        client.send_raw(garbage)
+        assert await client.is_closed_by_peer()
+        bystander.send_raw(other(2))
+        assert struct.unpack_from(">i", await bystander.receive_raw())[0] == 2
+        assert [head.correlation_id for head, _ in broker.seen] == [2]
+
+
+@given(st.binary(max_size=200))
+def test_whatever_a_client_sends_nobody_else_is_harmed(data: bytes) -> None:
+    async def send() -> None:
+        async with scripted_broker() as broker, gateway_before(broker) as server:
+            bystander, client = await Client.connect(server.address), await Client.connect(server.address)
+            client.send_raw(framed(data) + data)
+            client.writer.write_eof()
+            assert await client.is_closed_by_peer()
+            assert (await bystander.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+    asyncio.run(send())
+
+
 @asynchronous
 async def test_an_answer_that_nobody_asked_for_and_one_that_cannot_be_read_end_the_connection() -> None:
     async with scripted_broker() as broker, gateway_before(broker) as server:
@@ -77,6 +110,13 @@ async def test_an_answer_that_nobody_asked_for_and_one_that_cannot_be_read_end_t
         async def nonsense(head: Head, frame: bytes) -> bytes:
             return framed(b"\0\0\0\1nonsense")
 
+        async def without_end(head: Head, frame: bytes) -> bytes:
+            return b"\xff\xff\xff\xff"
+
+        broker.answer = without_end
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
         broker.answer = twice
         client = await Client.connect(server.address)
         client.send_raw(other(1))
