@@ -6,6 +6,7 @@ Knows which facts move a member from one to the next. Must not know a drawing li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pictures.past import Past
 from pictures.scene import (
@@ -38,7 +39,8 @@ KINDS = {
     "expired": Kind("expired", ALARM),
     "culprit": Kind("set a rebalance off", CULPRIT),
 }
-LABELLED_REBALANCES = 12
+LABEL_WIDTH = 0.09
+"""The share of the picture's width that a label beside a mark takes."""
 EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
 GENERATION_FORMED = "join_phase_ended"
 
@@ -55,7 +57,7 @@ def timeline(past: Past) -> Lanes:
         kinds=KINDS,
         bars=bars,
         bands=list(_bands(past)),
-        marks=[mark for mark in _marks(past, places) if mark.at_ms >= past.from_ms],
+        marks=_legible([mark for mark in _marks(past, places) if mark.at_ms >= past.from_ms], past),
         lines=[one.started_at_ms for one in past.rebalances if one.started_at_ms >= past.from_ms],
     )
 
@@ -112,12 +114,26 @@ def _marks(past: Past, places: dict[str, int]) -> Iterator[Mark]:
             yield Mark(
                 places[name], one.ended_at_ms, kind, symbol, f"{name}: {one.end_cause} at {clock(one.ended_at_ms)} UTC"
             )
-    is_roomy = len(past.rebalances) <= LABELLED_REBALANCES
     for rebalance in past.rebalances:
         culprit = past.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
         if culprit in places:
-            text, label = _culprit_text(rebalance, culprit), rebalance.cause.kind if is_roomy else ""
-            yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, label)
+            text, kind = _culprit_text(rebalance, culprit), rebalance.cause.kind
+            yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, kind)
+
+
+def _legible(marks: list[Mark], past: Past) -> list[Mark]:
+    """The marks, without those labels that the next star in the lane would stand in."""
+    width_ms = LABEL_WIDTH * (past.to_ms - past.from_ms)
+    stars = [(mark.lane, mark.at_ms) for mark in marks if mark.symbol == "star"]
+    return [
+        replace(mark, label="") if any(_is_near(mark, star, width_ms) for star in stars) else mark for mark in marks
+    ]
+
+
+def _is_near(mark: Mark, star: tuple[int, int], width_ms: float) -> bool:
+    """Whether a star stands where a mark's label would."""
+    lane, at_ms = star
+    return lane == mark.lane and mark.at_ms < at_ms <= mark.at_ms + width_ms
 
 
 def _culprit_text(rebalance: Rebalance, culprit: str) -> str:
