@@ -31,12 +31,14 @@ from request_log.passing import settle_overdue
 from request_log.reading import Reading
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import CameBack, Survey
-from schemas.messages import LeaveGroupRequest
+from schemas.messages import JoinGroupRequest, LeaveGroupRequest
 
 SETTLED_MS = 1_000
 """How long after a moment its lines may still be written: answers being sent, commits being replicated."""
 LOOK_AHEAD_MS = 5_000
 """How much of the log is read beyond a request that changes its group, or of whose moment nothing is proven."""
+FIRST_LOOK_AHEAD_MS = 10_000
+"""And beyond the first of a group that was there before the log: so many heartbeats show who its members are."""
 BACK_WITHIN_MS = 7_500
 """How long a member that left without a reason may take to come back, for its leave to be told as a poll timeout."""
 STOOD_STILL_MS = 5_000
@@ -163,10 +165,12 @@ class LiveImport:
             return False
         if held.follower.is_quiet(entry):
             return True
-        return now_ms >= entry.until_ms + self._looked_ahead_ms(entry)
+        return now_ms >= entry.until_ms + self._looked_ahead_ms(held, entry)
 
-    def _looked_ahead_ms(self, entry: LoggedRequest) -> int:
+    def _looked_ahead_ms(self, held: Held, entry: LoggedRequest) -> int:
         request = entry.request
+        if not held.follower.model.group.is_known and not isinstance(request, JoinGroupRequest):
+            return FIRST_LOOK_AHEAD_MS
         if not isinstance(request, LeaveGroupRequest) or request.request_id in self.came_back.leaves:
             return LOOK_AHEAD_MS
         has_reason = any(member.reason for member in request.members)

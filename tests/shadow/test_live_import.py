@@ -22,6 +22,7 @@ from tests.shadow.fed import CAPTURES, INCIDENTS, Feed, effects_of, lines_of, to
 COMPLETE_WITHIN_MS = 9_000
 """After a rebalance has ended; what is left of ten seconds is for the stream."""
 
+SMALL = [path for path in CAPTURES if path.name != "j-busy-1"]
 every_log = pytest.mark.parametrize("path", [*CAPTURES, *INCIDENTS], ids=lambda path: path.name.partition(".")[0])
 
 
@@ -124,6 +125,39 @@ def test_who_goes_on_from_a_snapshot_gives_the_rows_that_are_to_come(path: Path)
     feed.feed(lines, go_on).end()
     assert [row.request for row in feed.rows] == [row.request for row in followed(path).rows]
     assert feed.live.tally == followed(path).live.tally
+
+
+@pytest.mark.parametrize("share", [0.2, 0.35, 0.5, 0.65, 0.8])
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+def test_a_log_that_begins_with_groups_formed_gives_the_rebalances_of_the_finished_one(
+    path: Path, share: float, tmp_path: Path
+) -> None:
+    lines = [line.text for line in lines_of(path)]
+    cut = tmp_path / "requests.log"
+    cut.write_bytes(b"".join(text + b"\n" for text in lines[int(len(lines) * share) :]))
+    known = imported(cut)
+    feed = Feed(LiveImport(GroupConfig())).feed(LogFiles(cut, ZoneInfo("UTC"))).end()
+    ours = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
+    assert sorted(ended(group_id, effects) for group_id, effects in ours.items()) == sorted(
+        ended(group_id, [effect for of, effect in known.effects if of == group_id]) for group_id in ours
+    )
+
+
+def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, int, int, str, str, str, int]]]:
+    """What is told of each rebalance of a group, but for its members' waits."""
+    return group_id, [
+        (
+            e.at_ms,
+            e.from_generation_id,
+            e.to_generation_id,
+            str(e.cause.kind),
+            e.cause.member_id,
+            e.outcome,
+            e.members_after,
+        )
+        for e in effects
+        if isinstance(e, RebalanceEnded)
+    ]
 
 
 def test_a_snapshot_that_is_none_is_refused() -> None:
