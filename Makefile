@@ -59,8 +59,8 @@ shadow: jars ## Follow a broker's request log as it is written, until Ctrl-C: LO
 	@exec $(BIN)/python -m jobs.shadow "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)"
 
 .PHONY: sql
-sql: jars ## Ask a home in SQL: Q="select * from groups", FORMAT=table, json or csv, ROLLCALL_HOME=.
-	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" "$$Q"
+sql: jars ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ROLLCALL_HOME=.
+	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" --at "$$AT" "$$Q"
 
 .PHONY: why
 why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.

@@ -30,6 +30,12 @@ class Moment(NamedTuple):
     to_ms: int
     text: str
 
+    @property
+    def shown(self) -> str:
+        """Its first millisecond, in UTC."""
+        at = _EPOCH + timedelta(milliseconds=self.from_ms)
+        return f"{at.strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]} UTC"
+
 
 def read_moment(text: str) -> Moment:
     """The millisecond, second, minute or day that a text names. Raises MomentError."""

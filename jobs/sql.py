@@ -3,7 +3,9 @@
     from jobs.sql import register_views
     register_views(spark, ".rollcall")          then spark.sql("select * from members"), as often as one likes
 
-    python -m jobs.sql [--home FOLDER] [--format table|json|csv] "select ..."
+    register_views(spark, ".rollcall", at="2026-03-01 03:12")          everything as it was at that moment
+
+    python -m jobs.sql [--home FOLDER] [--format table|json|csv] [--at MOMENT] "select ..."
 
 A view is read anew at every query, so a session sees what the running job has committed last. Knows where tables lie
 and how a query is refused; the views themselves stand in `views`. Must not write to any table: only the job does.
@@ -23,9 +25,11 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from jobs.answers import FORMATS, write_answer
 from jobs.home import Home, HomeError
+from jobs.moments import read_moment
 from jobs.preflight import Missing
 from jobs.spark_session import LOG_SETTINGS, spark_session
 from views.catalog import VIEWS
@@ -50,19 +54,24 @@ class QueryError(Missing):
     """A query that cannot be answered; the text is the sentence for the person in front of it."""
 
 
-def register_views(spark: SparkSession, home: str | Path | Home, names: Collection[str] = ()) -> None:
+def register_views(
+    spark: SparkSession, home: str | Path | Home, names: Collection[str] = (), at: str | None = None
+) -> None:
     """Makes a home's tables and views known to a session, in place of another home's.
 
-    names: only these and what they stand on; none means all. Raises HomeError, in this order: no such home; one without
-    any table; a session that cannot read Delta. A table that is not there yet, as the effects before the first batch,
-    is empty until views are registered again.
+    names: only these and what they stand on; none means all. at: as they were at the end of this moment's first
+    millisecond, from what had happened by then; None: as they are. Raises, in this order: MomentError; HomeError for no
+    such home, one without any table, a session that cannot read Delta. A table that is not there yet, as the effects
+    before the first batch, is empty until views are registered again.
     """
+    until_ms = None if at is None else read_moment(at).from_ms
     place = home if isinstance(home, Home) else Home(home)
     check_home(place)
     wanted = with_foundations(names or NAMES)
     for table in TABLE_VIEWS:
         if table.name in wanted:
-            _read(spark, place, table).selectExpr(*table.selects).createOrReplaceTempView(table.name)
+            rows = _until(_read(spark, place, table), table, until_ms)
+            rows.selectExpr(*table.selects).createOrReplaceTempView(table.name)
     for view in VIEWS:
         if view.name in wanted:
             spark.sql(definition_of(view))
@@ -153,6 +162,15 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
         raise HomeError(f"{home.shown}: its {table.name} cannot be read: {reason_of(text)}") from None
 
 
+def _until(rows: DataFrame, table: TableView, until_ms: int | None) -> DataFrame:
+    """The rows that had come to be by then, all for None; files of later days are not read."""
+    if until_ms is None:
+        return rows
+    rows = rows.where(F.col(table.moment) <= until_ms)
+    is_parted = "at_date" in table.table.names
+    return rows.where(F.col("at_date") <= F.to_date(F.timestamp_millis(F.lit(until_ms)))) if is_parted else rows
+
+
 def _is_there(home: Home, table: TableView) -> bool:
     return (home.path / table.folder / "_delta_log").is_dir()
 
@@ -161,20 +179,26 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def answer(home: Home, query: str, form: str) -> None:
-    """Answers one query about a home on standard output. Raises HomeError, QueryError, Missing."""
+def answer(home: Home, query: str, form: str, at: str | None = None) -> None:
+    """Answers one query about a home on standard output, as of a moment if one is named.
+
+    Raises QueryError, MomentError, HomeError, Missing.
+    """
     if form not in FORMATS:
         raise QueryError(f"FORMAT={form}: is none of {', '.join(FORMATS)}.")
     check_query(query)
+    moment = None if at is None else read_moment(at)
     check_home(home)
     spark = spark_session("rollcall sql", QUICK_START)
     spark.sparkContext.setLogLevel("OFF")
     # Python's half of Spark would print every refusal a second time, as JSON with its trace.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    register_views(spark, home, names_in(query))
+    register_views(spark, home, names_in(query), at)
     found = ask(spark, query)
     with refusals_named():
         write_answer(found, form)
+    if moment is not None and form == "table":
+        print(f"as it was at {moment.shown}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -183,9 +207,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("query", help="what to ask, such as: select * from groups")
     parser.add_argument("--format", default="table", help=f"{', '.join(FORMATS)} (table)")
     parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
+    parser.add_argument("--at", default="", help="as of a moment: 2026-03-01 03:12, UTC unless it names its zone")
     given = parser.parse_args(arguments)
+    home = Home(given.home) if given.home else Home.from_environment()
     try:
-        answer(Home(given.home) if given.home else Home.from_environment(), given.query, given.format)
+        answer(home, given.query, given.format, given.at or None)
         sys.stdout.flush()
     except Missing as missing:
         print(f"rollcall: {missing}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, IS_ANSWER, IS_SIGN_OF_LIFE, Column, View
+from views.view import GROUP_ID, SILENCES, Column, View
 
 HEARTBEAT_SLACK = View(
     name="heartbeat_slack",
@@ -26,16 +26,7 @@ HEARTBEAT_SLACK = View(
         Column("end_cause", "string", "see sessions"),
     ),
     sql=f"""
-WITH signs AS (
-  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request
-  FROM effects
-  WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
-    OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
-), silences AS (
-  SELECT group_id, member_id, is_request, lag(at_ms) OVER member AS from_ms, at_ms - lag(at_ms) OVER member AS gap_ms
-  FROM signs
-  WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
-), gaps AS (
+WITH {SILENCES}, gaps AS (
   SELECT group_id, member_id, max(struct(gap_ms, from_ms)) AS longest
   FROM silences
   WHERE is_request AND gap_ms IS NOT NULL

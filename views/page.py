@@ -22,13 +22,18 @@ job's last commit, in a session that stays open too.
 
 - A time is a TIMESTAMP; `make sql` shows all of them in UTC. A duration is a BIGINT of milliseconds, named `..._ms`.
 - An array of members holds client ids; a static member without one is named by its instance id.
+- What looks for trouble (`storms` to `double_owners`) goes by the rule that its section gives, no more: thresholds
+  stand there.
+- `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
+  at the end of that millisecond, from the facts up to then alone: `groups` and `members` of any moment.
 - Ask for one group by `group_id`, and for some days by `at_date` where a view has it: files that hold neither are
   skipped.
 """
 
 _ORDER = (
     *("groups", "members", "rebalances", "join_waits", "assignments", "sessions", "heartbeat_slack", "offsets"),
-    "replies",
+    *("replies", "standstills", "storms", "flapping_members", "leader_only_loops", "near_misses", "deploys"),
+    "double_owners",
 )
 
 

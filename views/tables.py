@@ -21,7 +21,10 @@ from schemas.tables import (
 
 @dataclass(frozen=True)
 class TableView:
-    """A table's view: its name, what one row is, the table and its folder; times: timestamp column by column of ms."""
+    """A table's view: its name, what one row is, the table and its folder.
+
+    times: timestamp column by column of ms; the first is when the row came to be.
+    """
 
     name: str
     row: str
@@ -34,6 +37,11 @@ class TableView:
         """The table's columns, types as Spark shows them, then the timestamps."""
         own = (column._replace(type=_SHOWN.get(column.type, column.type)) for column in self.table.columns)
         return (*own, *(Column(name, "timestamp", f"{of_ms} as a timestamp") for name, of_ms in self.times))
+
+    @property
+    def moment(self) -> str:
+        """The column that says when a row came to be, in ms."""
+        return self.times[0][1]
 
     @property
     def selects(self) -> list[str]:

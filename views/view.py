@@ -81,3 +81,17 @@ LIVES = f"""
 request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
 and every answer to a request that was parked), what it waits for, the latest generation that it sent a SyncGroup for,
 and what became of the id that it was given."""
+
+SILENCES = f"""signs AS (
+  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry
+  FROM effects
+  WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
+    OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
+), silences AS (
+  SELECT group_id, member_id, is_request, is_expiry, lag(at_ms) OVER member AS from_ms, at_ms AS to_ms,
+    at_ms - lag(at_ms) OVER member AS gap_ms
+  FROM signs
+  WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
+)"""
+"""Two tables of a WITH, signs and silences. One row of silences is the time between two facts that restart, hold or end
+a member's session timer; it is a gap where the later one is a request or the expiry."""

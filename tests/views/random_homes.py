@@ -19,7 +19,7 @@ from coordinator_udfs.state_codec import decode
 from simulation.plan import WorldPlan
 from simulation.world import World
 from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Play
+from tests.protocol.invariants_play import GROUP_ID, Call, Play
 from tests.simulation.checks import GROUP
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds
 from tests.views.story import Story
@@ -34,34 +34,52 @@ class History(NamedTuple):
 
 def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
     """Histories by the name of their group in the home; the same ones every time."""
-    told: dict[str, History] = {}
+    found: dict[str, History] = {}
 
     @settings(max_examples=play_count, derandomize=True, database=None)
     @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
     def tell_play(config: GroupConfig, moves: list[list[Move]]) -> None:
-        told[f"play {len(told)}"] = _played(config, moves)
+        found[f"play {len(found)}"] = told(config, _calls(config, moves))
 
     @settings(max_examples=fleet_count, derandomize=True, database=None)
     @given(plan=worlds(EAGER_FLEETS) | worlds(COOPERATIVE_FLEETS))
     def tell_fleet(plan: WorldPlan) -> None:
-        told[f"fleet {len(told)}"] = _lived(plan)
+        found[f"fleet {len(found)}"] = _lived(plan)
 
     tell_play()
     tell_fleet()
-    return told
+    return found
 
 
-def _played(config: GroupConfig, moves: list[list[Move]]) -> History:
-    play = Play(config)
-    for some in moves:
-        play.make(some)
+def random_plays(count: int) -> dict[str, tuple[GroupConfig, list[Call]]]:
+    """What clients that stop at nothing asked of a group, by its name in the home; the same every time."""
+    asked: dict[str, tuple[GroupConfig, list[Call]]] = {}
+
+    @settings(max_examples=count, derandomize=True, database=None)
+    @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
+    def play(config: GroupConfig, moves: list[list[Move]]) -> None:
+        asked[f"play {len(asked)}"] = (config, _calls(config, moves))
+
+    play()
+    return asked
+
+
+def told(config: GroupConfig, calls: Iterable[Call]) -> History:
+    """What comes of calls on a group of its own, through the stream's own function."""
     story = Story(GROUP_ID, config)
-    for call in play.calls:
+    for call in calls:
         if call.request is None:
             story.until(call.at_ms)
         else:
             story.send(call.at_ms, call.request)
     return History(story.rows, None if story.state is None else decode(GROUP_ID, story.state.document))
+
+
+def _calls(config: GroupConfig, moves: list[list[Move]]) -> list[Call]:
+    play = Play(config)
+    for some in moves:
+        play.make(some)
+    return play.calls
 
 
 def _lived(plan: WorldPlan) -> History:

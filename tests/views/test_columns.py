@@ -30,6 +30,14 @@ PROMISED = {
     "heartbeat_slack": "group_id member_id client_id session_timeout_ms longest_gap_ms slack_ms",
     "offsets": "group_id topic partition committed_offset metadata committed_at",
     "replies": "group_id request_id api error_code received_at replied_at parked_ms",
+    "standstills": "group_id from_at to_at duration_ms",
+    "storms": "group_id from_at to_at rebalances most_in_an_hour cause cause_client_id",
+    "flapping_members": "group_id client_id from_at to_at memberships period_ms matching matching_setting "
+    "matching_multiple is_ambiguous",
+    "leader_only_loops": "group_id member_id client_id from_at to_at rebalances period_ms client_reason",
+    "near_misses": "group_id member_id client_id from_at to_at gap_ms session_timeout_ms slack_ms",
+    "deploys": "group_id from_at to_at clients rebalances stopped_ms partitions_moved partitions_moved_back",
+    "double_owners": "group_id topic partition old_client_id new_client_id given_at last_acted_at overlap_ms",
 }
 
 

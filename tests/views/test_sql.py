@@ -17,7 +17,7 @@ from rich.console import Console
 
 from jobs.answers import show_table, write_answer
 from jobs.home import HomeError
-from jobs.sql import QueryError, ask, check_query, main, refusals_named, register_views
+from jobs.sql import NAMES, QueryError, ask, check_query, main, refusals_named, register_views
 from schemas.tables import REQUESTS
 from tests.source_tree import ROOT
 from tests.views.histories import deleted, two_members
@@ -95,8 +95,7 @@ def test_a_long_answer_is_cut_and_says_how_to_get_it_whole(spark: SparkSession) 
         ("selec 1", "query: Syntax error at or near 'selec' (line 1, position 1)."),
         (
             "select *\nfrom nowhere",
-            "query: The table or view `nowhere` cannot be found; there are assignments, effects, groups, "
-            "heartbeat_slack, join_waits, members, offsets, quarantine, rebalances, replies, requests, sessions "
+            f"query: The table or view `nowhere` cannot be found; there are {', '.join(sorted(NAMES))} "
             "(line 2, position 6).",
         ),
         ("select from_json('x', 'a')", 'query: Unsupported data type "A" (line 1, position 8).'),

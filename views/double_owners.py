@@ -1,0 +1,58 @@
+"""The view `double_owners`: partitions whose old owner went on after a new one had them."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+DOUBLE_OWNERS = View(
+    name="double_owners",
+    row="a partition that two members took for theirs at one time",
+    rule=(
+        "A partition's old owner sent a Heartbeat or an OffsetCommit after the next owner had been given it, and was "
+        "refused with UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID: it had not learned by then that the "
+        "partition was no longer its own. What it processed meanwhile may have been processed twice; whether it did "
+        "process anything is unknown."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("old_member_id", "string", "who had lost it"),
+        Column("old_client_id", "string", "its client id"),
+        Column("new_member_id", "string", "who had it by then"),
+        Column("new_client_id", "string", "its client id"),
+        Column("lost_at", "timestamp", "when the old owner lost it"),
+        Column("given_at", "timestamp", "when the new owner was given it"),
+        Column("last_acted_at", "timestamp", "when the old owner acted on it for the last time"),
+        Column("overlap_ms", "bigint", "from given_at to last_acted_at, ms"),
+        Column("heartbeats", "bigint", "how many heartbeats the old owner sent after given_at"),
+        Column("commits", "bigint", "how many OffsetCommits"),
+        Column("error_code", "string", "how the first of them was refused"),
+    ),
+    sql="""
+WITH acts AS (
+  SELECT group_id, member_id, api, error_code, timestamp_millis(received_at_ms) AS acted_at
+  FROM effects
+  WHERE effect = 'reply' AND api IN ('Heartbeat', 'OffsetCommit')
+    AND error_code IN ('UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'FENCED_INSTANCE_ID')
+), handed_over AS (
+  SELECT group_id, topic, partition, member_id, client_id, to_at AS lost_at,
+    lead(member_id) OVER in_time AS new_member_id,
+    lead(client_id) OVER in_time AS new_client_id,
+    lead(from_at) OVER in_time AS given_at
+  FROM assignments
+  WINDOW in_time AS (PARTITION BY group_id, topic, partition ORDER BY from_at, generation_id)
+)
+SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_client_id, new_member_id, new_client_id,
+  lost_at, given_at,
+  max(acted_at) AS last_acted_at,
+  unix_millis(max(acted_at)) - unix_millis(given_at) AS overlap_ms,
+  count_if(api = 'Heartbeat') AS heartbeats,
+  count_if(api = 'OffsetCommit') AS commits,
+  min_by(error_code, acted_at) AS error_code
+FROM handed_over
+JOIN acts USING (group_id, member_id)
+WHERE new_member_id <> member_id AND acted_at > given_at
+GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_client_id, lost_at, given_at
+""",
+)

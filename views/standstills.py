@@ -1,0 +1,31 @@
+"""The view `standstills`: when nobody in a group held any partition, so that nobody consumed."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+STANDSTILLS = View(
+    name="standstills",
+    row="a time during which nobody in the group held any partition: the world stood still",
+    rule=(
+        "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
+        "first interval on. A group without members stands still too; a cooperative group hardly ever does."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("from_at", "timestamp", "when the last partition was given up"),
+        Column("to_at", "timestamp", "when a partition was given to somebody again"),
+        Column("duration_ms", "bigint", "the time between, ms"),
+    ),
+    sql="""
+WITH begun AS (
+  SELECT group_id, from_at, max(coalesce(to_at, timestamp'9999-12-31')) OVER (
+      PARTITION BY group_id ORDER BY from_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS held_until
+  FROM assignments
+)
+SELECT group_id, held_until AS from_at, from_at AS to_at, unix_millis(from_at) - unix_millis(held_until) AS duration_ms
+FROM begun
+WHERE from_at > held_until
+""",
+)

@@ -1,0 +1,90 @@
+"""The view `storms`: groups that rebalance again and again, and what mostly sets it off."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+THRESHOLD = 6
+
+STORMS = View(
+    name="storms",
+    row="a storm: a time in which a group rebalanced more often than is healthy",
+    rule=(
+        f"A rebalance belongs to a storm if {THRESHOLD} rebalances of its group, itself among them, began within one "
+        "hour; rebalances that follow each other within an hour belong to the same storm. The cause that dominates is "
+        "the most frequent one; member_joined only if two thirds of all have it, for a client that comes back follows "
+        "one that went. The client is the one that set off most of those. Of equally frequent ones it is the first by "
+        "name."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("from_at", "timestamp", "when the first of its rebalances began"),
+        Column("to_at", "timestamp", "when the last of them was over, or began if it runs"),
+        Column("rebalances", "bigint", "how many rebalances it has"),
+        Column("most_in_an_hour", "bigint", "how many of them began within one hour at most"),
+        Column("rebalancing_ms", "bigint", "how long the group was rebalancing altogether, ms"),
+        Column("cause", "string", "the cause that dominates, see rebalances"),
+        Column("cause_rebalances", "bigint", "how many of its rebalances had that cause"),
+        Column("cause_client_id", "string", "the client that set off most of those, null where none is known"),
+        Column("cause_client_host", "string", "that client's host"),
+        Column("cause_client_rebalances", "bigint", "how many of its rebalances that client set off by that cause"),
+    ),
+    sql=f"""
+WITH begun AS (
+  SELECT group_id, started_at, ended_at, duration_ms, cause, cause_client_id, cause_client_host, from_generation_id,
+    lead(started_at, {THRESHOLD - 1}) OVER in_time <= started_at + INTERVAL 1 HOUR AS is_dense,
+    started_at > lag(started_at) OVER in_time + INTERVAL 1 HOUR AS is_late,
+    count(*) OVER (
+      PARTITION BY group_id ORDER BY started_at RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW
+    ) AS in_the_hour
+  FROM rebalances
+  WINDOW in_time AS (PARTITION BY group_id ORDER BY started_at, from_generation_id)
+), stormy AS (
+  SELECT *, count_if(coalesce(is_late, true)) OVER (
+      PARTITION BY group_id ORDER BY started_at, from_generation_id
+    ) AS storm
+  FROM (
+    SELECT *, max(coalesce(is_dense, false)) OVER (
+        PARTITION BY group_id ORDER BY started_at, from_generation_id
+        ROWS BETWEEN {THRESHOLD - 1} PRECEDING AND CURRENT ROW
+      ) AS is_stormy
+    FROM begun
+  )
+  WHERE is_stormy
+), clients AS (
+  SELECT group_id, storm, cause, cause_client_id, cause_client_host, count(*) AS times
+  FROM stormy
+  GROUP BY group_id, storm, cause, cause_client_id, cause_client_host
+), causes AS (
+  SELECT group_id, storm, cause,
+    sum(times) AS times,
+    cause = 'member_joined' AND 3 * sum(times) < 2 * sum(sum(times)) OVER (PARTITION BY group_id, storm) AS is_return,
+    array_sort(
+      collect_list(struct(-times AS rank, cause_client_id, cause_client_host, times))
+      FILTER (WHERE cause_client_id IS NOT NULL)
+    )[0] AS client
+  FROM clients
+  GROUP BY group_id, storm, cause
+), dominating AS (
+  SELECT group_id, storm, array_sort(collect_list(
+      struct(is_return, -times AS rank, cause, times, client)
+    ))[0] AS first
+  FROM causes
+  GROUP BY group_id, storm
+), storms AS (
+  SELECT group_id, storm,
+    min(started_at) AS from_at,
+    max(coalesce(ended_at, started_at)) AS to_at,
+    count(*) AS rebalances,
+    max(in_the_hour) AS most_in_an_hour,
+    sum(duration_ms) AS rebalancing_ms
+  FROM stormy
+  GROUP BY group_id, storm
+)
+SELECT group_id, from_at, to_at, rebalances, most_in_an_hour, rebalancing_ms,
+  first.cause, first.times AS cause_rebalances,
+  first.client.cause_client_id, first.client.cause_client_host, first.client.times AS cause_client_rebalances
+FROM storms
+JOIN dominating USING (group_id, storm)
+""",
+)
