@@ -59,7 +59,7 @@ def _lanes(scene: Lanes) -> go.Figure:
                 x=[_time(mark.at_ms) for mark in marks],
                 y=[mark.height for mark in marks],
                 text=[mark.label for mark in marks],
-                textposition="middle right",
+                textposition=[f"middle {'left' if mark.is_label_left else 'right'}" for mark in marks],
                 textfont={"size": 10, "color": drawn.colour},
                 marker={
                     "color": drawn.colour,

@@ -75,8 +75,9 @@ def _draw_mark(axes: Axes, mark: Mark, colour: str) -> None:
     x, y = _day(mark.at_ms), mark.height
     size = 110 if mark.symbol == "star" else 48
     axes.scatter([x], [y], s=size, c=colour, marker=SYMBOLS[mark.symbol], edgecolors="white", linewidths=0.6, zorder=4)
-    style: dict[str, Any] = {"fontsize": 7, "color": colour, "va": "center", "zorder": 5}
-    axes.annotate(mark.label, (x, y), (6, 0), textcoords="offset points", **style)
+    side, shift = ("right", -6) if mark.is_label_left else ("left", 6)
+    style: dict[str, Any] = {"fontsize": 7, "color": colour, "va": "center", "ha": side, "zorder": 5}
+    axes.annotate(mark.label, (x, y), (shift, 0), textcoords="offset points", **style)
 
 
 def _draw_background(axes: Axes, scene: Lanes) -> None:

@@ -39,7 +39,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment in a lane. symbol: cross, down, up or star; label: what is written beside it, if there is room."""
+    """A moment in a lane. symbol: cross, down, up or star; label: what is written beside it, on its right or left."""
 
     lane: int
     at_ms: int
@@ -47,6 +47,7 @@ class Mark:
     symbol: str
     text: str
     label: str = ""
+    is_label_left: bool = False
 
     @property
     def height(self) -> float:

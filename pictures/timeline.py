@@ -39,7 +39,7 @@ KINDS = {
     "expired": Kind("expired", ALARM),
     "culprit": Kind("set a rebalance off", CULPRIT),
 }
-LABEL_WIDTH = 0.09
+LABEL_WIDTH = 0.075
 """The share of the picture's width that a label beside a mark takes."""
 EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
 GENERATION_FORMED = "join_phase_ended"
@@ -122,18 +122,19 @@ def _marks(past: Past, places: dict[str, int]) -> Iterator[Mark]:
 
 
 def _legible(marks: list[Mark], past: Past) -> list[Mark]:
-    """The marks, without those labels that the next star in the lane would stand in."""
+    """The marks, each label on the side on which no star stands in it, and none where stars stand on both."""
     width_ms = LABEL_WIDTH * (past.to_ms - past.from_ms)
-    stars = [(mark.lane, mark.at_ms) for mark in marks if mark.symbol == "star"]
-    return [
-        replace(mark, label="") if any(_is_near(mark, star, width_ms) for star in stars) else mark for mark in marks
-    ]
-
-
-def _is_near(mark: Mark, star: tuple[int, int], width_ms: float) -> bool:
-    """Whether a star stands where a mark's label would."""
-    lane, at_ms = star
-    return lane == mark.lane and mark.at_ms < at_ms <= mark.at_ms + width_ms
+    stars = [mark for mark in marks if mark.symbol == "star"]
+    found: list[Mark] = []
+    for mark in marks:
+        gaps_ms = [star.at_ms - mark.at_ms for star in stars if star.lane == mark.lane]
+        if not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
+            found.append(mark)
+        elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - past.from_ms < width_ms:
+            found.append(replace(mark, label=""))
+        else:
+            found.append(replace(mark, is_label_left=True))
+    return found
 
 
 def _culprit_text(rebalance: Rebalance, culprit: str) -> str:
