@@ -26,6 +26,8 @@ from request_log.files import LogFileError, LogLine, opened, read_lines
 _HEAD_BYTES = 512
 """So much of a file's first line tells it from others."""
 _LINE_MAX_BYTES = 64 << 20
+STRAY_MS = 86_400_000
+"""A single line so far ahead of its neighbours has a wrong time; what comes after it would be late by that much."""
 _LINES_TO_FIRST_TIMESTAMP = 1000
 
 
@@ -118,17 +120,31 @@ class LogTail:
                 lines.append(self._line(b"", f"the file cannot be read from here on: {error}"))
                 self._begin_next()
                 break
-            if not text.endswith(b"\n") and len(text) < _LINE_MAX_BYTES:
+            is_whole = text.endswith(b"\n") or len(text) >= _LINE_MAX_BYTES
+            is_stray = is_whole and self._is_far_ahead(text) and self._is_stray()
+            if not is_whole or is_stray is None:
                 self._file.seek(self.position.offset)
                 break
             self.position.offset += len(text)
-            lines.append(self._line(text))
+            self._file.seek(self.position.offset)
+            lines.append(self._line(text, has_time=not is_stray))
         return lines
 
-    def _line(self, text: bytes, broken: str = "") -> LogLine:
+    def _is_far_ahead(self, text: bytes) -> bool:
+        """Whether a line is a day or more later than the one above it."""
+        at_ms = self._clock.read(text)
+        return None not in (at_ms, self.position.at_ms) and (at_ms or 0) - (self.position.at_ms or 0) > STRAY_MS
+
+    def _is_stray(self) -> bool | None:
+        """Whether the next line is not as late as this one, whose time is wrong then; None: it is not there yet."""
+        assert self._file is not None
+        text = self._file.readline(_LINE_MAX_BYTES)
+        return not self._is_far_ahead(text) if text.endswith(b"\n") else None
+
+    def _line(self, text: bytes, broken: str = "", *, has_time: bool = True) -> LogLine:
         position = self.position
         position.number += 1
-        at_ms = self._clock.read(text)
+        at_ms = self._clock.read(text) if has_time else None
         if at_ms is not None:
             position.at_ms = at_ms
         return LogLine(self.path.name, position.number, position.at_ms, text.rstrip(b"\r\n"), broken)

@@ -138,3 +138,22 @@ def test_a_path_that_cannot_be_followed_is_named(tmp_path: Path) -> None:
         LogTail(tmp_path / "nothing.log", UTC)
     with pytest.raises(LogFileError, match="is a folder"):
         LogTail(tmp_path, UTC)
+
+
+def test_a_line_a_day_ahead_of_both_its_neighbours_stands_where_the_one_above_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "requests.log"
+    path.write_bytes(line(1) + line(2).replace(b"2026", b"2062") + line(3))
+    first, stray, third = LogTail(path, UTC).poll(10)
+    assert (stray.at_ms, third.at_ms) == (first.at_ms, (first.at_ms or 0) + 2)
+
+
+def test_a_log_that_goes_on_days_later_is_believed_once_its_next_line_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "requests.log"
+    path.write_bytes(line(1) + line(2).replace(b"-03-", b"-05-"))
+    tail = LogTail(path, UTC)
+    assert [number_of(each.text) for each in tail.poll(10)] == [1]
+    with path.open("ab") as file:
+        file.write(line(3).replace(b"-03-", b"-05-"))
+    later = tail.poll(10)
+    assert [number_of(each.text) for each in later] == [2, 3]
+    assert (later[0].at_ms or 0) > 61 * 86_400_000
