@@ -10,6 +10,9 @@ from why.parts import Part
 from why.words import clock, count, duration, moment, partitions, some
 
 
+NOBODY_SINCE = "nobody consumed any more"
+
+
 def title(e: Explanation) -> str:
     """Which rebalance it is, when it began and how it ended; its times are UTC."""
     rebalance = e.rebalance
@@ -36,7 +39,8 @@ def headline(e: Explanation) -> str:
     longest_ms = max(e.unheld_ms.values(), default=0)
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
         told += [f"single partitions had no owner for up to {duration(longest_ms)}"] if longest_ms else []
-    return f"{cause_clause(e)}: {', '.join(told)}."
+    doubt = " (concluded from what followed, not told)" if rebalance.cause.is_inferred else ""
+    return f"{cause_clause(e)}{doubt}: {', '.join(told)}."
 
 
 def cause_clause(e: Explanation) -> str:
@@ -186,7 +190,7 @@ def _stopped(e: Explanation) -> str:
     from_ms, to_ms = e.standstill
     if to_ms is None:
         until_ms = e.told_until_ms if e.followed_by is None else max(e.told_until_ms, e.followed_by.started_at_ms)
-        return f"nobody consumed for {duration(until_ms - from_ms)} or more"
+        return f"nobody consumed for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else NOBODY_SINCE
     return f"nobody consumed for {duration(to_ms - from_ms)}"
 
 

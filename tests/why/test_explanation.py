@@ -196,6 +196,15 @@ def test_a_group_that_is_left_without_members_has_nobody_who_consumes_from_then_
     assert stopped(found)[0] == "Nobody consumed for 1 s or more, from 00:00:02.000 UTC on."
 
 
+def test_where_nothing_is_told_after_the_end_nobody_consumed_any_more() -> None:
+    story = two_members()
+    story.leave(4000, "b")
+    story.join(4100, "a")
+    story.sync(4200, "a", {"a": ["t-0"]})
+    story.leave(5000, "a")
+    assert stopped(explained(story))[0] == "Nobody consumed any more, from 00:00:05.000 UTC on."
+
+
 def test_before_its_first_assignment_a_new_group_does_not_consume() -> None:
     assert explained(id_given(), 1).standstill == (1000, 1100)
 
