@@ -222,6 +222,27 @@ def test_the_death_of_a_whole_group_is_told_while_others_live_and_not_of_a_log_t
     assert living.is_alive
 
 
+def test_a_rebalance_whose_end_no_line_tells_is_waited_for_no_longer_than_its_timeout(tmp_path: Path) -> None:
+    """All members die after the first sign of it; another group goes on."""
+    stage = Broker(seed=1)
+    MemberOf(stage, "living", "b").start()
+    members = [MemberOf(stage, "g", f"m{i}") for i in range(3)]
+    for member in members[:2]:
+        member.start()
+    stage.run(START_MS + 20_000)
+    members[1].stall(100_000)
+    members[2].start()
+    stage.run(START_MS + 22_000)
+    for member in members:
+        member.kill()
+    sign_ms = START_MS + 22_000
+    feed = play(tmp_path, 110_000, stage)
+    told_ms = [at_ms for at_ms, row in feed.released if row.group_id == "g" and row.recorded is not None]
+    assert sign_ms + members[0].rebalance_ms - 2000 < max(told_ms) < sign_ms + members[0].rebalance_ms + 8000
+    assert {of for of, _ in gone(feed)} == {"g"}
+    assert not feed.live.groups["g"].entries
+
+
 def start(member: MemberOf) -> None:
     member.start()
 
