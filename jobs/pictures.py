@@ -52,6 +52,8 @@ def scenes_of(
     if not 0 < minutes <= LONGEST_MINUTES:
         raise PictureError(f"MINUTES={minutes:g}: is not between 0 and {LONGEST_MINUTES}.")
     place = home if isinstance(home, Home) else Home(home)
+    if not place.is_local:
+        raise PictureError(f"{place.shown}: pictures are drawn of a home on this machine's disk.")
     read = read_from_disk(place, group_id)
     last_ms = last_fact_ms(place, group_id)
     length_ms = int(minutes * MINUTE_MS)

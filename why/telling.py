@@ -9,7 +9,6 @@ from why.explanation import Explanation
 from why.parts import Part
 from why.words import clock, count, duration, moment, partitions, some
 
-
 NOBODY_SINCE = "nobody consumed any more"
 
 

@@ -76,6 +76,10 @@ def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pyt
         (["--minutes", "some", "two"], "MINUTES=some: is not a number."),
         (["--minutes", "0", "two"], "MINUTES=0: is not between 0 and 1440."),
         (["--at", "noon", "two"], "AT=noon: is no moment; it is written "),
+        (
+            ["--home", "s3a://bucket/home", "two"],
+            "s3a://bucket/home: pictures are drawn of a home on this machine's disk.",
+        ),
         (["--whatif", "none.jsonl", ""], "WHATIF=none.jsonl: cannot be read: No such file or directory."),
         (["--out", "/dev/null/x", "two"], "OUT=/dev/null/x: cannot be written to: Not a directory."),
     ],
