@@ -17,7 +17,12 @@ WITHIN_S = 600
 # What a reader must find in the outputs.
 SHOWN = {
     "01-live-groups": ["orders-2", "session_expired", "member_joined", "orders-4, orders-5", "Stable", "Empty"],
-    "03-what-if": ["fidelity of the baseline: 100.0%", "static=true", "session.timeout.ms=45000", "consumer-checkout-1#8"],
+    "03-what-if": [
+        "fidelity of the baseline: 100.0%",
+        "static=true",
+        "session.timeout.ms=45000",
+        "consumer-checkout-1#8",
+    ],
 }
 
 
