@@ -138,7 +138,8 @@ def _tell_compared(console: Console, found: Answer) -> None:
     for run, _ in runs:
         table.add_column("what-if" if run == "whatif" else run, justify="right")
     for name, label in _LABELS.items():
-        table.add_row(label, *(_number(found_figures[name]) for _, found_figures in runs))
+        if any(of_run[name] for _, of_run in runs):
+            table.add_row(label, *(_number(of_run[name]) for _, of_run in runs))
     causes = [total(outcomes.values()).causes for _, _, outcomes in found.runs()]
     for cause in sorted(set().union(*causes)):
         table.add_row(f"  {cause}", *(str(each.get(cause, 0)) for each in causes))
