@@ -67,8 +67,8 @@ why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12"
 	@exec $(BIN)/python -m jobs.why --generation "$(GENERATION)" --at "$$AT" --format "$(or $(FORMAT),text)" -- "$$GROUP"
 
 .PHONY: pictures
-pictures: jars ## Draw a group's members, owners and heartbeats: GROUP=g, AT=, MINUTES=30, or WHATIF=build/whatif.jsonl; OUT=build/pictures.
-	@exec $(BIN)/python -m jobs.pictures --at "$$AT" --minutes "$(MINUTES)" --whatif "$(WHATIF)" --out "$(OUT)" -- "$$GROUP"
+pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
+	@exec $(BIN)/python -m jobs.pictures --generation "$(GENERATION)" --at "$$AT" --minutes "$(MINUTES)" --whatif "$(WHATIF)" --out "$(OUT)" -- "$$GROUP"
 
 .PHONY: gateway
 gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).

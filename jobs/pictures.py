@@ -1,4 +1,4 @@
-"""Pictures of a group: `make pictures GROUP=g [AT="2026-03-01 03:12"] [MINUTES=30] [OUT=folder]`, or `WHATIF=file`.
+"""Pictures: `make pictures GROUP=g [AT="2026-03-01 03:12"] [MINUTES=30]`, `GROUP=g GENERATION=n` or `WHATIF=file`.
 
     from jobs.pictures import pictures_of
     pictures_of(".rollcall", "orders")["timeline"].show()          in a notebook, as a plotly figure
@@ -20,8 +20,10 @@ from jobs.group_facts import last_fact_ms, read_from_disk
 from jobs.home import Home
 from jobs.moments import read_moment
 from jobs.preflight import Missing
+from jobs.why import explanation_of
 from pictures.ownership import ownership
 from pictures.past import NothingToShow, past_of
+from pictures.rebalance import rebalance
 from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
 from pictures.sweep import sweep
@@ -52,8 +54,7 @@ def scenes_of(
     if not 0 < minutes <= LONGEST_MINUTES:
         raise PictureError(f"MINUTES={minutes:g}: is not between 0 and {LONGEST_MINUTES}.")
     place = home if isinstance(home, Home) else Home(home)
-    if not place.is_local:
-        raise PictureError(f"{place.shown}: pictures are drawn of a home on this machine's disk.")
+    _check_local(place)
     read = read_from_disk(place, group_id)
     last_ms = last_fact_ms(place, group_id)
     length_ms = int(minutes * MINUTE_MS)
@@ -66,6 +67,25 @@ def scenes_of(
     room_ms = int(MARGIN * (to_ms - first_ms)) + 1
     past = past_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
     return {"timeline": timeline(past), "ownership": ownership(past), "slack": heartbeat_slack(past)}
+
+
+def rebalance_scene(
+    home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
+) -> Lanes:
+    """The rebalance that `make why` explains, as swim lanes. Raises as explanation_of does, then PictureError."""
+    place = home if isinstance(home, Home) else Home(home)
+    found = explanation_of(place, group_id, generation_id, at)
+    _check_local(place)
+    return rebalance(found, read_from_disk(place, group_id))
+
+
+def rebalance_figure(
+    home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
+) -> go.Figure:
+    """As rebalance_scene, as a plotly figure."""
+    from pictures.plotly_page import figure_of
+
+    return figure_of(rebalance_scene(home, group_id, generation_id, at))
 
 
 def pictures_of(
@@ -118,6 +138,11 @@ def write_library(folder: Path) -> None:
         library.write_text(get_plotlyjs(), encoding="utf-8")
 
 
+def _check_local(home: Home) -> None:
+    if not home.is_local:
+        raise PictureError(f"{home.shown}: pictures are drawn of a home on this machine's disk.")
+
+
 def file_name(group_id: str) -> str:
     """A group's id as the beginning of a file's name."""
     return re.sub(r"[^\w.-]+", "_", group_id)[:80].strip(".") or "group"
@@ -128,6 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m jobs.pictures", description="Draws a group's history.")
     parser.add_argument("group", help="the group")
     parser.add_argument("--at", default="", help="a moment: 2026-03-01 03:12, UTC unless it names its zone")
+    parser.add_argument("--generation", default="", help="the rebalance that led to it, and no more")
     parser.add_argument("--minutes", default="", help=f"how much time is shown ({DEFAULT_MINUTES})")
     parser.add_argument("--out", default="", help=f"the folder ({DEFAULT_FOLDER})")
     parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
@@ -138,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.whatif:
             scenes, name = sweep_of(Path(given.whatif)), "whatif"
         elif given.group:
-            scenes = scenes_of(home, given.group, given.at or None, _minutes(given.minutes))
+            scenes = _asked(home, given)
             name = file_name(given.group)
         else:
             raise PictureError("GROUP= names no group: make pictures GROUP=orders.")
@@ -150,6 +176,14 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _asked(home: Home, given: argparse.Namespace) -> dict[str, Lanes | Curves]:
+    if not given.generation:
+        return scenes_of(home, given.group, given.at or None, _minutes(given.minutes))
+    if not given.generation.isdecimal():
+        raise PictureError(f"GENERATION={given.generation}: is not a whole number.")
+    return {f"generation-{given.generation}": rebalance_scene(home, given.group, int(given.generation))}
 
 
 def _minutes(text: str) -> float:

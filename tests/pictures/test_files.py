@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from jobs.pictures import main, pictures_of, scenes_of
+from jobs.pictures import main, pictures_of, rebalance_figure, rebalance_scene, scenes_of
 from pictures.size import WIDTH_PX
 from tests.pictures.test_scenes import rows
 from tests.views.histories import no_members, one_expires, two_members
@@ -48,6 +48,17 @@ def test_the_time_that_is_shown_ends_with_the_groups_latest_fact_or_lies_around_
     assert (part.from_ms, part.to_ms) == (11_039, 14_161)  # type: ignore[union-attr]
 
 
+def test_a_rebalance_is_drawn_from_the_silence_before_it_until_everybody_is_back(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = rebalance_scene(home, "expired", generation_id=3)
+    assert (scene.from_ms, scene.to_ms) == (3300 - 864, 14_100 + 864)
+    assert scene.title == "expired: generation 2 -> 3, 1970-01-01 00:00:13.100 UTC, completed in 1 s"
+    assert rebalance_figure(home, "expired", at="1970-01-01 00:00:13").layout.title.text == scene.title
+    assert main(["--home", str(home), "--out", str(home), "--generation", "3", "expired"]) == 0
+    assert capsys.readouterr().out.split() == [f"{home}/expired-generation-3.{form}" for form in ("html", "png")]
+
+
 def test_in_a_notebook_pictures_are_plotly_figures(home: Path) -> None:
     figures = pictures_of(home, "two")
     assert tuple(figures) == SHOWN
@@ -73,6 +84,8 @@ def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pyt
         (["tvo"], "GROUP=tvo: the home knows no such group; did you mean two?"),
         (["no members"], "GROUP=no members: had no members then."),
         (["--at", "1970-01-01", "--minutes", "0.001", "two"], "GROUP=two: had no members then."),
+        (["--generation", "x", "two"], "GENERATION=x: is not a whole number."),
+        (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
         (["--minutes", "some", "two"], "MINUTES=some: is not a number."),
         (["--minutes", "0", "two"], "MINUTES=0: is not between 0 and 1440."),
         (["--at", "noon", "two"], "AT=noon: is no moment; it is written "),

@@ -1,0 +1,27 @@
+"""One rebalance to look at: the swim lanes from before it began, or its culprit fell silent, until everybody was back.
+
+Knows an explanation's moments. Must not know a drawing library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pictures.past import past_of
+from pictures.scene import Lanes
+from pictures.timeline import timeline
+from why.explanation import Explanation, Read
+from why.telling import title
+
+MARGIN = 0.08
+SHORTEST_MARGIN_MS = 20
+
+
+def rebalance(e: Explanation, read: Read) -> Lanes:
+    """The picture of the rebalance that is explained, with its title."""
+    from_ms = e.round_from_ms if e.silent_since_ms is None else e.silent_since_ms
+    over_ms = e.told_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
+    to_ms = max(over_ms, *(part.back_at_ms or 0 for part in e.parts)) if e.parts else over_ms
+    margin_ms = max(int(MARGIN * (to_ms - from_ms)), SHORTEST_MARGIN_MS)
+    past = past_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)
+    return replace(timeline(past), title=title(e))
