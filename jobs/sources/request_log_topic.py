@@ -33,6 +33,7 @@ class Consumer(Protocol):
     def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
     def position(self, partition: TopicPartition) -> int | None: ...
     def highwater(self, partition: TopicPartition) -> int | None: ...
+    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]: ...
     def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]: ...
     def close(self) -> None: ...
 
@@ -59,6 +60,7 @@ class TopicTail:
             raise LogFileError(f"LOG={SCHEME}.../{topic}: there is no such topic")
         self._ahead: dict[TopicPartition, deque[_Read]] = {TopicPartition(topic, n): deque() for n in partitions}
         consumer.assign(list(self._ahead))
+        self._ends = consumer.end_offsets(list(self._ahead))
         for partition in self._ahead:
             if partition.partition in position.offsets:
                 consumer.seek(partition, position.offsets[partition.partition])
@@ -93,9 +95,9 @@ class TopicTail:
         """Whether a partition has records that were not read, and may be the next in time."""
         if self._ahead[partition]:
             return False
-        end = self._consumer.highwater(partition)
-        at = self._consumer.position(partition)
-        return end is not None and at is not None and at < end
+        # Unknown until the first records of a partition have come.
+        end = self._consumer.highwater(partition) or self._ends[partition]
+        return (self._consumer.position(partition) or 0) < end
 
     def _line(self, text: bytes) -> LogLine:
         position = self.position

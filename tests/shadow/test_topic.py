@@ -32,6 +32,7 @@ class Topic:
         self.records: dict[int, list[Record]] = {n: [] for n in range(partitions)}
         self.at_once = at_once
         self._next: dict[int, int] = {}
+        self._fetched: set[int] = set()
         self._turns = self._in_turn()
 
     def append(self, partition: int, value: bytes | None) -> None:
@@ -42,6 +43,7 @@ class Topic:
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         self._next = {partition.partition: 0 for partition in partitions}
+        self._fetched.clear()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._next[partition.partition] = offset
@@ -54,13 +56,19 @@ class Topic:
         return self._next[partition.partition]
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        return len(self.records[partition.partition])
+        """As a real consumer's, it is known once records of the partition have come."""
+        n = partition.partition
+        return len(self.records[n]) if n in self._fetched else None
+
+    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {partition: len(self.records[partition.partition]) for partition in partitions}
 
     def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
         partition = next(self._turns)
         at = self._next[partition]
         found = self.records[partition][at : at + min(self.at_once, max_records)]
         self._next[partition] = at + len(found)
+        self._fetched |= {partition} if found else set()
         return {TopicPartition(TOPIC, partition): found} if found else {}
 
     def close(self) -> None:
