@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import plotly.graph_objects as go
 
 from pictures.scene import Curves, Lanes
-from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, font_px, has_room, height_px, writes_names
+from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, drawn_ms, font_px, has_room, height_px, writes_names
 
 SYMBOLS = {"cross": "x", "down": "triangle-down", "up": "triangle-up", "star": "star"}
 LAYOUT = {
@@ -43,7 +43,7 @@ def _lanes(scene: Lanes) -> go.Figure:
                 orientation="h",
                 y=[bar.lane for bar in bars],
                 base=[_time(bar.from_ms) for bar in bars],
-                x=[bar.to_ms - bar.from_ms for bar in bars],
+                x=[drawn_ms(bar, scene) for bar in bars],
                 marker={"color": drawn.colour, "line": {"width": 0}},
                 hovertext=[bar.text for bar in bars],
                 hoverinfo="text",

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pictures.scene import Curves, Lanes, Mark
-from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, font_px, has_room, height_px, writes_names
+from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, drawn_ms, font_px, has_room, height_px, writes_names
 
 DPI = 130
 PX_PER_INCH = 100
@@ -49,7 +49,7 @@ def _draw_lanes(axes: Axes, scene: Lanes) -> None:
     for kind, drawn in scene.kinds.items():
         bars = [bar for bar in scene.bars if bar.kind == kind]
         for bar in bars:
-            width = (bar.to_ms - bar.from_ms) / MS_PER_DAY
+            width = drawn_ms(bar, scene) / MS_PER_DAY
             axes.broken_barh([(_day(bar.from_ms), width)], (bar.lane - 0.31, 0.62), facecolors=drawn.colour, zorder=2)
             if writes_names(scene) and has_room(bar, scene):
                 place = (_day(bar.from_ms), bar.lane)

@@ -10,6 +10,8 @@ from pictures.scene import DISTINCT, Band, Bar, Lanes
 WIDTH_PX = 1300
 CURVES_HEIGHT_PX = 520
 MARGIN_PX = 170
+THINNEST_BAR = 0.002
+"""The share of the picture's width that even the shortest bar has."""
 SMALLEST_NAMED_BAR = 0.1
 """The share of the picture's width below which a bar has no room for a name."""
 SMALLEST_BAND = 0.03
@@ -35,6 +37,11 @@ def has_room(what: Band | Bar, scene: Lanes) -> bool:
     """Whether a band is wide enough for its label, or a bar for its name."""
     share = SMALLEST_BAND if isinstance(what, Band) else SMALLEST_NAMED_BAR
     return what.to_ms - what.from_ms >= share * (scene.to_ms - scene.from_ms)
+
+
+def drawn_ms(bar: Bar, scene: Lanes) -> float:
+    """How long a bar is drawn: at least so long that it is seen."""
+    return max(bar.to_ms - bar.from_ms, THINNEST_BAR * (scene.to_ms - scene.from_ms))
 
 
 def writes_names(scene: Lanes) -> bool:

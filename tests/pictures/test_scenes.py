@@ -9,8 +9,8 @@ import pytest
 
 from pictures.ownership import ownership
 from pictures.past import NothingToShow, Past, past_of
-from pictures.scene import DISTINCT, Curves, Lanes
-from pictures.size import height_px, lane_px, writes_names
+from pictures.scene import DISTINCT, Bar, Curves, Lanes
+from pictures.size import drawn_ms, height_px, lane_px, writes_names
 from pictures.slack import NAMED, heartbeat_slack
 from pictures.sweep import sweep
 from pictures.timeline import timeline
@@ -160,6 +160,11 @@ def test_one_setting_alone_is_no_curve() -> None:
 
 
 # ---------------------------------------------------------------- sizes
+
+
+def test_even_the_shortest_bar_is_seen() -> None:
+    scene = Lanes("", 0, 10_000, ["a"], {}, [Bar(0, 100, 101, "waiting", ""), Bar(0, 101, 9000, "stable", "")])
+    assert [drawn_ms(bar, scene) for bar in scene.bars] == [20, 8899]
 
 
 def test_lanes_stay_legible_whether_three_or_sixty() -> None:
