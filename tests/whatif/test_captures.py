@@ -15,7 +15,7 @@ from whatif.answer import share_of
 from whatif.fidelity import Fidelity, fidelity_of
 from whatif.play import play
 from whatif.record import Recording, recording_of
-from whatif.settings import BASELINE
+from whatif.settings import BASELINE, trial_of
 
 FOLDER = ROOT / "tests" / "captures"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -91,6 +91,25 @@ def test_a_process_is_one_life_however_often_it_was_given_an_id() -> None:
     starts = [event for event in truth("j-busy-1")["timeline"] if event["action"] == "start"]
     groups = recording("j-busy-1").pasts
     assert sum(len(past.lives) for past in groups.values()) == sum(event["group"] in groups for event in starts)
+
+
+@pytest.mark.parametrize(
+    ("played", "assignor", "real"),
+    [
+        ("stock-java-range", "cooperative-sticky", "stock-java-coop"),
+        ("stock-java-coop", "range", "stock-java-range"),
+        ("stock-rdk-coop", "range", "stock-rdk-range"),
+    ],
+)
+def test_a_what_if_foretells_what_a_real_group_did_with_that_setting(played: str, assignor: str, real: str) -> None:
+    """Both groups went through the same churn at the same time, one with each assignor."""
+    found = recording("g-coop-vs-range")
+    (setting,) = trial_of([f"assignor={assignor}"]).settings
+    outcome, truly = play(found.pasts[played], setting), found.outcomes[real]
+    assert [each.cause for each in outcome.begun] == [each.cause for each in truly.begun]
+    assert (outcome.generations, outcome.partitions_moved) == (truly.generations, truly.partitions_moved)
+    assert outcome.stopped_member_ms == pytest.approx(truly.stopped_member_ms, rel=0.08)
+    assert outcome.unserved_partition_ms == pytest.approx(truly.unserved_partition_ms, rel=0.3)
 
 
 INCIDENTS = ROOT / "tests" / "request_log" / "incidents"
