@@ -15,6 +15,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from coordinator_udfs.protocol.config import ConfigError, GroupConfig
@@ -34,6 +36,7 @@ from jobs.watch import Watch
 from request_log.clock import ZoneError, zone_of
 from request_log.files import LogFileError
 from request_log.importer import LogImport
+from request_log.survey import Survey
 from request_log.tail import LogTail
 
 SHADOW = "shadow"
@@ -73,64 +76,88 @@ def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: 
     kept = find_kept(home)
     if kept is None:
         with console.status("looking over the log"):
-            is_file = Path(log).is_file()
-            shown = LogImport(Path(log), zone_of(zone)).look_over().settings if is_file else {}
-        return new_kept(log, zone, {**shown, **given})
+            found = LogImport(Path(log), zone_of(zone)).look_over() if Path(log).is_file() else Survey()
+        return new_kept(log, zone, given, found.seen)
     for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
         if was != wanted:
             raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another ROLLCALL_HOME.")
     for key, value in given.items():
-        if kept.settings.get(key) != value:
+        if kept.given.get(key) != value:
             raise HomeError(
-                f"{home.shown} was begun with {key}={kept.settings.get(key, 'the default')}, not {value}: "
+                f"{home.shown} was begun with {key}={kept.given.get(key, 'unknown')}, not {value}: "
                 f"name another ROLLCALL_HOME."
             )
     return kept
 
 
-def run(home: Home, kept: Kept, tail: Tail, console: Console) -> int:
-    """Follows until a signal, or the query's failure; the exit status. Raises what the person can put right."""
-    config = shadow_config(kept.settings)
-    feed = ShadowFeed(home, config, kept, tail)
-    with console.status("starting Spark"):
-        spark = spark_session("rollcall shadow")
-    stop, status = StopSignal(spark), Status(home)
-    try:
-        coordinator = start(spark, home, config, on_batch=status.batch_done)
-        query = coordinator.query
-        status.running(query.id, coordinator.started_at_ms)
-        upkeep = Upkeep(home, config, lambda: unread_commits(query, home))
+class Shadow:
+    """A log followed on a home until a signal, or the query's failure. Raises what the person can put right."""
+
+    def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
+        self.home = home
+        self.kept = kept
+        self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
+        self._console = console
+        with console.status("starting Spark"):
+            self._spark = spark_session("rollcall shadow")
+        self._stop, self._status = StopSignal(self._spark), Status(home)
+        self._query = self._start()
+
+    def run(self) -> int:
+        """The exit status."""
+        upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
         upkeep.start()
-        watch = Watch(home.path)
-        _say(console, f"rollcall: following {kept.log} on {home.shown}; Ctrl-C stops it.")
-        has_more = False
-        while query.isActive and not stop.wait(0 if has_more else POLL_S):
-            has_more = feed.step()
+        self._say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
+        watch, has_more = Watch(self.home.path), False
+        while self._query.isActive and not self._stop.wait(0 if has_more else POLL_S):
+            has_more = self.feed.step()
+            if self.feed.has_learnt:
+                self._learn()
             for line in watch.look():
                 if ": rebalance " in line:
-                    _say(console, line)
+                    self._say(line)
             watch.rebalances.clear()
-        feed.close()
-        if query.isActive:
-            stop_after_batch(query, lambda: stop.is_urgent)
+        self.feed.close()
+        if self._query.isActive:
+            stop_after_batch(self._query, lambda: self._stop.is_urgent)
         upkeep.stop()
-        reason = failure_of(query)
-        if reason is not None and not stop.wait(0):
-            status.failed(reason, str(query.exception()))
+        return self._report()
+
+    def close(self) -> None:
+        """Ends Spark."""
+        self._spark.stop()
+
+    def _start(self) -> StreamingQuery:
+        config = shadow_config(self.kept.settings)
+        coordinator = start(self._spark, self.home, config, on_batch=self._status.batch_done)
+        self._status.running(coordinator.query.id, coordinator.started_at_ms)
+        return coordinator.query
+
+    def _learn(self) -> None:
+        """Goes on with the settings that the log has shown, once what came before is answered by those before."""
+        try:
+            self._query.processAllAvailable()
+        except StreamingQueryException:
+            return
+        stop_after_batch(self._query)
+        settings = " ".join(f"{key}={value}" for key, value in sorted(self.feed.learn().items()))
+        self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
+        self._query = self._start()
+
+    def _report(self) -> int:
+        reason = failure_of(self._query)
+        if reason is not None and not self._stop.wait(0):
+            self._status.failed(reason, str(self._query.exception()))
             print(f"rollcall: the query failed: {reason}", file=sys.stderr)
             return 1
-        status.stopped()
-        tally = feed.live.tally
+        self._status.stopped()
+        tally = self.feed.live.tally
         counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
-        _say(console, f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
+        self._say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
         return 0
-    finally:
-        tail.close()
-        spark.stop()
 
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, highlight=False, soft_wrap=True, markup=False)
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -149,7 +176,12 @@ def main(arguments: list[str] | None = None) -> int:
             kept = kept_of(home, log, parsed.zone, settings_of(parsed.set), console)
             tail = tail_of(kept)
             home.settle(SHADOW, WRITER)
-            return run(home, kept, tail, console)
+            shadow = Shadow(home, kept, tail, console)
+            try:
+                return shadow.run()
+            finally:
+                tail.close()
+                shadow.close()
     except (Missing, ConfigError, ZoneError, LogFileError) as error:
         print(f"rollcall: {error}", file=sys.stderr)
         return 2

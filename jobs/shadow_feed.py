@@ -19,12 +19,14 @@ import msgspec
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 
+from coordinator_udfs.protocol.config import GroupConfig
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.writers.driver import open_requests, open_table
 from request_log.files import LogLine
 from request_log.live import LiveImport
 from request_log.rows import Quarantined, Row
+from request_log.settings import SettingsSeen
 from request_log.snapshot import SnapshotError, Snapshots, restored
 from request_log.tail import Position
 from schemas.tables import QUARANTINE
@@ -55,10 +57,16 @@ class Tail(Protocol):
 
 
 class Kept(msgspec.Struct):
-    """What lies beside the request table. settings: what the broker is taken to have, by Kafka's keys."""
+    """What lies beside the request table.
+
+    given: the broker's settings that a person gave, by Kafka's keys. seen: what the log has shown of others. settings:
+    those by which what is committed is to be answered.
+    """
 
     log: str
     zone: str
+    given: dict[str, str]
+    seen: SettingsSeen
     settings: dict[str, str]
     position: Position
     snapshot: bytes | None
@@ -83,7 +91,9 @@ def find_kept(home: Home) -> Kept | None:
 class ShadowFeed:
     """Follows a log for one home. `step` is one look at it. clock: seconds, for how long a log has stood still.
 
-    Raises HomeError: what is kept cannot be read.
+    Where the log shows that the broker has other settings than it was taken to have, `has_learnt` says so, and nothing
+    is told until `learn` is called: what was committed must have been answered by then, by the settings before. Raises
+    HomeError: what is kept cannot be read.
     """
 
     def __init__(
@@ -116,6 +126,9 @@ class ShadowFeed:
             self._grown_at = now
         for line in lines:
             self.live.read(line)
+        if self.has_learnt:
+            self.close()
+            return False
         self._rows += self.live.release((self.live.tally.last_at_ms or 0) + (now - self._grown_at) * 1000)
         if self._rows and (now >= self._commit_at or len(self._rows) >= ROWS_A_COMMIT):
             self._commit()
@@ -123,6 +136,22 @@ class ShadowFeed:
             self._write_unfit()
             self._keep(self.commits)
         return len(lines) == LINES_AT_ONCE
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether the broker's settings are others than it is taken to have."""
+        return self._kept.settings != self._settings
+
+    def learn(self) -> Mapping[str, str]:
+        """Takes the broker to have the settings that the log shows, from what is told next on; gives them all."""
+        self._kept.settings = self._settings
+        self.live.reconfigure(GroupConfig.from_pairs(self._settings))
+        self._keep(self.commits)
+        return self._kept.settings
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        return {**self._kept.seen.shown(), **self._kept.given}
 
     def close(self) -> None:
         """Commits what is known."""
@@ -169,14 +198,17 @@ class ShadowFeed:
 
 
 def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:
-    if kept.snapshot is None:
-        return LiveImport(config.group, unfit.append)
-    return restored(kept.snapshot, config.group, unfit.append)
+    live = LiveImport(config.group, unfit.append)
+    if kept.snapshot is not None:
+        live = restored(kept.snapshot, config.group, unfit.append)
+    live.seen = kept.seen
+    return live
 
 
-def new_kept(log: str, zone: str, settings: Mapping[str, str]) -> Kept:
-    """A shadow that has read nothing yet."""
-    return Kept(log, zone, dict(settings), Position(), None)
+def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen | None = None) -> Kept:
+    """A shadow that has read nothing yet. seen: what a look over the log so far has shown."""
+    seen = seen or SettingsSeen()
+    return Kept(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None)
 
 
 def _path(home: Home, commits: int) -> Path:

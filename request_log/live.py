@@ -30,6 +30,7 @@ from request_log.names import TopicNames
 from request_log.passing import settle_overdue
 from request_log.reading import Reading
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
+from request_log.settings import SettingsSeen
 from request_log.survey import CameBack, Survey
 from schemas.messages import JoinGroupRequest, LeaveGroupRequest
 
@@ -79,13 +80,17 @@ class Held:
 
 
 class LiveImport:
-    """`read` takes lines, `release` gives rows. quarantine: takes bad lines. See `snapshot` for its whole state."""
+    """`read` takes lines, `release` gives rows. quarantine: takes bad lines. See `snapshot` for its whole state.
+
+    seen: what the log gives away of the broker's settings, for whoever keeps them; no part of a snapshot.
+    """
 
     def __init__(self, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None) -> None:
         self.config = config
         self.tally = Tally()
         self.names = TopicNames()
         self.came_back = CameBack()
+        self.seen = SettingsSeen()
         self.moments = Moments()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
@@ -122,6 +127,12 @@ class LiveImport:
             rows += held.give_rows()
         return rows
 
+    def reconfigure(self, config: GroupConfig) -> None:
+        """From now on the broker is taken to have these settings."""
+        self.config = config
+        for held in self.groups.values():
+            held.follower.model.reconfigure(config)
+
     def group(self, group_id: str) -> Held:
         """A group's share, made where it is new."""
         held = self.groups.get(group_id)
@@ -134,6 +145,7 @@ class LiveImport:
     def hold(self, entry: LoggedRequest) -> None:
         """Takes in a request whose time is settled."""
         self.came_back.note(entry)
+        self.seen.note(entry)
         held = self.group(entry.group_id)
         held.changes += 1
         held.evidence.note(entry)

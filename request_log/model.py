@@ -44,6 +44,11 @@ class Model:
     def __post_init__(self) -> None:
         self._turn = Turn(0, self.config, 0)
 
+    def reconfigure(self, config: GroupConfig) -> None:
+        """From now on the broker is taken to have these settings."""
+        self.config = config
+        self._turn = Turn(0, config, 0)
+
     # ------------------------------------------------------------ trying
 
     def when(self, entry: LoggedRequest) -> int:

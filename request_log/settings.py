@@ -7,6 +7,8 @@ told. Knows JoinGroups and their answers; keeps no more than a few numbers and o
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from coordinator_udfs.protocol.config import KEYS, GroupConfig
 from request_log.rows import LoggedRequest
 from schemas.errors import Error
@@ -19,16 +21,20 @@ _IDS_KEPT = 100_000
 _DEFAULTS = GroupConfig()
 
 
+@dataclass(slots=True)
 class SettingsSeen:
-    """What the JoinGroups of a log show, one after the other."""
+    """What the JoinGroups of a log show, one after the other; those that are shown twice show nothing else.
 
-    def __init__(self) -> None:
-        self._given_out: dict[str, None] = {}
-        self._waits_ms: list[float] = []
-        self._most_members: dict[str, int] = {}
-        self._full: set[str] = set()
-        self._taken: set[int] = set()
-        self._refused: set[int] = set()
+    given_out: ids whose members have not joined with them yet. waits_ms: the shortest of a new group's first member.
+    most_members, full: by group. taken, refused: session timeouts, ms.
+    """
+
+    given_out: dict[str, None] = field(default_factory=dict)
+    waits_ms: list[float] = field(default_factory=list)
+    most_members: dict[str, int] = field(default_factory=dict)
+    full: set[str] = field(default_factory=set)
+    taken: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
 
     def note(self, entry: LoggedRequest) -> None:
         """Looks at one request."""
@@ -37,17 +43,17 @@ class SettingsSeen:
             return
         match recorded.error:
             case Error.MEMBER_ID_REQUIRED:
-                self._taken.add(request.session_timeout_ms)
-                if len(self._given_out) >= _IDS_KEPT:
-                    self._given_out.clear()
-                self._given_out[request.recorded_member_id or ""] = None
+                self.taken.add(request.session_timeout_ms)
+                if len(self.given_out) >= _IDS_KEPT:
+                    self.given_out.clear()
+                self.given_out[request.recorded_member_id or ""] = None
             case Error.NONE:
-                self._taken.add(request.session_timeout_ms)
+                self.taken.add(request.session_timeout_ms)
                 self._note_joined(entry, request)
             case Error.GROUP_MAX_SIZE_REACHED:
-                self._full.add(entry.group_id)
+                self.full.add(entry.group_id)
             case Error.INVALID_SESSION_TIMEOUT:
-                self._refused.add(request.session_timeout_ms)
+                self.refused.add(request.session_timeout_ms)
             case _:
                 pass
 
@@ -55,17 +61,17 @@ class SettingsSeen:
         response = entry.recorded.response
         assert isinstance(response, JoinGroupResponse)
         members = len(response.members)
-        self._most_members[entry.group_id] = max(members, self._most_members.get(entry.group_id, 0))
-        is_new = self._given_out.pop(request.member_id, 0) is None
+        self.most_members[entry.group_id] = max(members, self.most_members.get(entry.group_id, 0))
+        is_new = self.given_out.pop(request.member_id, 0) is None
         if is_new and response.generation_id == FIRST_GENERATION and response.leader == request.member_id:
-            self._waits_ms.append(entry.recorded.total_ms)
-            self._waits_ms = [min(self._waits_ms)]
+            self.waits_ms.append(entry.recorded.total_ms)
+            self.waits_ms = [min(self.waits_ms)]
 
     def shown(self) -> dict[str, str]:
         """The settings that differ from Kafka's defaults."""
         found = {
             "group_initial_rebalance_delay_ms": self._initial_delay_ms(),
-            "group_max_size": max((self._most_members.get(group_id, 0) for group_id in self._full), default=0) or None,
+            "group_max_size": max((self.most_members.get(group_id, 0) for group_id in self.full), default=0) or None,
             "group_min_session_timeout_ms": self._least_session_ms(),
             "group_max_session_timeout_ms": self._longest_session_ms(),
         }
@@ -76,7 +82,7 @@ class SettingsSeen:
     def _initial_delay_ms(self) -> int | None:
         """The shortest wait, unless it is about one or more of the default's turns."""
         default_ms = _DEFAULTS.group_initial_rebalance_delay_ms
-        for wait_ms in self._waits_ms:
+        for wait_ms in self.waits_ms:
             if wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS:
                 return None
             whole_ms = int(wait_ms // 100 * 100)
@@ -84,13 +90,13 @@ class SettingsSeen:
         return None
 
     def _least_session_ms(self) -> int | None:
-        refused = [ms for ms in self._refused if all(ms < taken for taken in self._taken)]
+        refused = [ms for ms in self.refused if all(ms < taken for taken in self.taken)]
         bound = max((ms + 1 for ms in refused), default=_DEFAULTS.group_min_session_timeout_ms)
-        return min([bound, *self._taken]) if self._taken or refused else None
+        return min([bound, *self.taken]) if self.taken or refused else None
 
     def _longest_session_ms(self) -> int | None:
-        refused = [ms for ms in self._refused if all(ms > taken for taken in self._taken)]
-        if not self._taken:
+        refused = [ms for ms in self.refused if all(ms > taken for taken in self.taken)]
+        if not self.taken:
             return None
         bound = min((ms - 1 for ms in refused), default=_DEFAULTS.group_max_session_timeout_ms)
-        return max([bound, *self._taken])
+        return max([bound, *self.taken])

@@ -35,13 +35,18 @@ _CONNECTIONS_KEPT = 200_000
 class Survey:
     """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `infer`.
 
-    lines: how many there are. settings: the broker's that the log gives away, by Kafka's keys.
+    lines: how many there are. seen: what the log gives away of the broker's settings.
     """
 
     lines: int = 0
     waits: array[float] = field(default_factory=lambda: array("d"))
     came_back: Set[str] = frozenset()
-    settings: dict[str, str] = field(default_factory=dict)
+    seen: SettingsSeen = field(default_factory=SettingsSeen)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The broker's settings that the log gives away, by Kafka's keys."""
+        return self.seen.shown()
 
 
 class CameBack:
@@ -100,7 +105,6 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
     found = Survey()
     waits: list[float] = []
     came_back = CameBack()
-    settings = SettingsSeen()
     for line in lines:
         found.lines += 1
         if progress is not None and found.lines % 10_000 == 0:
@@ -114,11 +118,10 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
         except Unreadable:
             continue
         for entry in logged if isinstance(logged, list) else ():
-            settings.note(entry)
+            found.seen.note(entry)
             if entry.recorded.total_ms > LONG_WAIT_MS:
                 waits.append(arrival_of(entry))
             came_back.note(entry)
     found.waits = array("d", sorted(waits))
     found.came_back = came_back.leaves
-    found.settings = settings.shown()
     return found

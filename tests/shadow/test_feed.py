@@ -13,12 +13,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from rich.console import Console
 
+from coordinator_udfs.protocol.config import GroupConfig
 from jobs.home import Home, HomeError
 from jobs.shadow import kept_of, main, shadow_config
 from jobs.shadow_feed import ShadowFeed, find_kept, new_kept
 from request_log.live import LiveImport
 from request_log.tail import LogTail
-from tests.shadow.fed import Feed, lines_of
+from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
 
 LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
@@ -118,6 +119,32 @@ def lines_with(bad: bytes) -> list[Any]:
         if place % 10 == 0 or place == len(lines):
             found.append(line._replace(text=bad.rstrip(), at_ms=1795239510000))
     return [line._replace(number=number) for number, line in enumerate(found, 1)]
+
+
+def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_is_told_by_them(tmp_path: Path) -> None:
+    """The broker had group.max.size=3 and an initial delay of 1 s, which nobody says; what is given stays as it is."""
+    log = next(path for path in INCIDENTS if path.name.startswith("full-group"))
+    home, path, learnt = Home(tmp_path / "home"), tmp_path / log.name, []
+    home.path.mkdir()
+    path.touch()
+    feed = feed_on(home, path, {"group.min.session.timeout.ms": "6000"})
+    lines = gzip.decompress(log.read_bytes()).splitlines(keepends=True)
+    for at in range(0, len(lines), 5):
+        with path.open("ab") as file:
+            file.write(b"".join(lines[at : at + 5]))
+        feed.step()
+        if feed.has_learnt:
+            learnt.append(feed.learn())
+            feed = feed_on(home, path)
+    feed_until_over(feed)
+    assert learnt[-1] == {
+        "group.min.session.timeout.ms": "6000",
+        "group.initial.rebalance.delay.ms": "1000",
+        "group.max.size": "3",
+    }
+    known = Feed(LiveImport(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)), 1)
+    ours = known.feed(lines_of(log)).end().rows
+    assert rows_in(home) == told([(r.group_id, r.request.request_id, r.request.received_at_ms) for r in ours])
 
 
 def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
