@@ -1,6 +1,9 @@
 """Groups behind the tables: requests go out in few appends, answers come in as the coordinator commits them.
 
-Knows who waits for which answer; knows no protocol. The disk is touched in threads, one for each direction.
+While the coordinator is away, being started again as a rule, heartbeats are answered here as a broker answers those of
+groups that it is still loading: NONE, unseen. They are handed over all the same, so that it knows who kept sending.
+
+Knows who waits for which answer; knows no protocol but that. The disk is touched in threads, one for each direction.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact, News
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest, Response
+from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from table_client.requests import RequestTable
 from table_client.rows import Row
@@ -35,6 +38,9 @@ log = logging.getLogger("gateway")
 _LINGER_S = 0.002
 """What comes so shortly after the first request of a flush goes with it."""
 _ANSWERS_A_TURN = 200
+_AWAY_AFTER_S = 5.0
+"""A coordinator that was asked, and neither answers nor ends a batch for so long, is away."""
+_LOOK_EVERY_S = 0.5
 _STATUS_FILE = "status.json"
 """What the coordinator's job says of itself, in its home; `batch_at_ms` is when its last batch was done."""
 
@@ -42,6 +48,7 @@ _STATUS_FILE = "status.json"
 class _Waiting(NamedTuple):
     answer: asyncio.Future[Response]
     received_at_ms: int
+    is_heartbeat: bool
 
 
 class TablesBackend:
@@ -56,6 +63,9 @@ class TablesBackend:
         self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
         self._status = home / _STATUS_FILE
         self._is_failing = False
+        self._is_away = False
+        self._heard_at = time.monotonic()
+        self._looked_at = 0.0
         self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
         self._queue: list[Row] = []
@@ -118,8 +128,12 @@ class TablesBackend:
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
         else:
-            self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms)
-            answer.add_done_callback(partial(self._forget, request.request_id))
+            is_heartbeat = isinstance(request, HeartbeatRequest)
+            if is_heartbeat and self._is_away:
+                answer.set_result(HeartbeatResponse())
+            else:
+                self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms, is_heartbeat)
+                answer.add_done_callback(partial(self._forget, request.request_id))
             row = Row(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
             self._queue.append(row)
             self._wake.set()
@@ -163,9 +177,33 @@ class TablesBackend:
             try:
                 while self._effects.has_news():
                     await self._learn(await self._loop.run_in_executor(self._threads, self._effects.news))
+                    self._heard_at, self._is_away = time.monotonic(), False
             except Exception:
                 log.exception("effects: a version could not be read and was passed over")
+            if time.monotonic() - self._looked_at > _LOOK_EVERY_S:
+                self._look_whether_away()
             await asyncio.sleep(self._settings.poll_interval_ms / 1000)
+
+    def _look_whether_away(self) -> None:
+        """Whether anybody works on what was asked; if not, the heartbeats that wait are answered as the module says."""
+        self._looked_at = time.monotonic()
+        was_away, self._is_away = self._is_away, self._is_coordinator_away()
+        if self._is_away and not was_away:
+            log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
+            for waiting in list(self._waiting.values()):
+                if waiting.is_heartbeat and not waiting.answer.done():
+                    waiting.answer.set_result(HeartbeatResponse())
+        if was_away and not self._is_away:
+            log.warning("the coordinator is back")
+
+    def _is_coordinator_away(self) -> bool:
+        if time.monotonic() - self._heard_at < _AWAY_AFTER_S:
+            return False
+        waiting = self._oldest_waiting()
+        if not self._is_away and (waiting is None or time.time() - waiting / 1000 < _AWAY_AFTER_S):
+            return False
+        age_s = self._batch_age_s()
+        return age_s is None or age_s > _AWAY_AFTER_S
 
     async def _learn(self, news: News) -> None:
         for fact in news.facts:
