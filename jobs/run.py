@@ -8,32 +8,31 @@ coordinator ended with. Knows which programs are started and in which order they
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.live import Live
 
 from coordinator_udfs.protocol.config import ConfigError
-from gateway.settings import Settings, parse_address
+from gateway.settings import Settings
 from jobs.children import Child, end_all
 from jobs.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.home import DEFAULT_HOME, HomeError
 from jobs.preflight import Missing
 from jobs.run_choices import Choices, choices, reachable
+from jobs.servers import CoordinatorProcess, GatewayProcess
 from jobs.watch import Watch
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
 SERVER_PATIENCE_S = 90.0
 LOOK_EVERY_S = 0.25
-LISTENS = "rollcall: the gateway listens on "
 QUESTION = (
     "select group_id, to_generation_id, cause, cause_client_id, duration_ms, members_after, outcome "
     "from rebalances order by started_at"
@@ -68,8 +67,7 @@ class Run:
         except OSError as error:
             raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
         try:
-            coordinator = self._start("coordinator", "jobs.coordinator", *self._choices.coordinator)
-            self._await(coordinator, lambda: self._is_running(coordinator.pid), "Spark takes a few seconds")
+            self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
             self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
             if self._choices.settings is not None and not self._stop.is_set():
@@ -92,44 +90,31 @@ class Run:
     def _say(self, line: str) -> None:
         self._console.print(line, highlight=False, soft_wrap=True)
 
-    def _start(self, name: str, module: str, *words: str) -> Child:
-        """A program that everything else needs."""
-        child = Child(name, [module, "--home", self._home.location, *words], self._logs / f"{name}.log")
-        self._servers.append(child)
-        return child
-
-    def _await(self, child: Child, is_ready: Callable[[], bool], what_takes_time: str) -> None:
+    def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
         """Until it is ready or the run is to stop. Raises Missing: it has ended, or takes too long."""
+        self._servers.append(server)
         until = time.monotonic() + START_PATIENCE_S
-        with self._console.status(f"starting the {child.name} ({what_takes_time})"):
-            while not is_ready() and not self._stop.wait(LOOK_EVERY_S):
-                if child.status is not None:
-                    self.status = child.status or 1
-                    raise Missing(child.last_words().removeprefix("rollcall: "))
+        with self._console.status(f"starting the {server.name} ({what_takes_time})"):
+            while not server.is_ready and not self._stop.wait(LOOK_EVERY_S):
+                if server.status is not None:
+                    self.status = server.status or 1
+                    raise Missing(server.last_words().removeprefix("rollcall: "))
                 if time.monotonic() > until:
-                    raise Missing(f"the {child.name} did not start within {START_PATIENCE_S:.0f} s: see {child.log}.")
+                    raise Missing(f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}.")
 
     def _open_for_clients(self, settings: Settings) -> None:
         """A gateway, and the demo fleet behind it."""
-        gateway = self._start("gateway", "gateway", *self._choices.gateway)
-        self._await(gateway, lambda: gateway.said(LISTENS) is not None, "it opens its port")
-        said = gateway.said(LISTENS)
-        if said is None:
+        gateway = GatewayProcess(self._home, *self._choices.gateway)
+        self._await(gateway, "it opens its port")
+        address = gateway.address
+        if address is None:
             return
-        address = parse_address("gateway", said.partition(";")[0])
         topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
         self._say(f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}.")
         if self._choices.why_no_demo:
             self._say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
         if self._choices.has_demo:
             self._start_fleet(str(reachable(address)))
-
-    def _is_running(self, pid: int) -> bool:
-        try:
-            status = json.loads((self._home.path / "status.json").read_text())
-        except (OSError, ValueError):
-            return False
-        return bool(status["process"] == pid and status["state"] == "running")
 
     def _start_fleet(self, bootstrap: str) -> None:
         for group in FLEET:

@@ -14,7 +14,7 @@ from gateway.settings import Address
 from schemas.consumer_protocol import decode_assignment
 from tests.gateway.process import serving
 from tests.gateway.wire_client import Client
-from tests.peers_clients.fleet import Fleet, until
+from tests.peers_clients.fleet import PATIENCE_S, Fleet, until
 
 PARTITIONS = 12
 TOPIC = "work"
@@ -35,11 +35,14 @@ class Coordinator:
     def fleet(self, session_ms: int = 3000, **options: str) -> Fleet:
         """Consumers of a group of their own."""
         timing = {"session_ms": str(int(session_ms * self.pace)), "heartbeat_ms": str(int(300 * self.pace))}
-        return Fleet(self.bootstrap, f"group-{next(_numbers)}", TOPIC, **{**timing, **options})
+        fleet = Fleet(self.bootstrap, f"group-{next(_numbers)}", TOPIC, **{**timing, **options})
+        fleet.patience_s *= self.pace
+        return fleet
 
     def call(self, api: str, version: int, **values: Any) -> Any:
         async def once() -> Any:
             client = await Client.connect(self.address)
+            client.patience_s = PATIENCE_S
             try:
                 return await client.call(api, version, **values)
             finally:

@@ -88,10 +88,14 @@ class Worker:
 
 
 class Fleet:
-    """The consumers of one group and topic. Ends those that still live when it is left."""
+    """The consumers of one group and topic. Ends those that still live when it is left.
+
+    patience_s: how long they may take to share the topic.
+    """
 
     def __init__(self, bootstrap: str, group: str, topic: str, **options: str) -> None:
         self.bootstrap = bootstrap
+        self.patience_s = PATIENCE_S
         self.group = group
         self.topic = topic
         self.options = options
@@ -130,7 +134,7 @@ class Fleet:
             sizes = [len(share) for share in shares]
             return sum(sizes) == count and set().union(*shares) == wanted and max(sizes) - min(sizes) <= 1
 
-        until(is_shared, lambda: f"{[sorted(worker.partitions) for worker in some]}")
+        until(is_shared, lambda: f"{[sorted(worker.partitions) for worker in some]}", self.patience_s)
 
 
 def until(condition: Callable[[], bool], state: Callable[[], str] = str, timeout_s: float = PATIENCE_S) -> None:

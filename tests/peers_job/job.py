@@ -1,0 +1,103 @@
+"""The coordinator job and its gateways as processes on a home: started, killed, started again at the same place.
+
+Knows programs and where they say that they are ready; must not know what clients do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from gateway.settings import Address
+from jobs.home import Home
+from jobs.servers import CoordinatorProcess, GatewayProcess
+from tests.peers_clients.fleet import until
+
+START_PATIENCE_S = 120.0
+END_PATIENCE_S = 60.0
+ANYWHERE = Address("127.0.0.1", 0)
+
+
+class Job:
+    """A coordinator and the gateways beside it. Ends what still runs when it is left."""
+
+    def __init__(self, home: Path, topics: Mapping[str, int], settings: Mapping[str, object] | None = None) -> None:
+        self.home = Home(home)
+        self._topics = ",".join(f"{topic}:{count}" for topic, count in topics.items())
+        self._settings = [word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")]
+        self._coordinator: CoordinatorProcess | None = None
+        self._gateways: dict[Address, GatewayProcess] = {}
+        self._numbers = itertools.count()
+        (home / "logs").mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in [*self._gateways.values(), *([self._coordinator] if self._coordinator else [])]:
+            child.end(END_PATIENCE_S)
+
+    # ------------------------------------------------------------ the coordinator
+
+    def start_coordinator(self) -> None:
+        """Starts it and waits until its query runs."""
+        coordinator = self._coordinator = CoordinatorProcess(self.home, *self._settings)
+        until(lambda: _is_ready(coordinator), coordinator.last_words, START_PATIENCE_S)
+
+    def kill_coordinator(self) -> None:
+        """SIGKILL to it and to the JVM that it started."""
+        assert self._coordinator is not None
+        self._coordinator.kill()
+        until(lambda: self._coordinator is not None and self._coordinator.status is not None)
+
+    # ------------------------------------------------------------ the gateways
+
+    def start_gateway(self, listen: Address = ANYWHERE) -> Address:
+        """Starts one more, or one anew; where it listens."""
+        places = ("--listen", str(listen), "--set", "gateway.metrics.listen=", "--topics", self._topics)
+        gateway = GatewayProcess(self.home, *places, name=f"gateway-{next(self._numbers)}")
+        until(lambda: _is_ready(gateway), gateway.last_words, START_PATIENCE_S)
+        address = gateway.address
+        assert address is not None
+        self._gateways[address] = gateway
+        return address
+
+    def kill_gateway(self, address: Address) -> None:
+        """SIGKILL to the one that listens there."""
+        gateway = self._gateways.pop(address)
+        gateway.kill()
+        until(lambda: gateway.status is not None)
+
+    # ------------------------------------------------------------ what the tables tell
+
+    def effects(self, *kinds: str) -> list[dict[str, Any]]:
+        """The facts of these kinds, in order, by their columns."""
+        rows = DeltaTable(self.home.effects).to_pyarrow_table()
+        chosen = rows.filter(pc.is_in(rows["effect"], pa.array(kinds))) if kinds else rows
+        return sorted(chosen.to_pylist(), key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
+
+    def request_ids(self) -> set[str]:
+        """Every request that any gateway has handed over."""
+        rows = DeltaTable(self.home.requests).to_pyarrow_table(columns=["request_id"])
+        return set(rows["request_id"].to_pylist())
+
+    def await_answers(self) -> None:
+        """Until every request so far was answered, dropped or parked."""
+        asked = self.request_ids()
+
+        def are_answered() -> bool:
+            told = self.effects("reply", "request_dropped", "request_parked")
+            return asked <= {row["request_id"] for row in told}
+
+        until(are_answered)
+
+
+def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:
+    assert server.status is None, server.last_words()
+    return server.is_ready

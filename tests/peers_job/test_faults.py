@@ -1,0 +1,120 @@
+"""What real consumers notice when the coordinator or a gateway is killed: nothing that they would have to act upon."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.peers_clients.conftest import PARTITIONS, TOPIC
+from tests.peers_clients.fleet import KINDS, Fleet, until
+from tests.peers_job.conftest import PACE, WIDE, WIDE_TOPIC, Running
+from tests.peers_job.job import Job
+
+CROWD = {"kafka-python": 12, "confluent": 9, "aiokafka": 6, "java": 3}
+SESSION_MS = 30_000
+PATIENCE_S = 120.0
+
+Members = dict[str, str]
+
+
+def member_ids(running: Running, group: str) -> Members:
+    """The member id of each client id, as the coordinator says."""
+    return {member.client_id: member.member_id for member in running.coordinator.describe(group).members}
+
+
+def await_heartbeats(job: Job, members: Members) -> None:
+    """Until each of these members has had a heartbeat of from now on answered, without an error."""
+    now_ms = time.time() * 1000
+    wanted = set(members.values())
+
+    def are_beating() -> bool:
+        beats = [row for row in job.effects("reply") if row["api"] == "Heartbeat" and row["received_at_ms"] > now_ms]
+        return wanted <= {row["member_id"] for row in beats if row["error_code"] == "NONE"}
+
+    until(are_beating, timeout_s=PATIENCE_S)
+
+
+def story(job: Job, group: str) -> list[dict[str, Any]]:
+    """Who came and went, and every change of state."""
+    kinds = ("member_id_given", "member_joined", "member_removed", "pending_member_removed", "state_changed")
+    return [row for row in job.effects(*kinds) if row["group_id"] == group]
+
+
+def assert_told_once(job: Job) -> None:
+    """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
+    job.await_answers()
+    answers = Counter(row["request_id"] for row in job.effects("reply", "request_dropped"))
+    assert set(answers.values()) == {1}
+    parked = {row["request_id"] for row in job.effects("request_parked")}
+    assert job.request_ids() <= set(answers) | parked
+    assert job.effects("request_repeated") == []
+    places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in job.effects())
+    assert set(places.values()) == {1}
+
+
+@pytest.fixture(scope="module")
+def crowd(running: Running) -> Iterator[Fleet]:
+    """Thirty consumers of four kinds in one group, at work."""
+    timing = {"session_ms": str(SESSION_MS), "heartbeat_ms": "1000"}
+    bootstrap = running.coordinator.bootstrap
+    with Fleet(bootstrap, "crowd", WIDE_TOPIC, **timing) as fleet:
+        fleet.patience_s = PATIENCE_S
+        workers = [fleet.start(kind) for kind, count in CROWD.items() for _ in range(count)]
+        fleet.await_shares(workers, WIDE)
+        running.coordinator.await_stable(fleet.group, len(workers))
+        yield fleet
+
+
+def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Running, crowd: Fleet) -> None:
+    job, before = running.job, member_ids(running, crowd.group)
+    told = story(job, crowd.group)
+    job.kill_coordinator()
+    one_of_each = {worker.kind: worker for worker in crowd.workers}
+    for worker in one_of_each.values():
+        worker.tell("commit", min(worker.partitions), 42)
+    job.start_coordinator()
+    await_heartbeats(job, before)
+    for worker in one_of_each.values():
+        until(lambda worker=worker: bool(worker.answers), timeout_s=PATIENCE_S)  # type: ignore[misc]
+        assert worker.ask("committed", min(worker.partitions)) == 42
+    assert member_ids(running, crowd.group) == before
+    assert story(job, crowd.group) == told
+    assert_told_once(job)
+
+
+def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids(
+    running: Running, crowd: Fleet
+) -> None:
+    job, before = running.job, member_ids(running, crowd.group)
+    told = story(job, crowd.group)
+    job.kill_gateway(running.gateway)
+    assert job.start_gateway(running.gateway) == running.gateway
+    await_heartbeats(job, before)
+    assert member_ids(running, crowd.group) == before
+    assert story(job, crowd.group) == told
+    assert all(worker.process.poll() is None for worker in crowd.workers)
+    assert_told_once(job)
+
+
+def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
+    job = running.job
+    first, second = job.start_gateway(), job.start_gateway()
+    timing = {"session_ms": str(SESSION_MS), "heartbeat_ms": str(int(300 * PACE))}
+    with Fleet(f"{first},{second}", "either", TOPIC, **timing) as fleet:
+        workers = [fleet.start(kind) for kind in KINDS]
+        fleet.await_shares(workers, PARTITIONS)
+        running.coordinator.await_stable(fleet.group, len(workers))
+        before, told = member_ids(running, fleet.group), story(job, fleet.group)
+        job.kill_gateway(first)
+        await_heartbeats(job, before)
+        assert job.start_gateway(first) == first
+        job.kill_gateway(second)
+        await_heartbeats(job, before)
+        assert member_ids(running, fleet.group) == before
+        assert story(job, fleet.group) == told
+        assert all(worker.process.poll() is None for worker in workers)
+    assert_told_once(job)
