@@ -1,0 +1,131 @@
+"""One group's members over the wire, by the rules of a real client: when they are Stable, how fast they are answered.
+
+Each member has a connection, joins in two steps, syncs, and heartbeats every 10 ms until all share one generation; told
+that a rebalance is under way, it joins again. Knows the wire; must not know where a gateway's answers come from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from gateway.settings import Address
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
+
+_VERSIONS = {"JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5}
+_TIMEOUT_MS = 60_000
+_BEAT_EVERY_S = 0.01
+_LENGTH_BYTES = 4
+
+
+class _Member:
+    def __init__(self, group_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._group_id = group_id
+        self._reader = reader
+        self._writer = writer
+        self.member_id = ""
+        self.generation_id: int | None = None
+
+    async def call(self, api: str, **values: Any) -> Any:
+        spoken = codec(api, _VERSIONS[api])
+        request = entity_of(spoken.request_type, {"group_id": self._group_id, **values})
+        self._writer.write(spoken.write_request(1, "bench", request))
+        length = int.from_bytes(await self._reader.readexactly(_LENGTH_BYTES))
+        return spoken.read_response(await self._reader.readexactly(length))[1]
+
+    async def join(self) -> None:
+        """Joins and syncs until it has a generation. Raises RuntimeError: refused."""
+        while True:
+            joined = await self.call(
+                "JoinGroup",
+                member_id=self.member_id,
+                session_timeout_ms=_TIMEOUT_MS,
+                rebalance_timeout_ms=_TIMEOUT_MS,
+                protocol_type="consumer",
+                protocols=[{"name": "range", "metadata": b""}],
+            )
+            self.member_id = joined.member_id or self.member_id
+            match joined.error_code.name:
+                case "member_id_required":
+                    continue
+                case "none":
+                    pass
+                case error:
+                    raise RuntimeError(f"JoinGroup: {error}")
+            shares = [{"member_id": member.member_id, "assignment": b"a"} for member in joined.members]
+            synced = await self.call(
+                "SyncGroup",
+                member_id=self.member_id,
+                generation_id=joined.generation_id,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=shares,
+            )
+            match synced.error_code.name:
+                case "none":
+                    self.generation_id = joined.generation_id
+                    return
+                case "rebalance_in_progress" | "illegal_generation":
+                    continue
+                case error:
+                    raise RuntimeError(f"SyncGroup: {error}")
+
+    async def beat(self) -> str:
+        """The error that its heartbeat is answered with."""
+        beat = await self.call("Heartbeat", member_id=self.member_id, generation_id=self.generation_id)
+        return str(beat.error_code.name)
+
+    async def leave(self) -> None:
+        await self.call("LeaveGroup", members=[{"member_id": self.member_id}])
+        self._writer.close()
+
+
+class LiveGroup:
+    """So many members of a group of their own."""
+
+    def __init__(self, address: Address, group_id: str, size: int) -> None:
+        self._address = address
+        self._group_id = group_id
+        self._size = size
+        self._members: list[_Member] = []
+
+    async def form(self) -> float:
+        """Seconds from the first JoinGroup until every member has its assignment in one generation."""
+        for _ in range(self._size):
+            self._members.append(_Member(self._group_id, *await asyncio.open_connection(*self._address)))
+        began = time.perf_counter()
+        await asyncio.gather(*map(self._settle, self._members))
+        return time.perf_counter() - began
+
+    async def _settle(self, member: _Member) -> None:
+        while True:
+            await member.join()
+            while not self._is_one_generation():
+                await asyncio.sleep(_BEAT_EVERY_S)
+                if await member.beat() != "none":
+                    member.generation_id = None
+                    break
+            else:
+                return
+
+    def _is_one_generation(self) -> bool:
+        return len({member.generation_id for member in self._members}) == 1
+
+    async def beat_for(self, seconds: float) -> list[float]:
+        """Sorted seconds that heartbeats took; each member sends the next one when the one before is answered."""
+        until, took = time.perf_counter() + seconds, list[float]()
+
+        async def one(member: _Member) -> None:
+            while time.perf_counter() < until:
+                sent = time.perf_counter()
+                if await member.beat() != "none":
+                    raise RuntimeError("a settled member was refused")
+                took.append(time.perf_counter() - sent)
+
+        await asyncio.gather(*map(one, self._members))
+        return sorted(took)
+
+    async def leave(self) -> None:
+        await asyncio.gather(*(member.leave() for member in self._members))
