@@ -39,7 +39,7 @@ def lines_of(e: Explanation) -> list[Line]:
         *(Line("who", about, text) for about, text in trigger(e)),
         *(Line("timeline", "moment", text, at_ms) for at_ms, text in timeline(e)),
         *(line for part in e.parts for line in _member(e, part)),
-        *(Line("held", "held_others", why, client=name, duration_ms=ms) for name, ms, why in held(e)),
+        *(_held(*one) for one in held(e)),
         *(_moved(move) for move in e.moves),
         *_stopped(e),
         *_slack(e),
@@ -77,6 +77,11 @@ def _member(e: Explanation, part: Part) -> Iterator[Line]:
     if part.end_cause is not None:
         text = f"{part.name} was a member no longer: {part.end_cause}"
         yield Line("member", "ended", text, client=part.name, member_id=part.member_id)
+
+
+def _held(name: str, held_ms: int, why: str) -> Line:
+    text = f"{name} kept the others waiting for {duration(held_ms)}; {why}"
+    return Line("held", "held_others", text, client=name, duration_ms=held_ms)
 
 
 def _moved(move: Move) -> Line:
