@@ -58,9 +58,9 @@ class Job:
 
     # ------------------------------------------------------------ the gateways
 
-    def start_gateway(self, listen: Address = ANYWHERE) -> Address:
+    def start_gateway(self, listen: Address = ANYWHERE, metrics: str = "") -> Address:
         """Starts one more, or one anew; where it listens."""
-        places = ("--listen", str(listen), "--set", "gateway.metrics.listen=", "--topics", self._topics)
+        places = ("--listen", str(listen), "--set", f"gateway.metrics.listen={metrics}", "--topics", self._topics)
         gateway = GatewayProcess(self.home, *places, name=f"gateway-{next(self._numbers)}")
         until(lambda: _is_ready(gateway), gateway.last_words, START_PATIENCE_S)
         address = gateway.address
