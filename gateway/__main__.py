@@ -19,6 +19,7 @@ from pathlib import Path
 
 from coordinator_udfs.protocol.config import ConfigError
 from gateway.assembly import gateway_on
+from gateway.ports import refuse_unusable
 from gateway.server import prepare_process
 from gateway.settings import Settings, read_file
 
@@ -66,6 +67,9 @@ def _pairs(words: Iterable[str]) -> dict[str, str]:
 
 async def run(home: Path, settings: Settings) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
+    refuse_unusable(settings.listen, "LISTEN")
+    if settings.metrics_listen is not None:
+        refuse_unusable(settings.metrics_listen, "METRICS")
     server = gateway_on(home, settings)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,16 +7,15 @@ file and, for a moment, the ports that are to be listened on.
 from __future__ import annotations
 
 import math
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator_udfs.protocol.config import ConfigError, parse_topics
+from gateway.ports import refuse_unusable
 from gateway.settings import PREFIX, Address, Settings
 from jobs.config import JobConfig, read_file
 from jobs.home import Home
-from jobs.preflight import Missing
 
 TOPICS = "topics"
 _PLACES = {"LISTEN": "listen", "UPSTREAM": "upstream", "METRICS": "metrics.listen"}
@@ -45,13 +44,13 @@ class Choices:
         return bool(self.demo_topics)
 
     def refuse_what_is_in_use(self) -> None:
-        """Raises HomeError: another job works in the home; Missing: a port for the gateway is not to be had."""
+        """Raises HomeError: another job works in the home; ConfigError: a port for the gateway is not to be had."""
         with self.home.locked("make run"):
             pass
         if self.settings is not None:
-            _refuse_in_use(self.settings.listen, "LISTEN")
+            refuse_unusable(self.settings.listen, "LISTEN")
             if self.settings.metrics_listen is not None:
-                _refuse_in_use(self.settings.metrics_listen, "METRICS")
+                refuse_unusable(self.settings.metrics_listen, "METRICS")
 
 
 def choices(environ: Mapping[str, str], demo_topics: Mapping[str, int]) -> Choices:
@@ -106,25 +105,6 @@ def _seconds(text: str) -> float:
     if math.isnan(seconds) or seconds < 0:
         raise ConfigError(f"DEMO_SECONDS={text}: is not a number of seconds")
     return seconds
-
-
-def _refuse_in_use(address: Address, name: str) -> None:
-    """Raises Missing, naming the address and what would put it elsewhere."""
-    host = address.host or None
-    try:
-        for family, kind, protocol, _, place in socket.getaddrinfo(
-            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            with socket.socket(family, kind, protocol) as tried:
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                tried.bind(place)
-                tried.listen()
-    except OSError as error:
-        raise Missing(
-            f"nothing can listen on {address} ({error.strerror}): name another place with {name}=host:port."
-        ) from None
 
 
 def reachable(address: Address) -> Address:

@@ -165,8 +165,10 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     second = start(tmp_path, "--listen", address)
     _, err = second.communicate(timeout=20)
     assert second.returncode == 2
-    assert err.startswith("rollcall: the gateway cannot start: ")
-    assert "address already in use" in err
+    assert err.startswith(
+        f"rollcall: the gateway cannot start: nothing can listen on {address} (Address already in use)"
+    )
+    assert "LISTEN=host:port" in err
     assert "Traceback" not in err
     first.terminate()
     first.communicate(timeout=20)

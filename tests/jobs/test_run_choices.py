@@ -102,7 +102,7 @@ def test_a_port_in_use_is_refused_with_what_would_help(name: str, other: str, tm
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         made = asked(ROLLCALL_HOME=str(tmp_path / "home"), **{name: place, other: "127.0.0.1:0"})
-        with pytest.raises(Missing, match=f"nothing can listen on {place} .*: name another place with {name}="):
+        with pytest.raises(ConfigError, match=f"nothing can listen on {place} .*: name another place with {name}="):
             made.refuse_what_is_in_use()
     made.refuse_what_is_in_use()
 

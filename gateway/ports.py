@@ -1,0 +1,31 @@
+"""Whether a port can be listened on, told before anything is started that would have to be stopped again.
+
+Knows sockets; must not know who is to listen.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.settings import Address
+
+
+def refuse_unusable(address: Address, another: str) -> None:
+    """Listens there for a moment. Raises ConfigError: it cannot; another: how to name another place."""
+    host = address.host or None
+    try:
+        for family, kind, protocol, _, place in socket.getaddrinfo(
+            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                tried.bind(place)
+                tried.listen()
+    except OSError as error:
+        raise ConfigError(
+            f"the gateway cannot start: nothing can listen on {address} ({error.strerror}): "
+            f"name another place with {another}=host:port."
+        ) from None
