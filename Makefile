@@ -39,7 +39,7 @@ jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .ja
 	@$(BIN)/python -m jobs.jars
 
 .PHONY: run
-run: jars ## Run the coordinator and a demo fleet until Ctrl-C (ROLLCALL_HOME=, CONF=, DEMO=0, DEMO_SECONDS=).
+run: jars ## Run coordinator, gateway and demo fleet until Ctrl-C (LISTEN=, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
 	@exec $(BIN)/python -m jobs.run
 
 .PHONY: replay
