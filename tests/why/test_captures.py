@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from jobs.why_page import show_page
+from tests.source_tree import ROOT
 from tests.why.reading import CAPTURES, capture, reader_of
 from why.explanation import Explanation, explain
 from why.lines import PARTS, lines_of
@@ -55,6 +59,16 @@ def test_who_moved_what_adds_up(name: str) -> None:
         longest = max((wait.held_others_ms for wait in found.rebalance.waits), default=0)
         told = held(found)
         assert [ms for _, ms, _ in told[:1]] == ([longest] if longest else [])
+
+
+def test_the_readme_shows_the_beginning_of_the_page() -> None:
+    section = (ROOT / "README.md").read_text().partition("\n### A rebalance explained\n")[2]
+    shown = section.partition("```text\n")[2].partition("```")[0]
+    out = io.StringIO()
+    found = explain("clicks-agg", reader_of(capture("d-kill")["clicks-agg"]), 2)
+    show_page(found, Console(file=out, highlight=False, soft_wrap=True))
+    assert len(shown.splitlines()) > 8
+    assert out.getvalue().startswith(shown)
 
 
 def test_a_member_that_did_not_poll_is_named_with_its_own_words_where_its_library_has_any() -> None:
