@@ -84,7 +84,7 @@ def on_spark(spark: SparkSession) -> Player:
         right = spark.createDataFrame(tried, "setting int, text string")
         tasks = min(len(groups) * len(tried), spark.sparkContext.defaultParallelism * TASKS_A_CORE)
         runs = left.crossJoin(right).repartition(tasks, "group_id", "setting")
-        for row in runs.mapInPandas(_play_all, _PLAYED).toLocalIterator(prefetchPartitions=True):
+        for row in runs.mapInPandas(_play_all, _PLAYED).collect():
             yield row.group_id, row.setting, msgspec.json.decode(row.outcome, type=Outcome)
 
     return run

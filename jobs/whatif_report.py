@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypedDict
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -40,14 +41,14 @@ _LABELS = {
     "refused": "joins refused, group full",
 }
 _CURVE = {
-    "rebalances": "rebalances",
-    "stopped_member_s": "member-s stopped",
-    "unserved_partition_s": "partition-s unserved",
+    "rebalances": "rebal-\nances",
+    "stopped_member_s": "member-s\nstopped",
+    "unserved_partition_s": "part.-s\nunserved",
     "partitions_moved": "moved",
     "expiries": "expired",
-    "wrongly_expired": "of them alive",
-    "detected": "deaths detected",
-    "mean_detection_s": "mean s to detect",
+    "wrongly_expired": "of them\nalive",
+    "detected": "deaths\nfound",
+    "mean_detection_s": "mean s\nto find",
     "refused": "refused",
 }
 
@@ -147,13 +148,17 @@ def _tell_compared(console: Console, found: Answer) -> None:
 
 
 def _tell_curve(console: Console, found: Answer) -> None:
-    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left")
-    table.add_column(found.trial.swept)
-    for label in _CURVE.values():
-        table.add_column(label, justify="right")
-    for run, setting, outcomes in found.runs():
-        of_run = figures(total(outcomes.values()))
-        table.add_row(setting.value if run == "whatif" else run, *(_number(of_run[name]) for name in _CURVE))
+    runs = [
+        (setting.value if run == "whatif" else run, figures(total(outcomes.values())))
+        for run, setting, outcomes in found.runs()
+    ]
+    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    shown = [name for name in _CURVE if any(of_run[name] for _, of_run in runs)]
+    table.add_column("", no_wrap=True)
+    for name in shown:
+        table.add_column(_CURVE[name], justify="right", no_wrap=True)
+    for name_of_run, of_run in runs:
+        table.add_row(name_of_run, *(_number(of_run[name]) for name in shown))
     console.print(table)
 
 
