@@ -17,6 +17,13 @@ WITHIN_S = 600
 # What a reader must find in the outputs.
 SHOWN = {
     "01-live-groups": ["orders-2", "session_expired", "member_joined", "orders-4, orders-5", "Stable", "Empty"],
+    "02-incident-at-0312": [
+        "parity: 100.000%",
+        "session_expired",
+        "clicks-agg-1 on 127.0.1.15 was silent for its whole session timeout (10 s) and was removed",
+        "Nobody consumed for 2 ms",
+        "[clicks-1, clicks-4]",
+    ],
     "03-what-if": [
         "fidelity of the baseline: 100.0%",
         "static=true",

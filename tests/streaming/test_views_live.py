@@ -1,0 +1,73 @@
+"""The views beside a running job and after it: what they tell from facts is what the query's own state store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import terms_of
+from coordinator_udfs.state_codec import decode
+from jobs.sql import register_views
+from tests.streaming.live import Live, now_ms
+from tests.streaming.test_live import form
+from tests.udf.requests import heartbeat, join, leave
+from tests.views.state_facts import settled_leader, waits_for
+
+Lives = Callable[..., Live]
+PATIENT: dict[str, Any] = {"session_timeout_ms": 60_000}
+
+
+def stored_groups(spark: SparkSession, live: Live) -> dict[str, Group]:
+    """Every group as the checkpoint's latest batch has it."""
+    rows = spark.read.format("statestore").load(live.home.checkpoint).collect()
+    return {row.key.group_id: decode(row.key.group_id, row.value.groupState.document) for row in rows}
+
+
+def assert_views_are_the_state(spark: SparkSession, live: Live) -> None:
+    stored = stored_groups(spark, live)
+    groups = {row.group_id: row for row in spark.table("groups").collect()}
+    assert groups.keys() == stored.keys()
+    for name, group in stored.items():
+        row = groups[name]
+        assert (row.state, row.generation_id, row.protocol_name) == (
+            *(group.state, group.generation_id, group.protocol_name),
+        )
+        assert (row.leader_id, row.member_count) == (settled_leader(group), len(group.members))
+    times = {name: F.unix_millis(name) for name in ("last_seen_at", "session_deadline_at")}
+    members = {(row.group_id, row.member_id): row for row in spark.table("members").withColumns(times).collect()}
+    assert members.keys() == {(name, member_id) for name, group in stored.items() for member_id in group.members}
+    for (name, member_id), row in members.items():
+        group, member = stored[name], stored[name].members[member_id]
+        assert (row.client_id, row.last_seen_at, row.waits_for) == (
+            *(member.client_id, member.last_seen_at_ms, waits_for(member)),
+        )
+        assert (row.session_timeout_ms, row.rebalance_timeout_ms, row.topics) == terms_of(group, member)
+        # The job arms its timers when the batch begins, which is a little later.
+        assert (
+            row.session_deadline_at is None or 0 <= (member.session_deadline_ms or 0) - row.session_deadline_at < 5000
+        )
+
+
+def test_the_views_are_empty_at_first_and_then_what_the_state_store_holds(live: Lives, spark: SparkSession) -> None:
+    running = live()
+    register_views(spark, running.home)
+    assert spark.table("groups").count() == 0
+    leader = form(running, "a", **PATIENT)
+    form(running, "p", "payments", **PATIENT)
+    emptied = form(running, "e", "emptied", **PATIENT)
+    running.ask(leave(emptied, now_ms(), "emptied"))
+    waiting = join("b", now_ms(), **PATIENT)
+    running.send(waiting)
+    running.effect("request_parked", request_id=waiting.request_id)
+    told = running.ask(heartbeat(leader, 1, now_ms()))
+    assert told["error_code"] == "REBALANCE_IN_PROGRESS"
+    running.after_batches(1)
+    assert_views_are_the_state(spark, running)
+    running.stop()
+    assert_views_are_the_state(spark, running)
+    states = {row.group_id: row.state for row in spark.table("groups").collect()}
+    assert states == {"orders": "PreparingRebalance", "payments": "Stable", "emptied": "Empty"}
