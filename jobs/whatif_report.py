@@ -152,7 +152,7 @@ def _tell_curve(console: Console, found: Answer) -> None:
         (setting.value if run == "whatif" else run, figures(total(outcomes.values())))
         for run, setting, outcomes in found.runs()
     ]
-    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown = [name for name in _CURVE if any(of_run[name] for _, of_run in runs)]
     table.add_column("", no_wrap=True)
     for name in shown:
