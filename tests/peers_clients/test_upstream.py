@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -188,3 +188,22 @@ def test_the_group_is_ours_and_the_cluster_knows_nothing_of_it(before: Coordinat
         assert consumer_groups(kafka, "--list").split() == []
         described = consumer_groups(before.bootstrap, "--describe", "--group", fleet.group)
         assert str(parse_address("kafka", kafka).port) not in described
+
+
+def test_transactions_pass_but_for_offsets_in_them_which_are_refused(before: Coordinator) -> None:
+    producer = Producer({"bootstrap.servers": before.bootstrap, "transactional.id": "transactions"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(TOPIC, b"in a transaction", partition=0)
+    producer.commit_transaction(30)
+    reader = Consumer(
+        {"bootstrap.servers": before.bootstrap, "group.id": "transactions", "isolation.level": "read_committed"}
+    )
+    reader.assign([TopicPartition(TOPIC, 0, 0)])
+    message = reader.poll(30)
+    assert message is not None
+    assert (message.error(), message.value()) == (None, b"in a transaction")
+    producer.begin_transaction()
+    with pytest.raises(KafkaException, match=r"(?i)unsupported"):
+        producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, 1)], reader.consumer_group_metadata(), 10)
+    reader.close()
