@@ -23,7 +23,9 @@ from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from table_client.delta_log import DeltaLog
+from tests.gateway.gateway_before import other
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, until
+from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
 
@@ -60,6 +62,21 @@ async def test_a_member_joins_through_the_tables(tmp_path: Path) -> None:
             assert [(g.group_id, g.group_state) for g in listed.groups] == [("g", "Stable")]
     asked = requests_of(tmp_path)
     assert len({request.request_id for request in asked}) == len(asked) == 4
+
+
+@asynchronous
+async def test_before_an_upstream_the_group_is_the_tables_and_the_rest_the_brokers(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS):
+        async with (
+            scripted_broker() as broker,
+            gateway_of(tmp_path, **{"gateway.upstream": str(broker.address), "topics": ""}) as server,
+        ):
+            client = await Client.connect(server.address)
+            await alone_in(client)
+            client.send_raw(other(9))
+            assert await client.receive_raw() == (9).to_bytes(4, "big") + other(9)[4:]
+            assert len(broker.seen) == 1
+    assert {type(request).__name__ for request in requests_of(tmp_path)} == {"JoinGroupRequest", "SyncGroupRequest"}
 
 
 @asynchronous
