@@ -38,7 +38,7 @@ log = logging.getLogger("gateway")
 _LINGER_S = 0.002
 """What comes so shortly after the first request of a flush goes with it."""
 _ANSWERS_A_TURN = 200
-_AWAY_AFTER_S = 5.0
+_AWAY_AFTER_S = 3.0
 """A coordinator that was asked, and neither answers nor ends a batch for so long, is away."""
 _LOOK_EVERY_S = 0.5
 _STATUS_FILE = "status.json"
