@@ -41,7 +41,7 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class _Pace:
-    """The rhythms of one process. told: from hearing of a rebalance to its JoinGroup. answered: to a SyncGroup."""
+    """What passes in one process from one of a kind to the next. told: from hearing of a rebalance to its JoinGroup."""
 
     beats: list[int] = field(default_factory=list)
     commits: list[int] = field(default_factory=list)
@@ -54,13 +54,14 @@ def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[s
         return None
     names: dict[str, int] = {}
     lives = []
+    any_join = next(process.join for process in observer.processes if process.join is not None)
     for process in observer.processes:
-        if process.join is None or not process.member_ids:
+        if not process.member_ids:
             continue
         client = process.group_instance_id or process.client_id or "consumer"
         names[client] = names.get(client, 0) + 1
         name = client if names[client] == 1 else f"{client}#{names[client]}"
-        lives.append(life_of(process, name, until_ms, observer.aways))
+        lives.append(life_of(process, process.join or any_join, name, until_ms, observer.aways))
     if not lives:
         return None
     topics = {topic: 0 for life in lives for topic in life.topics} | observer.topics
@@ -69,14 +70,17 @@ def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[s
     return GroupPast(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
 
 
-def life_of(process: Process, name: str, until_ms: int, aways: Sequence[tuple[int, int]] = ()) -> ProcessLife:
-    """One process; its name is given. aways: while its group had no coordinator, its silence says nothing."""
-    join = process.join
-    assert join is not None
+def life_of(
+    process: Process, join: JoinGroupRequest, name: str, until_ms: int, aways: Sequence[tuple[int, int]]
+) -> ProcessLife:
+    """One process; its name is given. join: its own, or where it was there before and never joined, another member's.
+
+    aways: while its group had no coordinator, its silence says nothing.
+    """
     pace = _pace_of(process.seen)
     beat_ms = min(_beat_ms(pace.beats), max(1, join.session_timeout_ms // 2))
     rebalance_timeout_ms = join.rebalance_timeout_ms if join.rebalance_timeout_ms > 0 else join.session_timeout_ms
-    close_ms, kill_ms = _end_of(process, beat_ms, until_ms)
+    close_ms, kill_ms = _end_of(process, join, beat_ms, until_ms)
     told = [lag for lag in pace.told if lag <= LATE_POLL_MS]
     return ProcessLife(
         name=name,
@@ -89,7 +93,7 @@ def life_of(process: Process, name: str, until_ms: int, aways: Sequence[tuple[in
         session_timeout_ms=join.session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         heartbeat_interval_ms=beat_ms,
-        api_versions=_versions_of(process),
+        api_versions=_versions_of(process, join.api_version),
         consumer_protocol_version=_consumer_protocol_version(join),
         start_ms=process.seen[0].at_ms,
         was_there=process.was_there,
@@ -158,7 +162,7 @@ def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
     lags = []
     for process in processes:
         for before, after in zip(process.seen, process.seen[1:], strict=False):
-            is_pair = before.act is Act.JOIN and after.act is Act.SYNC and before.answered_ms is not None
+            is_pair = before.act is Act.JOIN and after.act is Act.SYNC
             if is_pair and before.answered_ms is not None:
                 lags.append(max(0, after.at_ms - before.answered_ms))
     round_trip_ms = min(median_low(lags), LATENCY_AT_MOST_MS) if lags else 1
@@ -225,7 +229,7 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
 # ---------------------------------------------------------------- its end
 
 
-def _end_of(process: Process, beat_ms: int, until_ms: int) -> tuple[int | None, int | None]:
+def _end_of(process: Process, join: JoinGroupRequest, beat_ms: int, until_ms: int) -> tuple[int | None, int | None]:
     """(when it closed, when it was killed): one of the two, or neither."""
     last = process.seen[-1]
     if last.act is Act.LEAVE:
@@ -235,11 +239,9 @@ def _end_of(process: Process, beat_ms: int, until_ms: int) -> tuple[int | None, 
     is_out = last.act is Act.LEAVE_UNPOLLED or last.error in FATAL
     if is_out or not _is_stall(until_ms - last.answered_ms, beat_ms):
         return None, None
-    if last.act is Act.BEAT and last.error is Error.REBALANCE_IN_PROGRESS:
-        waits_ms = until_ms - last.answered_ms
-        join = process.join
-        if join is not None and waits_ms <= max(join.rebalance_timeout_ms, join.session_timeout_ms):
-            return None, None
+    is_told = last.act is Act.BEAT and last.error is Error.REBALANCE_IN_PROGRESS
+    if is_told and until_ms - last.answered_ms <= max(join.rebalance_timeout_ms, join.session_timeout_ms):
+        return None, None
     if last.act is Act.COMMIT and process.group_instance_id is not None:
         return last.at_ms, None
     return None, last.answered_ms + beat_ms // 2
@@ -276,10 +278,9 @@ def _consumer_protocol_version(join: JoinGroupRequest) -> int:
     return max(0, min([*versions, HIGHEST_VERSION]))
 
 
-def _versions_of(process: Process) -> ApiVersions:
+def _versions_of(process: Process, join: int) -> ApiVersions:
     """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9."""
     spoken, known = process.versions, ApiVersions()
-    join = spoken[Act.JOIN]
     leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, LEAVE_NAMES_MEMBERS_SINCE))
     try:
         return ApiVersions(

@@ -124,6 +124,15 @@ def test_members_that_the_log_begins_with_were_there() -> None:
     assert [(each.name, each.was_there) for each in found.lives] == [("a", True), ("b", True), ("d", False)]
 
 
+def test_who_was_there_and_died_before_it_ever_joined_again_is_taken_to_be_set_up_as_the_others() -> None:
+    played = world(consumer("a"), consumer("b"), consumer("c", Life(kill_ms=45_000)))
+    found = past(played, from_ms=30_000)
+    dead = life_of("c", *found.lives)
+    assert dead.kill_ms is not None
+    assert abs(dead.kill_ms - 45_000) <= BEAT_MS
+    assert (dead.was_there, dead.session_timeout_ms, dead.topics) == (True, 10_000, ("t",))
+
+
 def test_topics_are_as_large_as_assignments_show_and_grow_when_they_show_more() -> None:
     found = past(world(consumer("a"), consumer("b"), changes=(TopicChange(50_000, "t", 9),)))
     assert found.topics == {"t": 6}

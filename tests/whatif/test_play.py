@@ -70,6 +70,11 @@ def test_members_that_were_there_are_there_and_their_joining_is_not_counted() ->
     assert outcome.begun[0].client_id == "c"
 
 
+def test_a_death_that_the_log_begins_before_comes_again() -> None:
+    found = past(world(*KILLED), from_ms=30_000)
+    assert play(found, BASELINE).causes == {"session_expired": 1}
+
+
 def test_a_longer_session_finds_a_death_later_and_a_shorter_one_sooner() -> None:
     found = past(world(*KILLED))
     late = {ms: play(found, setting(f"session.timeout.ms={ms}")) for ms in (6000, 10_000, 30_000)}
