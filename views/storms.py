@@ -51,40 +51,41 @@ WITH begun AS (
     FROM begun
   )
   WHERE is_stormy
-), clients AS (
-  SELECT group_id, storm, cause, cause_client_id, cause_client_host, count(*) AS times
-  FROM stormy
-  GROUP BY group_id, storm, cause, cause_client_id, cause_client_host
-), causes AS (
-  SELECT group_id, storm, cause,
-    sum(times) AS times,
-    cause = 'member_joined' AND 3 * sum(times) < 2 * sum(sum(times)) OVER (PARTITION BY group_id, storm) AS is_return,
-    array_sort(
-      collect_list(struct(-times AS rank, cause_client_id, cause_client_host, times))
-      FILTER (WHERE cause_client_id IS NOT NULL)
-    )[0] AS client
-  FROM clients
-  GROUP BY group_id, storm, cause
-), dominating AS (
-  SELECT group_id, storm, array_sort(collect_list(
-      struct(is_return, -times AS rank, cause, times, client)
-    ))[0] AS first
-  FROM causes
-  GROUP BY group_id, storm
 ), storms AS (
   SELECT group_id, storm,
     min(started_at) AS from_at,
     max(coalesce(ended_at, started_at)) AS to_at,
     count(*) AS rebalances,
     max(in_the_hour) AS most_in_an_hour,
-    sum(duration_ms) AS rebalancing_ms
+    sum(duration_ms) AS rebalancing_ms,
+    collect_list(struct(cause, cause_client_id, cause_client_host)) AS begun_by
   FROM stormy
   GROUP BY group_id, storm
+), causes AS (
+  SELECT *, array_sort(transform(
+      transform(
+        array_distinct(begun_by.cause),
+        one -> struct(one AS cause, CAST(size(filter(begun_by, b -> b.cause = one)) AS BIGINT) AS times)
+      ),
+      one -> struct(
+        one.cause = 'member_joined' AND 3 * one.times < 2 * rebalances AS is_return, -one.times AS rank,
+        one.cause, one.times
+      )
+    ))[0] AS first
+  FROM storms
+), clients AS (
+  SELECT *, filter(begun_by, b -> b.cause = first.cause AND b.cause_client_id IS NOT NULL) AS clients
+  FROM causes
+), named AS (
+  SELECT *, get(array_sort(transform(
+      array_distinct(clients),
+      one -> struct(-size(filter(clients, c -> c = one)) AS rank, one.cause_client_id, one.cause_client_host)
+    )), 0) AS client
+  FROM clients
 )
 SELECT group_id, from_at, to_at, rebalances, most_in_an_hour, rebalancing_ms,
   first.cause, first.times AS cause_rebalances,
-  first.client.cause_client_id, first.client.cause_client_host, first.client.times AS cause_client_rebalances
-FROM storms
-JOIN dominating USING (group_id, storm)
+  client.cause_client_id, client.cause_client_host, CAST(-client.rank AS BIGINT) AS cause_client_rebalances
+FROM named
 """,
 )
