@@ -97,6 +97,7 @@ def life_of(
         consumer_protocol_version=_consumer_protocol_version(join),
         start_ms=process.seen[0].at_ms,
         was_there=process.was_there,
+        first_beat_ms=_first_beat_ms(process) if process.was_there else None,
         close_ms=close_ms,
         kill_ms=kill_ms,
         pauses=tuple(_without(_pauses(process.seen, beat_ms), aways)),
@@ -136,6 +137,16 @@ def _pace_of(seen: Sequence[Seen]) -> _Pace:
     pace.beats = [gap for gap in pace.beats if gap >= LEAST_PACE_MS]
     pace.commits = [gap for gap in pace.commits if gap >= LEAST_PACE_MS]
     return pace
+
+
+def _first_beat_ms(process: Process) -> int | None:
+    """Before it joins anew, which begins another rhythm."""
+    for each in process.seen:
+        if each.act is Act.BEAT:
+            return each.at_ms
+        if each.act is Act.JOIN:
+            break
+    return None
 
 
 def _beat_ms(gaps: Sequence[int]) -> int:

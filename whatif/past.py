@@ -16,11 +16,11 @@ from simulation.plan import Span
 class ProcessLife:
     """One consumer from its start to its end. name: unique in its group. member_ids: what the recording calls it.
 
-    was_there: it was a member before the recording began. close_ms: it closed; kill_ms: it fell silent for good, at
-    the moment that its silence makes likeliest; neither: it lived on. pauses: it stood still. slow: its application
-    did not poll. rejoin_delay_ms: how long it takes to a poll, once a heartbeat tells it of a rebalance.
-    restart_after_ms: how long after an error that ended it its supervisor had it back; None: never.
-    auto_commit_interval_ms: None: it was seen to commit nothing.
+    was_there: it was a member before the recording began; first_beat_ms: when it was first heard then. close_ms: it
+    closed; kill_ms: it fell silent for good, at the moment that its silence makes likeliest; neither: it lived on.
+    pauses: it stood still. slow: its application did not poll. rejoin_delay_ms: how long it takes to a poll, once a
+    heartbeat tells it of a rebalance. restart_after_ms: how long after an error that ended it its supervisor had it
+    back; None: never. auto_commit_interval_ms: None: it was seen to commit nothing.
     """
 
     name: str
@@ -37,6 +37,7 @@ class ProcessLife:
     consumer_protocol_version: int
     start_ms: int
     was_there: bool = False
+    first_beat_ms: int | None = None
     close_ms: int | None = None
     kill_ms: int | None = None
     pauses: tuple[Span, ...] = ()

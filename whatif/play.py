@@ -121,12 +121,18 @@ def _consumer(life: ProcessLife, past: GroupPast, setting: Setting, zero_ms: int
             start_ms=start_ms,
             close_ms=close_ms,
             kill_ms=None if life.kill_ms is None else life.kill_ms - zero_ms,
-            pauses=tuple(Span(each.from_ms - zero_ms, each.length_ms) for each in life.pauses),
+            pauses=tuple(_shifted(_in_step(life) + life.pauses, zero_ms)),
             slow=tuple(_shifted(life.slow, zero_ms)),
             rejoin_delay_ms=life.rejoin_delay_ms,
             restart_after_ms=life.restart_after_ms,
         ),
     )
+
+
+def _in_step(life: ProcessLife) -> tuple[Span, ...]:
+    """What was there before beats in the recorded step, if it is held back until its first recorded heartbeat."""
+    beat_ms, length_ms = life.first_beat_ms, life.heartbeat_interval_ms
+    return () if beat_ms is None else (Span(beat_ms - length_ms, length_ms),)
 
 
 def _shifted(spans: tuple[Span, ...], zero_ms: int) -> list[Span]:

@@ -70,6 +70,13 @@ def test_members_that_were_there_are_there_and_their_joining_is_not_counted() ->
     assert outcome.begun[0].client_id == "c"
 
 
+@pytest.mark.parametrize("from_ms", [30_000, 31_000, 32_500])
+def test_members_that_were_there_beat_in_the_recorded_step(from_ms: int) -> None:
+    played = world(consumer("a"), consumer("b", Life(20_000)), consumer("c", Life(80_000)))
+    found = past(played, from_ms)
+    assert play(found, BASELINE).stopped_member_ms == pytest.approx(recorded(played, found).stopped_member_ms, abs=30)
+
+
 def test_a_death_that_the_log_begins_before_comes_again() -> None:
     found = past(world(*KILLED), from_ms=30_000)
     assert play(found, BASELINE).causes == {"session_expired": 1}
