@@ -70,6 +70,10 @@ why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12"
 pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
 	@exec $(BIN)/python -m jobs.pictures --generation "$(GENERATION)" --at "$$AT" --minutes "$(MINUTES)" --whatif "$(WHATIF)" --out "$(OUT)" -- "$$GROUP"
 
+.PHONY: notebook
+notebook: jars ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
+	@exec $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
 .PHONY: gateway
 gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
 	@exec $(BIN)/python -m gateway $(if $(CONF),--conf-file "$(CONF)") $(if $(LISTEN),--listen "$(LISTEN)") \
