@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from pictures.past import Past
 from pictures.scene import (
@@ -72,7 +73,7 @@ def _bars(past: Past, places: dict[str, int]) -> Iterator[Bar]:
             changes = [change for change in changes if heard_ms is None or change[0] <= heard_ms]
             changes += [] if heard_ms is None else [(heard_ms, "silent")]
         name = past.names.of(one.member_id)
-        for (from_ms, kind), (to_ms, _) in zip(changes, [*changes[1:], (ended_ms, "")], strict=True):
+        for (from_ms, kind), (to_ms, _) in pairwise([*changes, (ended_ms, "")]):
             if to_ms > from_ms:
                 text = f"{name}: {KINDS[kind].label} for {duration(to_ms - from_ms)} from {clock(from_ms)} UTC"
                 yield Bar(places[name], max(from_ms, past.from_ms), to_ms, kind, text)
@@ -100,7 +101,7 @@ def _bands(past: Past) -> Iterator[Band]:
     before = [pair for pair in formed if pair[0] < past.from_ms][-1:]
     inside = [pair for pair in formed if pair[0] >= past.from_ms]
     shown = [*((past.from_ms, generation_id) for _, generation_id in before), *inside]
-    for (from_ms, generation_id), (to_ms, _) in zip(shown, [*shown[1:], (past.to_ms, 0)], strict=True):
+    for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (past.to_ms, 0)]):
         yield Band(from_ms, to_ms, f"gen {generation_id}", generation_id % 2 == 1)
 
 
