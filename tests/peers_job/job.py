@@ -87,8 +87,8 @@ class Job:
         rows = DeltaTable(self.home.requests).to_pyarrow_table(columns=["request_id"])
         return set(rows["request_id"].to_pylist())
 
-    def await_answers(self) -> None:
-        """Until every request so far was answered, dropped or parked."""
+    def await_answers(self) -> set[str]:
+        """Until every request so far was answered, dropped or parked; their ids."""
         asked = self.request_ids()
 
         def are_answered() -> bool:
@@ -96,6 +96,7 @@ class Job:
             return asked <= {row["request_id"] for row in told}
 
         until(are_answered)
+        return asked
 
 
 def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:

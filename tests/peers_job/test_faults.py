@@ -47,11 +47,11 @@ def story(job: Job, group: str) -> list[dict[str, Any]]:
 
 def assert_told_once(job: Job) -> None:
     """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
-    job.await_answers()
+    asked = job.await_answers()
     answers = Counter(row["request_id"] for row in job.effects("reply", "request_dropped"))
     assert set(answers.values()) == {1}
     parked = {row["request_id"] for row in job.effects("request_parked")}
-    assert job.request_ids() <= set(answers) | parked
+    assert asked <= set(answers) | parked
     assert job.effects("request_repeated") == []
     places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in job.effects())
     assert set(places.values()) == {1}
