@@ -30,7 +30,8 @@ class Job:
     def __init__(self, home: Path, topics: Mapping[str, int], settings: Mapping[str, object] | None = None) -> None:
         self.home = Home(home)
         self._topics = ",".join(f"{topic}:{count}" for topic, count in topics.items())
-        self._settings = [word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")]
+        every = {"topics": self._topics, **(settings or {})}
+        self._settings = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
         self._coordinator: CoordinatorProcess | None = None
         self._gateways: dict[Address, GatewayProcess] = {}
         self._numbers = itertools.count()
