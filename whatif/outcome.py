@@ -34,6 +34,18 @@ from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 
 
+_TELLING = (
+    Assigned,
+    JoinPhaseEnded,
+    JoinReceived,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A rebalance that began: its cause and whose doing it was, by client id."""
@@ -104,6 +116,13 @@ class Known:
     grown_ms: tuple[int, ...] = ()
 
 
+def is_counted(effect: Effect) -> bool:
+    """Whether a figure depends on it; most effects are answers and commits, on which none does."""
+    if isinstance(effect, Reply):
+        return effect.error_code is Error.GROUP_MAX_SIZE_REACHED
+    return isinstance(effect, _TELLING)
+
+
 def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
     """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms."""
     ledger = _Ledger(known, from_ms, until_ms)
@@ -135,10 +154,8 @@ class _Ledger:
     # ------------------------------------------------------------ time
 
     def take(self, effect: Effect) -> None:
-        """Answers are by far the most of effects, and change nothing that time is counted for."""
-        if isinstance(effect, Reply):
-            if effect.error_code is Error.GROUP_MAX_SIZE_REACHED and effect.at_ms >= self._from_ms:
-                self.outcome.refused += 1
+        """Takes the next effect in order of time."""
+        if not is_counted(effect):
             return
         while self._ends and self._ends[0][0] <= effect.at_ms:
             at_ms, process = self._ends.pop(0)
@@ -179,7 +196,7 @@ class _Ledger:
     # ------------------------------------------------------------ facts
 
     def _note(self, effect: Effect) -> None:
-        is_counted, outcome = effect.at_ms >= self._from_ms, self.outcome
+        is_within, outcome = effect.at_ms >= self._from_ms, self.outcome
         match effect:
             case MemberJoined():
                 self._members[effect.member_id] = effect.group_instance_id or effect.member_id
@@ -192,15 +209,17 @@ class _Ledger:
             case StateChanged(to_state=GroupState.STABLE):
                 for member_id in list(self._stopped):
                     self._go_on(member_id, effect.at_ms)
-            case RebalanceStarted() if is_counted:
+            case RebalanceStarted() if is_within:
                 cause = self._cause_of(effect)
                 outcome.rebalances += 1
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
                 outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
-            case RebalanceEnded() if is_counted:
+            case RebalanceEnded() if is_within:
                 outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms, self._from_ms)
-            case JoinPhaseEnded() if is_counted and effect.member_ids:
+            case JoinPhaseEnded() if is_within and effect.member_ids:
                 outcome.generations += 1
+            case Reply() if is_within:
+                outcome.refused += 1
             case _:
                 pass
 

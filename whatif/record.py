@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
+from coordinator_udfs.protocol.effects import Effect
 from request_log.importer import LogImport
 from request_log.replay import Replay
 from request_log.rows import Row
-from schemas.errors import Error
 from whatif.infer import past_of
 from whatif.observe import GroupObserver
-from whatif.outcome import Known, Outcome, measure
+from whatif.outcome import Known, Outcome, is_counted, measure
 from whatif.past import GroupPast
 from whatif.play import silent_ends
 from whatif.settings import BASELINE
@@ -48,7 +47,7 @@ def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
     replay = Replay(log.config)
     rows = _observed(log, observers)
     for group_id, effect in replay.run(rows):
-        if not isinstance(effect, Reply) or effect.error_code is Error.GROUP_MAX_SIZE_REACHED:
+        if is_counted(effect):
             effects[group_id].append(effect)
     found = Recording(log.tally.first_at_ms or 0, log.tally.last_at_ms or 0)
     for group_id, observer in sorted(observers.items()):
