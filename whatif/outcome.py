@@ -33,7 +33,6 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 
-
 _TELLING = (
     Assigned,
     JoinPhaseEnded,
