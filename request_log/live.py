@@ -204,6 +204,7 @@ class LiveImport:
         model = held.follower.model
         if model.owed_ms < until_ms:
             settle_overdue(held.follower, until_ms)
+            held.changes += 1
         deadlines_ms = [member.session_deadline_ms or 0 for member in model.group.members.values()]
         if not model.parked and max(deadlines_ms, default=0) <= until_ms:
             held.follower.hear_nothing(int(until_ms))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -89,6 +90,14 @@ class _Snapshot(msgspec.Struct):
     groups: dict[str, msgspec.Raw]
 
 
+class _Kept(NamedTuple):
+    """A group as it was encoded when it had so many changes."""
+
+    held: Held
+    changes: int
+    encoded: msgspec.Raw
+
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
 _group_decoder = msgspec.msgpack.Decoder(_Group)
@@ -99,7 +108,7 @@ class Snapshots:
 
     def __init__(self, imported: LiveImport) -> None:
         self._imported = imported
-        self._kept: dict[str, tuple[int, msgspec.Raw]] = {}
+        self._kept: dict[str, _Kept] = {}
 
     def take(self) -> bytes:
         """All rows that were released are behind it, all others before it."""
@@ -120,13 +129,13 @@ class Snapshots:
                 began_ms={by: ms for by, ms in began_ms if by is not None and ms > last_ms - _CONNECTION_MATTERS_MS},
             ),
             still_ms=(imported.still_from_ms, imported.still_until_ms),
-            groups={group_id: raw for group_id, (_, raw) in self._kept.items()},
+            groups={group_id: kept.encoded for group_id, kept in self._kept.items()},
         )
         return _encoder.encode(snapshot)
 
-    def _group(self, group_id: str, held: Held) -> tuple[int, msgspec.Raw]:
+    def _group(self, group_id: str, held: Held) -> _Kept:
         kept = self._kept.get(group_id)
-        if kept is not None and kept[0] == held.changes:
+        if kept is not None and kept.held is held and kept.changes == held.changes:
             return kept
         follower, model = held.follower, held.follower.model
         group = _Group(
@@ -144,7 +153,7 @@ class Snapshots:
             at_ms=held.at_ms,
             seq=held.seq,
         )
-        return held.changes, msgspec.Raw(_encoder.encode(group))
+        return _Kept(held, held.changes, msgspec.Raw(_encoder.encode(group)))
 
 
 def restored(
