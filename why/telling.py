@@ -102,6 +102,13 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
     if e.round_from_ms < rebalance.started_at_ms:
         found.append((e.round_from_ms, "the group began to rebalance; others began and were superseded since"))
     found.append((rebalance.started_at_ms, f"the rebalance began: {rebalance.cause.kind} by {e.culprit_name}"))
+    told = min(
+        (part for part in e.parts if part.told_at_ms is not None), key=lambda part: part.told_at_ms or 0, default=None
+    )
+    if told is not None:
+        found.append(
+            (told.told_at_ms or 0, f"{told.name} was the first to be told, by the answer to a heartbeat or commit")
+        )
     joined = [part for part in e.parts if part.joined_at_ms is not None]
     for part, place in ((joined[0], "first"), (joined[-1], "last")) if len(joined) > 1 else ():
         found.append((part.joined_at_ms or 0, f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"))

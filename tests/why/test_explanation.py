@@ -105,6 +105,7 @@ def test_a_heartbeat_that_told_of_the_rebalance_is_told_apart_from_the_members_o
     story.sync(9100, "a", {"a": ["t-0"], "b": ["t-1"], "c": []})
     found = explained(story)
     assert parts(found.parts)["a"] == (6000, 9000, 9100, 9100)
+    assert (6000, "a was the first to be told, by the answer to a heartbeat or commit") in timeline(found)
     assert held(found)[0][2].startswith("it rejoined 4 s after the beginning, 3 s after a heartbeat had told it to")
 
 
