@@ -177,10 +177,10 @@ class TablesBackend:
             try:
                 while self._effects.has_news():
                     await self._learn(await self._loop.run_in_executor(self._threads, self._effects.news))
-                    self._heard_at, self._is_away = time.monotonic(), False
+                    self._heard_at = time.monotonic()
             except Exception:
                 log.exception("effects: a version could not be read and was passed over")
-            if time.monotonic() - self._looked_at > _LOOK_EVERY_S:
+            if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
             await asyncio.sleep(self._settings.poll_interval_ms / 1000)
 
