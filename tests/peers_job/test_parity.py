@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.gateway.parity import play, scenarios
+from tests.gateway.parity import play, report, scenarios
 from tests.peers_job.conftest import Running
 
 LONGEST_MS = 1500
@@ -17,6 +17,8 @@ LONGER = (
 )
 SCALE = 10.0
 """By so much times are stretched: an answer takes a micro-batch, not a millisecond."""
+WARMING = 10
+"""So many are played before any counts: the first batches of a JVM that has just started take seconds."""
 
 
 def test_scenarios_are_answered_as_kafka_did(running: Running) -> None:
@@ -24,5 +26,6 @@ def test_scenarios_are_answered_as_kafka_did(running: Running) -> None:
     some = [scenario for scenario in every if scenario.end_ms <= LONGEST_MS or scenario.name in LONGER]
     assert len(some) > 80
     assert {scenario.name for scenario in some} >= set(LONGER)
+    asyncio.run(play(some[:WARMING], running.gateway, SCALE, with_times=False))
     found = asyncio.run(play(some, running.gateway, SCALE, with_times=False))
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert report(found, "before the Spark job") == 0
