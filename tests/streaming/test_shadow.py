@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from jobs.home import Home
 from jobs.sql import register_views
@@ -25,14 +26,16 @@ from tests.source_tree import ROOT
 from tests.streaming.live import wait_until
 
 LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
+OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
+"""Of a broker with group.max.size=3 and an initial delay of 1 s."""
 PATIENCE_S = 120.0
 Answers = Counter[tuple[str, str, int, str]]
 
 
-@pytest.fixture(scope="module")
-def expected() -> tuple[Answers, int]:
+def expected(path: Path) -> tuple[Answers, int]:
     """Every answer of the finished log: group, request, time and error; and how many facts there are in all."""
-    log = LogImport(LOG, ZoneInfo("UTC"))
+    log = LogImport(path, ZoneInfo("UTC"))
+    log.config = GroupConfig.from_pairs(log.look_over().settings)
     effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
     answers = Counter(
         (group_id, e.request_id.rpartition(":")[2], e.at_ms, str(e.error_code))
@@ -76,6 +79,30 @@ class Shadow:
         rows: list[dict[str, object]] = DeltaTable(self.home.effects).to_pyarrow_table().to_pylist()
         return rows
 
+    def answers(self) -> Answers:
+        return Counter(
+            (str(e["group_id"]), str(e["request_id"]).rpartition(":")[2], int(str(e["at_ms"])), str(e["error_code"]))
+            for e in self.effects()
+            if e["effect"] == "reply"
+        )
+
+    def is_running(self) -> bool:
+        try:
+            return bool(json.loads((self.home.path / "status.json").read_text())["state"] == "running")
+        except FileNotFoundError:
+            return False
+
+    def stop(self) -> str:
+        """As Ctrl-C does; what it said."""
+        self.process.send_signal(signal.SIGTERM)
+        out, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, out
+        return out
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
     def await_effects(self, is_enough: Callable[[int], bool], what: str) -> int:
         def ask() -> int | None:
             assert self.process.poll() is None, self.process.communicate()[0]
@@ -85,10 +112,8 @@ class Shadow:
         return wait_until(ask, what, PATIENCE_S)
 
 
-def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(
-    spark: SparkSession, expected: tuple[Answers, int], tmp_path: Path
-) -> None:
-    answers, facts = expected
+def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(spark: SparkSession, tmp_path: Path) -> None:
+    answers, facts = expected(LOG)
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     thirds = lines[:162], lines[162:324], lines[324:]
     shadow = Shadow(tmp_path)
@@ -104,21 +129,25 @@ def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(
         shadow.write(thirds[2])
         shadow.start_again()
         shadow.await_effects(lambda count: count >= facts, "all of it")
-        shadow.process.send_signal(signal.SIGTERM)
-        out, _ = shadow.process.communicate(timeout=60)
+        out = shadow.stop()
     finally:
-        if shadow.process.poll() is None:
-            shadow.kill()
-    assert shadow.process.returncode == 0, out
+        shadow.end()
     assert "485 lines read, 463 used, 0 in quarantine" in out
-    effects = shadow.effects()
-    assert len(effects) == facts
-    ours = Counter(
-        (e["group_id"], str(e["request_id"]).rpartition(":")[2], e["at_ms"], e["error_code"])
-        for e in effects
-        if e["effect"] == "reply"
-    )
-    assert ours == answers
+    assert (shadow.answers(), len(shadow.effects())) == (answers, facts)
     register_views(spark, shadow.home)
     rebalances = spark.sql("select group_id, cause from rebalances where cause = 'session_expired'").collect()
     assert sorted(row.group_id for row in rebalances) == ["audit-trail", "clicks-agg", "views-agg"]
+
+
+def test_settings_that_the_log_gives_away_are_learnt_by_the_running_query(tmp_path: Path) -> None:
+    answers, facts = expected(OTHER_SETTINGS)
+    shadow = Shadow(tmp_path)
+    try:
+        wait_until(lambda: True if shadow.is_running() else None, "the query", PATIENCE_S)
+        shadow.write(gzip.decompress(OTHER_SETTINGS.read_bytes()).splitlines(keepends=True))
+        shadow.await_effects(lambda count: count >= facts, "all of it")
+        out = shadow.stop()
+    finally:
+        shadow.end()
+    assert "the broker has group.initial.rebalance.delay.ms=1000 group.max.size=3, as the log shows" in out
+    assert (shadow.answers(), len(shadow.effects())) == (answers, facts)
