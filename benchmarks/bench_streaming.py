@@ -25,7 +25,7 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 
-ROUNDS, ANSWERS_A_ROUND, IDLE_A_ROUND, WARM_UP = 5, 50, 20, 15
+ROUNDS, ANSWERS_A_ROUND, IDLE_A_ROUND, WARM_UP = 4, 50, 5, 10
 LONG_SESSIONS = {"group.initial.rebalance.delay.ms": "1000"}
 SESSION_TIMEOUT_MS = 1_800_000
 PAIR_GROUPS = 20
@@ -34,7 +34,7 @@ MEBIBYTE = 1 << 20
 
 @bench
 def answers() -> Iterator[Figure]:
-    """An answer's way over 250 batches of one request, and an idle tick, beside a do-nothing pipeline."""
+    """An answer's way over 200 batches of one request, and an idle tick, beside a do-nothing pipeline."""
     with folder() as path, session() as spark:
         kinds = ("coordinator", "nothing")
         took: dict[str, list[float]] = {kind: [] for kind in kinds}
