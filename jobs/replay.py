@@ -48,6 +48,8 @@ ROWS_A_COMMIT = 20_000
 ROWS_A_RUN = 400_000
 AHEAD_AT_MOST = 1_200_000
 """How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
+WATERMARK_DELAY_MS = 1
+"""A run may end within a millisecond, and Spark drops from the next one what is not later than its watermark."""
 WRITER = "driver"
 _REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 
@@ -121,7 +123,8 @@ class Import:
         last_ms = self.log.tally.last_at_ms
         if last_ms is None:
             return
-        tick = {name: [None] for name in REQUESTS.names} | {"request_id": [TICK_ID], "received_at_ms": [last_ms + 1]}
+        tick_ms = last_ms + 1 + WATERMARK_DELAY_MS
+        tick = {name: [None] for name in REQUESTS.names} | {"request_id": [TICK_ID], "received_at_ms": [tick_ms]}
         write_deltalake(self.home.requests, pa.table(tick, schema=REQUESTS.arrow), mode="append")
 
     def _write_unfit(self) -> None:
@@ -227,6 +230,7 @@ def replay_config(settings: Mapping[str, str]) -> JobConfig:
         source="request-log",
         source_tick_ms=0,
         upkeep_interval_ms=0,
+        watermark_delay_ms=WATERMARK_DELAY_MS,
         effects_writer=WRITER,
     )
 

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.replay import replay_config
 from jobs.stream import failure_of, start
+from jobs.writers.driver import open_requests
 from jobs.writers.result import BatchResult
 from schemas.tables import EFFECTS
-from tests.streaming.live import read_rows
+from tests.streaming.live import read_rows, request_rows
 from tests.streaming.logs import EVENT, home_with, recorded
+from tests.udf.requests import join
 
 COLUMNS = [name for name in EFFECTS.names if name != "at_date"]
 
@@ -41,3 +46,17 @@ def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     assert failure_of(query) is None
     assert len(done) == batches + 1
     assert told(read_rows(home.effects)) == told(world.effects())
+
+
+def test_a_run_may_end_within_a_millisecond(spark: SparkSession, tmp_path: Path) -> None:
+    at_ms = 1_790_000_000_000
+    asked = [join("a", at_ms, "orders"), join("b", at_ms, "payments"), join("c", at_ms, "orders")]
+    home, config = Home(tmp_path / "home"), replay_config({})
+    open_requests(home, config)
+    for request in asked:
+        write_deltalake(home.requests, request_rows([request]), mode="append")
+        query = start(spark, home, config, until_drained=True).query
+        query.awaitTermination()
+        assert failure_of(query) is None
+    parked = [row["request_id"] for row in read_rows(home.effects) if row["effect"] == "request_parked"]
+    assert sorted(parked) == sorted(request.request_id for request in asked)
