@@ -1,0 +1,105 @@
+"""What the README shows is what a reader gets: its commands are run, and their output is the output beside them.
+
+Knows the README's text alone, and which other test runs a command that needs more than a shell.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.source_tree import ROOT
+
+README = (ROOT / "README.md").read_text()
+HOME = ".rollcall-d-kill"
+WITHIN_S = 400
+
+# By a word of the block: the tests that run what cannot be run here (endless, for a cluster, for a broker).
+RUN_ELSEWHERE = {
+    "make run": "tests/run/test_make_run.py",
+    "make package": "tests/streaming/test_cluster.py",
+    "make gateway UPSTREAM=": "tests/peers_clients/test_upstream.py",
+    "from table_client import": "tests/table_client/test_example.py",
+    "from kafka import": "tests/run/test_make_run.py",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block and what follows it up to the next heading."""
+
+    language: str
+    text: str
+
+
+def blocks() -> list[Block]:
+    return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)]
+
+
+def block_with(language: str, words: str) -> str:
+    found = [block.text for block in blocks() if block.language == language and words in block.text]
+    assert len(found) == 1, f"{len(found)} {language} blocks with {words!r}"
+    return found[0]
+
+
+def run(commands: str, home: Path) -> str:
+    """What the commands print, run by a shell in the project's folder with a home of their own."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands.replace(HOME, str(home))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("readme") / "home"
+
+
+@pytest.fixture(scope="module")
+def replayed(home: Path) -> str:
+    """What `make replay` and the first question print; the home is there for the rest."""
+    return run(block_with("sh", "make replay"), home)
+
+
+def test_the_culprits_are_those_shown(replayed: str) -> None:
+    assert "session_expired" in replayed
+    for line in block_with("text", "┃ slowest_client_id").splitlines():
+        assert line in replayed
+
+
+def test_the_owner_is_the_one_shown(replayed: str, home: Path) -> None:
+    assert run(block_with("sh", "from assignments"), home) == block_with("json", "from_at")
+
+
+def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
+    assert run(block_with("sh", "make why"), home).startswith(block_with("text", "WHO AND WHY"))
+
+
+def test_what_if_says_what_is_shown() -> None:
+    told = run(block_with("sh", "make whatif"), Path())
+    for line in block_with("text", "member-seconds stopped     │").splitlines():
+        assert line in told
+
+
+def test_the_trace_answers() -> None:
+    told = run(block_with("sh", "coordinator_udfs.trace"), Path()).splitlines()
+    replies = [line for line in told if '"effect"' not in line or '"reply"' in line]
+    assert len(told) > len(replies) >= 1
+
+
+def test_every_command_is_run_by_a_test() -> None:
+    source = Path(__file__).read_text()
+    run_here = re.findall(r'run\(block_with\("sh", "([^"]+)"\)', source)
+    shown = [block.text for block in blocks() if block.language in ("sh", "python")]
+    left = [text for text in shown if not any(word in text for word in (*run_here, *RUN_ELSEWHERE))]
+    assert left == []
+    assert [path for path in RUN_ELSEWHERE.values() if not (ROOT / path).exists()] == []
