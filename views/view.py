@@ -43,10 +43,14 @@ IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""
 """Whether a fact is the answer to a JoinGroup or SyncGroup that was taken, parked before or not."""
 
+FORMED_MEMBERS = "explode(from_json(detail, 'member_ids ARRAY<STRING>').member_ids) AS member_id"
+"""Who is in a generation, of the detail of its join_phase_ended: Kafka restarts the session of each of them then, also
+of a static member that it awaited no longer and answers nothing."""
+
 LIVES = f"""
   SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
     greatest(beat_ms, asked_ms) AS last_seen_ms,
-    greatest(beat_ms, released_ms) AS session_from_ms
+    greatest(beat_ms, released_ms, formed_ms) AS session_from_ms
   FROM (
     SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms
     FROM effects
@@ -76,17 +80,30 @@ LIVES = f"""
     )
     GROUP BY group_id, member_id
   ) USING (group_id, member_id)
+  LEFT JOIN (
+    SELECT group_id, formed_ms, {FORMED_MEMBERS}
+    FROM (
+      SELECT group_id, max(at_ms) AS formed_ms, max_by(detail, struct(at_ms, seq)) AS detail
+      FROM effects
+      WHERE effect = 'join_phase_ended'
+      GROUP BY group_id
+    )
+  ) USING (group_id, member_id)
 """
 """One row is whoever facts of a group name, null for facts that name nobody: when the latest such fact happened, when a
 request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
-and every answer to a request that was parked), what it waits for, the latest generation that it sent a SyncGroup for,
-and what became of the id that it was given."""
+every answer to a request that was parked, and every generation that it is in), what it waits for, the latest generation
+that it sent a SyncGroup for, and what became of the id that it was given."""
 
 SILENCES = f"""signs AS (
   SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry
   FROM effects
   WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
     OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
+  UNION ALL
+  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, false AS is_request, false AS is_expiry
+  FROM effects
+  WHERE effect = 'join_phase_ended'
 ), silences AS (
   SELECT group_id, member_id, is_request, is_expiry, lag(at_ms) OVER member AS from_ms, at_ms AS to_ms,
     at_ms - lag(at_ms) OVER member AS gap_ms
