@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,6 +85,14 @@ def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
     assert run(block_with("sh", "make why"), home).startswith(block_with("text", "WHO AND WHY"))
 
 
+@pytest.mark.parametrize(("import_", "shown"), [("import duckdb", "started_at_utc"), ("import pandas", "cause.client_id")])
+def test_the_tables_answer_without_spark(replayed: str, home: Path, import_: str, shown: str) -> None:
+    program = block_with("python", import_)
+    told = run(f"{sys.executable} - <<'PROGRAM'\n{program}PROGRAM", home).splitlines()
+    for line in block_with("text", shown).splitlines():
+        assert line in told
+
+
 def test_what_if_says_what_is_shown() -> None:
     told = run(block_with("sh", "make whatif"), Path())
     for line in block_with("text", "member-seconds stopped     │").splitlines():
@@ -98,7 +107,7 @@ def test_the_trace_answers() -> None:
 
 def test_every_command_is_run_by_a_test() -> None:
     source = Path(__file__).read_text()
-    run_here = re.findall(r'run\(block_with\("sh", "([^"]+)"\)', source)
+    run_here = ["".join(found) for found in re.findall(r'run\(block_with\("sh", "([^"]+)"\)|\("(import \w+)"', source)]
     shown = [block.text for block in blocks() if block.language in ("sh", "python")]
     left = [text for text in shown if not any(word in text for word in (*run_here, *RUN_ELSEWHERE))]
     assert left == []
