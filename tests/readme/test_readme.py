@@ -85,7 +85,9 @@ def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
     assert run(block_with("sh", "make why"), home).startswith(block_with("text", "WHO AND WHY"))
 
 
-@pytest.mark.parametrize(("import_", "shown"), [("import duckdb", "started_at_utc"), ("import pandas", "cause.client_id")])
+@pytest.mark.parametrize(
+    ("import_", "shown"), [("import duckdb", "started_at_utc"), ("import pandas", "cause.client_id")]
+)
 def test_the_tables_answer_without_spark(replayed: str, home: Path, import_: str, shown: str) -> None:
     program = block_with("python", import_)
     told = run(f"{sys.executable} - <<'PROGRAM'\n{program}PROGRAM", home).splitlines()
