@@ -94,9 +94,10 @@ else
 endif
 
 .PHONY: parity
-parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, TIMES=1).
+parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, KAFKA=1 beside a real one, TIMES=1).
 	@$(BIN)/python -m tests.gateway.parity $(if $(BOOTSTRAP),--bootstrap "$(BOOTSTRAP)") \
-	  $(if $(PROFILE),--profile "$(PROFILE)") $(if $(SCALE),--scale "$(SCALE)") $(if $(filter 1,$(TIMES)),--times) $(ARGS)
+	  $(if $(PROFILE),--profile "$(PROFILE)") $(if $(SCALE),--scale "$(SCALE)") $(if $(filter 1,$(TIMES)),--times) \
+	  $(if $(filter 1,$(KAFKA)),--kafka) $(ARGS)
 
 .PHONY: lint
 lint: setup ## Find what ruff holds against the code and its format.

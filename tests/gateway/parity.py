@@ -2,11 +2,13 @@
 
     python -m tests.gateway.parity [--profile default]... [--times] [NAME...]
     python -m tests.gateway.parity --bootstrap HOST:PORT --profile default [--scale 10] ...
+    python -m tests.gateway.parity --kafka ...
 
 Without --bootstrap a gateway over the pure core is started for each profile; with it, whatever speaks Kafka's protocol
 there is asked: it has the profile's broker settings (`tests.protocol.scenario.PROFILES`) and the topics t1:4,t2:4, and
-may be a real broker. --scale stretches every time, for a slower peer; --times compares when answers came, not only what
-they said. Says what differs, and ends with 1 if anything does.
+may be a real broker. --kafka starts a real broker for each profile (by Maven) and asks it beside the other. --scale
+stretches every time, for a slower peer; --times compares when answers came, not only what they said. Says what differs,
+and ends with 1 if anything does.
 """
 
 from __future__ import annotations
@@ -14,15 +16,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+from coordinator_udfs.protocol.config import parse_topics
 from gateway.settings import Address, parse_address
 from gateway.wire.codec import codec
 from schemas.messages import APIS
 from tests.gateway.parity_play import Connections, WirePlaying, otherwise
 from tests.gateway.process import serving
+from tests.peers_kafka.kafka import broker
 from tests.protocol.scenario import PROFILES, Scenario, read, scenario_files
+from tests.streaming.live import wait_until
 
 AT_ONCE = 64
 """So many scenarios are played at a time."""
@@ -63,6 +73,7 @@ def report(found: dict[str, list[str]], what: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="parity", description="Plays scenarios over the wire.")
     parser.add_argument("--bootstrap", help="host:port of a peer; without it one is started")
+    parser.add_argument("--kafka", action="store_true", help="ask a real broker too, started for each profile")
     parser.add_argument("--profile", action="append", choices=PROFILES, help="only these; the default is all")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--times", action="store_true")
@@ -74,11 +85,38 @@ def main() -> int:
         with _peer(told.bootstrap, profile) as address:
             found = asyncio.run(play(some, address, told.scale, told.times))
         differing += report(found, f"{profile} on {told.bootstrap or 'a gateway over the core'}")
+        if told.kafka:
+            with real_kafka(profile) as address:
+                found = asyncio.run(play(some, address, told.scale, told.times))
+            differing += report(found, f"{profile} on a real Kafka, just started")
     return 1 if differing else 0
 
 
 def _peer(bootstrap: str | None, profile: str) -> AbstractContextManager[Address]:
     return nullcontext(parse_address("--bootstrap", bootstrap)) if bootstrap else serving(PROFILES[profile])
+
+
+@contextmanager
+def real_kafka(profile: str) -> Iterator[Address]:
+    """A real broker with the settings and the topics of a profile."""
+    settings = dict(PROFILES[profile])
+    topics = parse_topics(str(settings.pop("topics")))
+    with TemporaryDirectory() as folder, broker(Path(folder), settings) as bootstrap:
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        admin.create_topics([NewTopic(topic, count, 1) for topic, count in topics.items()])
+        for group in ("a", "b"):
+            wait_until(lambda group=group: _is_served(admin, group), "the coordinator of a group")  # type: ignore[misc]
+        admin.close()
+        yield parse_address("bootstrap", bootstrap)
+
+
+def _is_served(admin: KafkaAdminClient, group: str) -> bool | None:
+    """True once the broker's coordinator has loaded the partition of this group; of two names, either."""
+    try:
+        admin.list_group_offsets(group)
+    except KafkaError:
+        return None
+    return True
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[str]:
+def broker(folder: Path, more_settings: Mapping[str, object] | None = None) -> Iterator[str]:
     """A broker with its data in a folder; gives its address, and stops it in the end."""
     port, controller = free_port(), free_port()
     settings = folder / "server.properties"
@@ -56,6 +56,7 @@ def broker(folder: Path) -> Iterator[str]:
         + f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
         + f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n"
         + f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
+        + "".join(f"{key}={value}\n" for key, value in (more_settings or {}).items())
     )
     java = [
         "java",
