@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.gateway.parity import play, scenarios
+from tests.gateway.parity import play_patiently, scenarios
 from tests.gateway.parity_play import otherwise
 from tests.gateway.process import serving
 from tests.protocol.scenario import PROFILES
@@ -18,7 +18,7 @@ def test_the_short_scenarios_are_answered_as_kafka_did() -> None:
     short = [scenario for scenario in scenarios("default") if scenario.end_ms <= LONGEST_MS]
     assert len(short) > 50
     with serving(PROFILES["default"]) as address:
-        found = asyncio.run(play(short, address, scale=SCALE, with_times=False))
+        found = asyncio.run(play_patiently(short, address, SCALE))
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 

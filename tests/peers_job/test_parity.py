@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.gateway.parity import play, report, scenarios
+from tests.gateway.parity import play, play_patiently, report, scenarios
 from tests.peers_job.conftest import Running
 
 LONGEST_MS = 1500
@@ -27,5 +27,5 @@ def test_scenarios_are_answered_as_kafka_did(running: Running) -> None:
     assert len(some) > 80
     assert {scenario.name for scenario in some} >= set(LONGER)
     asyncio.run(play(some[:WARMING], running.gateway, SCALE, with_times=False))
-    found = asyncio.run(play(some, running.gateway, SCALE, with_times=False))
+    found = asyncio.run(play_patiently(some, running.gateway, SCALE))
     assert report(found, "before the Spark job") == 0
