@@ -50,6 +50,8 @@ def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms:
     """Tends the tables that Spark writes, with Spark."""
     # What is removed here is younger than Delta's own week, on purpose: versions.retention.minutes says so.
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    # Vacuum lists folders in as many tasks as this, by default ten thousand; a table has a folder a day.
+    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "16")
     done = []
     for name in CLUSTER_TABLES:
         path = getattr(home, name)

@@ -28,6 +28,8 @@ from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
 from tests.udf.requests import heartbeat, join
 
 CLUSTER = "local-cluster[2,1,1024]"
+PARTITIONS = 2
+"""One an executor: each of the sixteen of conf/spark-cluster.conf starts two Pythons, on a test machine's two cores."""
 
 
 def readme_command() -> list[str]:
@@ -39,7 +41,7 @@ def readme_command() -> list[str]:
 
 
 def command_here(home: Path, settings: Path, package: Path) -> list[str]:
-    """The same command with this machine's master, home and settings; JARs that are resolved already, not packages."""
+    """The same command with this machine's master, home and settings; JARs that are there already, not packages."""
     words = readme_command()
     for option, value in (
         ("--master", CLUSTER),
@@ -49,7 +51,8 @@ def command_here(home: Path, settings: Path, package: Path) -> list[str]:
     ):
         words[words.index(option) + 1] = value
     place = words.index("--packages")
-    words[place : place + 2] = ["--jars", ",".join(jar_paths())]
+    few = ["--conf", f"spark.sql.shuffle.partitions={PARTITIONS}"]
+    words[place : place + 2] = ["--jars", ",".join(jar_paths()), *few]
     return [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *words[1:]]
 
 
@@ -59,7 +62,7 @@ def package(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[str], Home]]:
+def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[bytes], Home]]:
     """The job as submitted, on a home of its own, with requests from a Delta table."""
     home = Home(tmp_path / "home")
     open_requests(home, JobConfig())
@@ -72,27 +75,23 @@ def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     command = command_here(home.path, settings, package)
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        (tmp_path / "job.log").open("w") as log,
+        subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log, start_new_session=True) as process,
+    ):
         yield process, home
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_the_readmes_command_runs_the_job_on_a_cluster(
-    submitted: tuple[subprocess.Popen[str], Home], spark: SparkSession
+    submitted: tuple[subprocess.Popen[bytes], Home], spark: SparkSession, tmp_path: Path
 ) -> None:
     process, home = submitted
+    log = tmp_path / "job.log"
 
     def replies() -> list[str] | None:
-        assert process.poll() is None, process.communicate()
+        assert process.poll() is None, log.read_text()
         found = [row["request_id"] for row in read_rows(home.effects) if row["effect"] == "reply"]
         return found or None
 
@@ -101,9 +100,8 @@ def test_the_readmes_command_runs_the_job_on_a_cluster(
     found = wait_until(replies, "replies", within_s=240)
     assert sorted(found) == sorted([first.request_id, unknown.request_id])
     process.terminate()
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert "rollcall: the coordinator has stopped." in out
+    assert process.wait(120) == 0, log.read_text()
+    assert "rollcall: the coordinator has stopped." in log.read_text()
 
     commits = list((home.path / "effects" / "_delta_log").glob("*.json"))
     assert any('"txn"' in commit.read_text() for commit in commits)

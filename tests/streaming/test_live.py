@@ -16,7 +16,7 @@ Lives = Callable[..., Live]
 
 
 def form(live: Live, client: str, group: str = "orders", **more: int) -> str:
-    """A Stable group of one client; its member id. A JVM's first batches take long: a session may be short after them."""
+    """A Stable group of one client; its member id. The JVM is warm by then, so its session may be short."""
     live.ask(heartbeat("nobody", 0, now_ms(), group))
     reply = live.ask(join(client, now_ms(), group, **more))
     member_id = str(reply["member_id"])
