@@ -25,6 +25,8 @@ from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
 
 WAIT_S = 60.0
+POLL_S = 0.1
+"""Each look reads a whole table, beside a Spark that needs the cores."""
 QUICK = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0"}
 """Sessions short enough to wait for."""
 
@@ -43,7 +45,7 @@ def wait_until(ask: Callable[[], T | None], what: str, within_s: float = WAIT_S)
         found = ask()
         if found is not None:
             return found
-        time.sleep(0.02)
+        time.sleep(POLL_S)
     raise AssertionError(f"{what}: not within {within_s} s")
 
 
