@@ -2,7 +2,7 @@
 
 A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
 
-    requests/     Delta, appended by clients and gateways with delta-rs, one commit a flush; read by the job
+    requests/     Delta, appended by clients and gateways, one commit a flush; read by the job
     effects/      Delta, appended by the job, one commit a batch, partitioned by at_date; replies and history alike
     quarantine/   Delta, appended by the job: what could not be understood
     checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`

@@ -9,8 +9,8 @@ MEMBERS = View(
     row="a member now",
     rule=(
         "The sessions that have not ended. Its session timer began anew with every Heartbeat and OffsetCommit that "
-        "was taken, with every answer to a parked JoinGroup or SyncGroup, and with every join phase that ended with it as "
-        "a member. The partitions are those of `assignments` that it still holds."
+        "was taken, with every answer to a parked JoinGroup or SyncGroup, and with every join phase that ended with it "
+        "as a member. The partitions are those of `assignments` that it still holds."
     ),
     columns=(
         GROUP_ID,

@@ -1,7 +1,7 @@
 """The embedded source: a local Delta request table, read commit by commit, that ticks.
 
-Clients and gateways append to the table with delta-rs; this reads the table's own log, one small JSON file a commit,
-and the Parquet files it names. The offset is the table's version and the time in whole ticks, so that an idle query
+Clients and gateways append to the table; this reads the table's own log, one small JSON file a commit, and the Parquet
+files it names. The offset is the table's version and the time in whole ticks, so that an idle query
 runs one batch a tick (in which deadlines fire) and none in between.
 
 Knows Delta's log; must not know what a request says. Local disk only: a cluster takes its requests from Kafka.
