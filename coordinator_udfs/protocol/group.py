@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
@@ -78,6 +79,13 @@ class Member:
         """True while a parked request keeps the member alive; a first, parked JoinGroup does not."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
+    def copy(self) -> Member:
+        """The same member, to go its own way; five times as fast as `copy.copy`, and a log's trials need thousands."""
+        return Member(*_fields_of_member(self))
+
+
+_fields_of_member = attrgetter(*(field.name for field in fields(Member)))
+
 
 @dataclass(slots=True)
 class PendingMember:
@@ -113,6 +121,13 @@ class MemberPart:
     gone_at_ms: int | None = None
     held_others_ms: int = 0
 
+    def copy(self) -> MemberPart:
+        """The same part, to go its own way."""
+        return MemberPart(*_fields_of_part(self))
+
+
+_fields_of_part = attrgetter(*(field.name for field in fields(MemberPart)))
+
 
 @dataclass(slots=True)
 class Rebalance:
@@ -136,7 +151,7 @@ class Rebalance:
     def copy(self) -> Rebalance:
         """The story so far, to be told on in another way."""
         other = copy(self)
-        other.parts = {member_id: copy(part) for member_id, part in self.parts.items()}
+        other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
         other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
         return other
 
@@ -315,7 +330,7 @@ class Group:
     def copy(self) -> Group:
         """A group that goes its own way from here; only what never changes is shared."""
         other = copy(self)
-        other.members = {member_id: copy(member) for member_id, member in self.members.items()}
+        other.members = {member_id: member.copy() for member_id, member in self.members.items()}
         other.pending = self.pending.copy()
         other.pending_sync = self.pending_sync.copy()
         other.offsets = self.offsets.copy()
