@@ -58,8 +58,8 @@ class Backend(Protocol):
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         """The answer, when it is due."""
 
-    def groups(self) -> Iterable[Known]:
-        """Every group there is."""
+    def groups(self) -> asyncio.Future[Iterable[Known]]:
+        """Every group there is, once all is known that anybody could have been told by now."""
 
     def figures(self) -> Figures:
         """How it fares now. May be called from another thread."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.list_groups import list_groups
 from gateway.access import Access, Operation
-from gateway.backend import Backend, BackendError
+from gateway.backend import Backend, BackendError, Known
 from gateway.exchange import ANONYMOUS, Answer, Ask, Caller, Endpoint, Later
 from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
@@ -87,7 +87,8 @@ class GroupApis:
             case FindCoordinatorRequest():
                 return entity_of(entity_type, self._find_coordinator(request, ask.caller))
             case ListGroupsRequest():
-                return entity_of(entity_type, self._list_groups(request, ask.caller))
+                listing = self._backend.groups()
+                return Later(listing, lambda done: entity_of(entity_type, self._listed(request, ask.caller, done)))
         parts = split(request)
         if len(parts) == 1:
             future = self._ask_group(parts[0], ask.caller)
@@ -159,8 +160,8 @@ class GroupApis:
             return FindCoordinatorResponse(error_code=Error.GROUP_AUTHORIZATION_FAILED)
         return found
 
-    def _list_groups(self, request: ListGroupsRequest, caller: Caller) -> Response:
-        return list_groups((group for group in self._backend.groups() if self._may_describe(caller, group[0])), request)
+    def _listed(self, request: ListGroupsRequest, caller: Caller, listing: asyncio.Future[Iterable[Known]]) -> Response:
+        return list_groups((group for group in listing.result() if self._may_describe(caller, group[0])), request)
 
     def _may_describe(self, caller: Caller, group_id: str) -> bool:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)

@@ -68,6 +68,7 @@ class TablesBackend:
         self._looked_at = 0.0
         self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
+        self._listings: list[asyncio.Future[Iterable[Known]]] = []
         self._queue: list[Row] = []
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
@@ -89,8 +90,11 @@ class TablesBackend:
         await self._flush()
         self._threads.shutdown()
 
-    def groups(self) -> Iterable[Known]:
-        return self.directory
+    def groups(self) -> asyncio.Future[Iterable[Known]]:
+        # Another gateway may have passed on an answer that this one has yet to read.
+        listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
+        self._listings.append(listing)
+        return listing
 
     def figures(self) -> Figures:
         waiting = self._oldest_waiting()
@@ -180,9 +184,17 @@ class TablesBackend:
                     self._heard_at = time.monotonic()
             except Exception:
                 log.exception("effects: a version could not be read and was passed over")
+            self._tell_groups()
             if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
             await asyncio.sleep(self._settings.poll_interval_ms / 1000)
+
+    def _tell_groups(self) -> None:
+        """The table has been read to its end."""
+        listings, self._listings = self._listings, []
+        for listing in listings:
+            if not listing.done():
+                listing.set_result(self.directory)
 
     def _look_whether_away(self) -> None:
         """Whether anybody works on what was asked; if not, the heartbeats that wait are answered as the module says."""

@@ -47,11 +47,14 @@ class CoreBackend:
         for timer in self._timers.values():
             timer.cancel()
 
-    def groups(self) -> Iterable[Known]:
-        return [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()]
+    def groups(self) -> asyncio.Future[Iterable[Known]]:
+        listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
+        listing.set_result([(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()])
+        return listing
 
     def figures(self) -> Figures:
-        return Figures(parked=len(self._waiting), groups_by_state=Counter(state for _, _, state in self.groups()))
+        states = Counter(str(group.state) for group in self.by_id.values())
+        return Figures(parked=len(self._waiting), groups_by_state=states)
 
     @property
     def waiting(self) -> int:

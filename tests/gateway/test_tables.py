@@ -65,6 +65,17 @@ async def test_a_member_joins_through_the_tables(tmp_path: Path) -> None:
 
 
 @asynchronous
+async def test_what_one_gateway_has_answered_the_list_of_another_knows(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS):
+        async with gateway_of(tmp_path) as first, gateway_of(tmp_path, **{"gateway.poll.interval.ms": "1000"}) as slow:
+            client, late = await Client.connect(first.address), await Client.connect(slow.address)
+            for group in ("g1", "g2", "g3"):
+                await alone_in(client, group)
+                listed = await late.call("ListGroups", 5)
+                assert (group, "Stable") in [(g.group_id, g.group_state) for g in listed.groups]
+
+
+@asynchronous
 async def test_before_an_upstream_the_group_is_the_tables_and_the_rest_the_brokers(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS):
         async with (
