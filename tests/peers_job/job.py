@@ -6,7 +6,8 @@ Knows programs and where they say that they are ready; must not know what client
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,16 @@ class Job:
         assert address is not None
         self._gateways[address] = gateway
         return address
+
+    @contextmanager
+    def another_gateway(self, metrics: str = "") -> Iterator[Address]:
+        """One more for a while: as long as it lives, clients and tools may find their way to it."""
+        address = self.start_gateway(metrics=metrics)
+        try:
+            yield address
+        finally:
+            if address in self._gateways:
+                self.kill_gateway(address)
 
     def kill_gateway(self, address: Address) -> None:
         """SIGKILL to the one that listens there."""

@@ -114,8 +114,11 @@ def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids
 
 def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
     job = running.job
-    first, second = job.start_gateway(), job.start_gateway()
-    with Fleet(f"{first},{second}", "either", TOPIC, **AS_THEY_COME) as fleet:
+    with (
+        job.another_gateway() as first,
+        job.another_gateway() as second,
+        Fleet(f"{first},{second}", "either", TOPIC, **AS_THEY_COME) as fleet,
+    ):
         workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))

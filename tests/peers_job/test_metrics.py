@@ -17,12 +17,13 @@ async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: R
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = Address("127.0.0.1", free.getsockname()[1])
     # A library's consumer may find its way to any gateway of the home.
-    client = await Client.connect(running.job.start_gateway(metrics=str(place)))
-    await alone_in(client, "measured")
-    with urllib.request.urlopen(f"http://{place}/metrics") as answer:
-        figures = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
-    with urllib.request.urlopen(f"http://{place}/health") as answer:
-        health = json.loads(answer.read())
+    with running.job.another_gateway(metrics=str(place)) as gateway:
+        client = await Client.connect(gateway)
+        await alone_in(client, "measured")
+        with urllib.request.urlopen(f"http://{place}/metrics") as answer:
+            figures = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
+        with urllib.request.urlopen(f"http://{place}/health") as answer:
+            health = json.loads(answer.read())
     assert float(figures['rollcall_gateway_request_seconds_count{api="JoinGroup"}']) >= 1
     assert float(figures['rollcall_gateway_request_seconds_sum{api="JoinGroup"}']) > 0
     assert float(figures['rollcall_gateway_groups{state="Stable"}']) >= 1
