@@ -45,7 +45,7 @@ from table_client.follower import TableFollower
 from table_client.rows import request_rows, response_of
 
 ROWS_A_COMMIT = 20_000
-ROWS_A_RUN = 400_000
+ROWS_A_RUN = 100_000
 AHEAD_AT_MOST = 1_200_000
 """How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
 WATERMARK_DELAY_MS = 1
