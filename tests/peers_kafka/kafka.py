@@ -65,7 +65,8 @@ def broker(folder: Path, more_settings: Mapping[str, object] | None = None) -> I
         "-cp",
         f"{fetched('broker')}/*",
     ]
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # Its first byte is zero, so that the text never begins with a dash, which the tool takes for an option.
+    cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
     storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings)]
     subprocess.run([*java, *storage], check=True, stdout=subprocess.DEVNULL)
     log = folder / "broker.log"
