@@ -49,8 +49,10 @@ class CoreInProcess:
     async def close(self) -> None:
         self._waiting.clear()
 
-    def groups(self) -> Iterable[Known]:
-        return ()
+    def groups(self) -> asyncio.Future[Iterable[Known]]:
+        nobody: asyncio.Future[Iterable[Known]] = self._loop.create_future()
+        nobody.set_result(())
+        return nobody
 
     def figures(self) -> Figures:
         return Figures(parked=len(self._waiting))
