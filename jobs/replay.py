@@ -16,11 +16,8 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -30,6 +27,8 @@ from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig
 from jobs.home import REPLAY, Home, HomeError
 from jobs.preflight import Missing
+from jobs.replay_compare import Comparison
+from jobs.replay_import import WATERMARK_DELAY_MS, Import
 from jobs.replay_report import Told, tell
 from jobs.spark_session import spark_session
 from jobs.sql import register_views
@@ -39,107 +38,14 @@ from request_log.clock import ZoneError, zone_of
 from request_log.files import LogFileError
 from request_log.importer import LogImport
 from request_log.parity import Parity
-from request_log.rows import Quarantined, Row
-from schemas.tables import EFFECTS_FOLDER, QUARANTINE, REQUESTS, TICK_ID
-from table_client.follower import TableFollower
-from table_client.rows import request_rows, response_of
+from request_log.rows import Quarantined
+from schemas.tables import EFFECTS_FOLDER, QUARANTINE
 
-ROWS_A_COMMIT = 20_000
-ROWS_A_RUN = 100_000
-AHEAD_AT_MOST = 1_200_000
-"""How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
-WATERMARK_DELAY_MS = 1
-"""A run may end within a millisecond, and Spark drops from the next one what is not later than its watermark."""
 WRITER = "driver"
-_REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 
 
 class ReplayError(Missing):
     """A replay that cannot be done; the text is the sentence for the person in front of it."""
-
-
-@dataclass
-class Import:
-    """The importer at work in a thread of its own: rows into the request table, answers kept until compared."""
-
-    log: LogImport
-    home: Home
-    open_rows: dict[str, Row] = field(default_factory=dict)
-    unfit: list[Quarantined] = field(default_factory=list)
-    written: int = 0
-    applied: int = 0
-    share_read: float = 0.0
-    is_done: bool = False
-    error: Exception | None = None
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def run(self) -> None:
-        """Imports the whole log; what goes wrong is kept in `error`."""
-        try:
-            self._import()
-        except Exception as error:
-            self.error = error
-        with self._changed:
-            self.is_done = True
-            self._changed.notify_all()
-
-    def wait_for_work(self) -> None:
-        """Until there is enough for the stream to run once, or nothing more will come."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.is_done or self.written - self.applied >= ROWS_A_RUN)
-
-    def note_applied(self, rows: int) -> None:
-        """So many rows are through the stream."""
-        with self._changed:
-            self.applied = rows
-            self._changed.notify_all()
-
-    def read_share(self, share: float) -> None:
-        self.share_read = share
-
-    def _import(self) -> None:
-        rows: list[Row] = []
-        for row in self.log:
-            rows.append(row)
-            if len(rows) >= ROWS_A_COMMIT:
-                self._write(rows)
-                rows = []
-        self._write(rows)
-        self._write_tick()
-        self._write_unfit()
-
-    def _write(self, rows: Sequence[Row]) -> None:
-        if not rows:
-            return
-        self.open_rows.update((row.request.request_id, row) for row in rows if row.recorded is not None)
-        write_deltalake(self.home.requests, request_rows(row.request for row in rows), mode="append")
-        with self._changed:
-            self.written += len(rows)
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self.written - self.applied < AHEAD_AT_MOST)
-
-    def _write_tick(self) -> None:
-        """Lets time pass up to the log's last moment, so that what fell due by then has happened."""
-        last_ms = self.log.tally.last_at_ms
-        if last_ms is None:
-            return
-        tick_ms = last_ms + 1 + WATERMARK_DELAY_MS
-        tick = {name: [None] for name in REQUESTS.names} | {"request_id": [TICK_ID], "received_at_ms": [tick_ms]}
-        write_deltalake(self.home.requests, pa.table(tick, schema=REQUESTS.arrow), mode="append")
-
-    def _write_unfit(self) -> None:
-        if not self.unfit:
-            return
-        count = len(self.unfit)
-        columns = {
-            "received_at_ms": [None] * count,
-            "source": [f"{line.file} line {line.line}" for line in self.unfit],
-            "group_id": [None] * count,
-            "reason": [line.reason for line in self.unfit],
-            "raw": [line.text for line in self.unfit],
-            "at_ms": [int(time.time() * 1000)] * count,
-        }
-        write_deltalake(self.home.quarantine, pa.table(columns, schema=QUARANTINE.arrow), mode="append")
 
 
 class Replay:
@@ -161,8 +67,8 @@ class Replay:
         log.config = self.config.group
         self.parity = Parity()
         self._console = console
-        self._follower = TableFollower(home.path / EFFECTS_FOLDER, _REPLY_COLUMNS, from_version=0)
-        self.importing = Import(log, home, unfit=unfit)
+        self.comparison = Comparison(home.path / EFFECTS_FOLDER, self.parity)
+        self.importing = Import(log, home, self.comparison.expect, unfit)
         log.progress = self.importing.read_share
 
     def run(self, spark: SparkSession) -> None:
@@ -192,8 +98,7 @@ class Replay:
                 self._drain(spark)
                 self.importing.note_applied(written)
                 progress.update(applying, completed=written)
-        for row in self.importing.open_rows.values():
-            self.parity.note(row, None)
+        self.comparison.close()
 
     def _drain(self, spark: SparkSession) -> None:
         """Applies all that is written, then compares what was answered."""
@@ -205,21 +110,7 @@ class Replay:
         dropped = sum(s.numRowsDroppedByWatermark for p in query.recentProgress for s in p.stateOperators)
         if dropped:
             raise ReplayError(f"{dropped} requests came too late for the log's clock and were not applied.")
-        self._compare()
-
-    def _compare(self) -> None:
-        rows = self.importing.open_rows
-        for table in self._follower.poll():
-            columns = [table[name].to_pylist() for name in _REPLY_COLUMNS]
-            for effect, request_id, api, error_code, detail in zip(*columns, strict=True):
-                if effect == "reply":
-                    row = rows.pop(request_id, None)
-                    if row is not None:
-                        self.parity.note(row, response_of(api, error_code, detail))
-                elif effect == "request_dropped":
-                    row = rows.pop(request_id, None)
-                    if row is not None:
-                        self.parity.note(row, None)
+        self.comparison.compare()
 
 
 def replay_config(settings: Mapping[str, str]) -> JobConfig:

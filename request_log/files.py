@@ -72,19 +72,17 @@ class _Source:
 
 @dataclass(slots=True)
 class LogFiles:
-    """The lines of a log. `read_bytes` grows while they are read, up to `total_bytes`, both as they lie on disk."""
+    """The lines of a log. holding: passes over lines that hold no match, save for each file's last."""
 
     path: Path
     zone: ZoneInfo
-    total_bytes: int = 0
-    read_bytes: int = 0
+    holding: re.Pattern[bytes] | None = None
     _sources: list[_Source] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         paths = find_files(self.path)
         root = self.path if self.path.is_dir() else self.path.parent
         for path in paths:
-            self.total_bytes += path.stat().st_size
             first_ms = self._first_ms(path)
             self._sources.append(_Source(path, str(path.relative_to(root)), first_ms))
         self._sources.sort(key=lambda source: (source.first_ms, source.label))
@@ -101,7 +99,6 @@ class LogFiles:
     def __iter__(self) -> Iterator[LogLine]:
         """All lines in order of time, those of one file in its order."""
         waiting = self._sources[::-1]
-        self.read_bytes = 0
         while waiting:
             active = [self._open(waiting.pop())]
             while active:
@@ -114,8 +111,7 @@ class LogFiles:
                 active = [source for source in active if source.line is not None]
 
     def _open(self, source: _Source) -> _Source:
-        self.read_bytes += source.path.stat().st_size
-        source.lines = read_lines(source.path, source.label, self.zone)
+        source.lines = read_lines(source.path, source.label, self.zone, self.holding)
         source.step()
         return source
 
@@ -155,10 +151,11 @@ def _has_reached(source: _Source, later: _Source) -> bool:
     return source.line is not None and (source.line.at_ms or 0) >= later.first_ms
 
 
-def read_lines(path: Path, label: str, zone: ZoneInfo) -> Iterator[LogLine]:
-    """All lines of a file. What cannot be read is told as a line of its own."""
+def read_lines(path: Path, label: str, zone: ZoneInfo, holding: re.Pattern[bytes] | None = None) -> Iterator[LogLine]:
+    """All lines of a file, or those that hold a match and the last; what cannot be read is a line of its own."""
     clock = LogClock(zone)
     number, at_ms = 0, None
+    passed_over: bytes | None = None
     try:
         with opened(path) as file:
             for text in file:
@@ -166,7 +163,11 @@ def read_lines(path: Path, label: str, zone: ZoneInfo) -> Iterator[LogLine]:
                 read_ms = clock.read(text)
                 if read_ms is not None:
                     at_ms = read_ms
-                yield LogLine(label, number, at_ms, text.rstrip(b"\r\n"))
+                passed_over = text if holding is not None and holding.search(text) is None else None
+                if passed_over is None:
+                    yield LogLine(label, number, at_ms, text.rstrip(b"\r\n"))
+        if passed_over is not None:
+            yield LogLine(label, number, at_ms, passed_over.rstrip(b"\r\n"))
     except (OSError, EOFError, zlib.error) as error:
         yield LogLine(label, number + 1, at_ms, BROKEN_END, f"the file cannot be read from here on: {error}")
 

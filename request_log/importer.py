@@ -26,7 +26,7 @@ from request_log.moments import Moments
 from request_log.names import TopicNames
 from request_log.reading import Reading
 from request_log.rows import LoggedRequest, Quarantined, Row, Tally
-from request_log.survey import Survey, WaitsToCome, survey
+from request_log.survey import MEMBERSHIP, Survey, WaitsToCome, survey
 
 LOOK_AHEAD_MS = 10_000
 """How much of the log is read beyond the request being taken: what is concluded from later lines lies within it."""
@@ -64,7 +64,7 @@ class LogImport:
         Its `settings` are those of the broker that the log gives away: for `config`, unless somebody knows better.
         """
         if self.survey is None:
-            self.survey = survey(LogFiles(self.path, self.zone))
+            self.survey = survey(LogFiles(self.path, self.zone, MEMBERSHIP))
         return self.survey
 
     def __iter__(self) -> Iterator[Row]:

@@ -171,6 +171,10 @@ class Parity:
             self.first.append(found)
         return found
 
+    def note_equal(self, api: str, count: int) -> None:
+        """Counts answers that were found equal."""
+        self.equal[api] += count
+
     @property
     def compared(self) -> int:
         """How many answers were compared."""

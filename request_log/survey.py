@@ -9,8 +9,9 @@ Knows lines; keeps one number a long wait, and one entry a connection that left.
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -26,8 +27,10 @@ LONG_WAIT_MS = 4000
 """A request that waited longer is announced ahead of its line; shorter waits lie within what is looked ahead anyway."""
 AWAY_AT_LEAST_MS = 100
 """A process that is back sooner only changed its subscription."""
-_KEY = b'"requestApiKey":'
-_MEMBERSHIP = frozenset(str(APIS[name].key).encode() for name in ("JoinGroup", "LeaveGroup", "SyncGroup"))
+MEMBERSHIP = re.compile(
+    rb'"requestApiKey":(?:%s),' % b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup"))
+)
+"""What the lines hold that a survey looks at."""
 _CONNECTIONS_KEPT = 200_000
 
 
@@ -99,19 +102,16 @@ def arrival_of(entry: LoggedRequest) -> float:
     return entry.recorded.answered_at_ms - entry.recorded.total_ms
 
 
-def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = None) -> Survey:
-    """Looks through all lines once. progress: called now and then with the number of lines so far."""
+def survey(lines: Iterable[LogLine]) -> Survey:
+    """Looks through all lines once, of which those that match `MEMBERSHIP` and each file's last are enough."""
     reader = LineReader()
     found = Survey()
     waits: list[float] = []
     came_back = CameBack()
+    last_numbers: dict[str, int] = {}
     for line in lines:
-        found.lines += 1
-        if progress is not None and found.lines % 10_000 == 0:
-            progress(found.lines)
-        text = line.text
-        at = text.find(_KEY)
-        if at < 0 or text[at + len(_KEY) : text.find(b",", at)] not in _MEMBERSHIP:
+        last_numbers[line.file] = line.number
+        if MEMBERSHIP.search(line.text) is None:
             continue
         try:
             logged = reader.read(line)
@@ -122,6 +122,7 @@ def survey(lines: Iterable[LogLine], progress: Callable[[int], None] | None = No
             if entry.recorded.total_ms > LONG_WAIT_MS:
                 waits.append(arrival_of(entry))
             came_back.note(entry)
+    found.lines = sum(last_numbers.values())
     found.waits = array("d", sorted(waits))
     found.came_back = came_back.leaves
     return found

@@ -6,10 +6,13 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
+from request_log.files import LogFiles
+from request_log.survey import MEMBERSHIP, survey
 from schemas.consumer_protocol import decode_assignment
 from tests.request_log.imported import Imported, imported
 from tests.source_tree import ROOT
@@ -121,3 +124,10 @@ def test_the_rows_rise_in_time_and_none_has_another_ones_id(name: str) -> None:
 def test_reading_it_again_gives_the_same_rows(name: str) -> None:
     path: Path = FOLDER / name
     assert [row.request for row in imported(path).rows] == [row.request for row in capture(name).rows]
+
+
+def test_a_first_look_needs_no_more_than_the_lines_of_membership(name: str) -> None:
+    zone = ZoneInfo("UTC")
+    filtered, whole = survey(LogFiles(FOLDER / name, zone, MEMBERSHIP)), survey(LogFiles(FOLDER / name, zone))
+    assert len(list(LogFiles(FOLDER / name, zone, MEMBERSHIP))) <= whole.lines
+    assert filtered == whole

@@ -39,7 +39,7 @@ def test_every_recorded_answer_is_equal(replayed: tuple[Home, Replay]) -> None:
     assert work.parity.share == 1.0
     tally = work.importing.log.tally
     assert tally.used + tally.skipped.total() + tally.quarantined.total() == tally.read
-    assert not work.importing.open_rows
+    assert not work.comparison.unanswered
 
 
 def test_rebalances_are_the_truths(spark: SparkSession, replayed: tuple[Home, Replay]) -> None:
