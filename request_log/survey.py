@@ -38,7 +38,7 @@ _CONNECTIONS_KEPT = 200_000
 class Survey:
     """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `infer`.
 
-    lines: how many there are. seen: what the log gives away of the broker's settings.
+    lines: how many there are, in all files together. seen: what the log gives away of the broker's settings.
     """
 
     lines: int = 0

@@ -129,5 +129,5 @@ def test_reading_it_again_gives_the_same_rows(name: str) -> None:
 def test_a_first_look_needs_no_more_than_the_lines_of_membership(name: str) -> None:
     zone = ZoneInfo("UTC")
     filtered, whole = survey(LogFiles(FOLDER / name, zone, MEMBERSHIP)), survey(LogFiles(FOLDER / name, zone))
-    assert len(list(LogFiles(FOLDER / name, zone, MEMBERSHIP))) <= whole.lines
-    assert filtered == whole
+    assert (filtered.waits, filtered.came_back, filtered.seen) == (whole.waits, whole.came_back, whole.seen)
+    assert filtered.lines >= capture(name).tally.read
