@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from coordinator_udfs.effect_rows import EffectRow, texts_of
-from coordinator_udfs.group_udf import typed_effects
 from coordinator_udfs.settings import StreamSettings
 from jobs import stream
 from jobs.config import JobConfig
@@ -59,12 +58,11 @@ def do_nothing(settings: StreamSettings, key: tuple[str], frames: Iterable[pd.Da
 
 
 def without_coordinator(requests: DataFrame, settings: StreamSettings) -> DataFrame:
-    """The same pipeline as `coordinate`, around a function that does nothing."""
+    """The same pipeline as `effect_texts`, around a function that does nothing."""
     packed = requests.select("group_id", "request").groupBy("group_id")
-    texts = packed.applyInPandasWithState(
+    return packed.applyInPandasWithState(
         partial(do_nothing, settings), "effects string", STATE.ddl, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
-    return typed_effects(texts)
 
 
 @contextmanager
@@ -105,7 +103,7 @@ class LiveHome:
         if is_coordinator:
             self.query = stream.start(spark, self.home, self.config).query
         else:
-            with patch.object(stream, "coordinate", without_coordinator):
+            with patch.object(stream, "effect_texts", without_coordinator):
                 self.query = stream.start(spark, self.home, self.config).query
 
     def stop(self) -> None:

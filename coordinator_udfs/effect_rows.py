@@ -1,4 +1,4 @@
-"""An effect as a row of the effects table, and a group's rows as the one text that leaves the function.
+"""An effect as a row of the effects table, and a group's rows as the one text of JSON lines that leaves the function.
 
 Knows which column holds which field of an effect; knows no Spark. Columns: `schemas.tables.EFFECTS`.
 """
@@ -13,7 +13,7 @@ import msgspec
 
 from coordinator_udfs.protocol.effects import AnyEffect, Effect, RebalanceEnded, RebalanceStarted, Reply
 from schemas.messages import Response
-from schemas.tables import EFFECTS
+from schemas.tables import EFFECTS, Table
 from schemas.wire_fields import carried, carried_names
 
 QUARANTINED = "quarantined"
@@ -21,7 +21,7 @@ QUARANTINED = "quarantined"
 
 
 class EffectRow(msgspec.Struct, omit_defaults=True):
-    """A row of the effects table without its group, which stands once beside all of a group's rows."""
+    """A row of the effects table without its day. group_id: set where rows become text, null where none was usable."""
 
     seq: int
     effect: str
@@ -36,19 +36,11 @@ class EffectRow(msgspec.Struct, omit_defaults=True):
     client_id: str | None = None
     cause: str | None = None
     detail: str | None = None
+    group_id: str | None = None
 
 
-class GroupRows(msgspec.Struct):
-    """Rows of one group; group_id is null for what named no usable group."""
-
-    group_id: str | None
-    effects: list[EffectRow]
-
-
-ROWS_DDL = "group_id string, effects array<struct<{}>>".format(
-    ", ".join(f"{c.name}: {c.type}" for c in EFFECTS.columns if c.name in EffectRow.__struct_fields__)
-)
-"""What `texts_of` gives, as Spark's from_json reads it."""
+LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
+"""The columns of a line of `texts_of`."""
 
 _CAUSES = ("end_cause", "why")
 _GENERATIONS = ("generation_id", "to_generation_id", "from_generation_id")
@@ -93,9 +85,11 @@ def _is_said_by_error_code(response: type[Response], version: int) -> bool:
 
 
 def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
-    """A group's rows as JSON, 5,000 a text, so that no text grows without bound."""
+    """A group's rows as lines of JSON, each with its end, 5,000 a text, so that no text grows without bound."""
+    for row in rows:
+        row.group_id = group_id
     return [
-        _encoder.encode(GroupRows(group_id, rows[start : start + _ROWS_A_TEXT])).decode()
+        _encoder.encode_lines(rows[start : start + _ROWS_A_TEXT]).decode()
         for start in range(0, len(rows), _ROWS_A_TEXT)
     ]
 

@@ -1,6 +1,7 @@
 """requests -> effects: the whole coordinator as one function from DataFrame to DataFrame.
 
     coordinate(requests, settings) -> effects
+    typed_effects(effect_texts(requests, settings)) -> the same
 
 Knows pandas, GroupState and how rows are packed for them; knows no rule of the protocol and no source or sink. The
 job, the tests and notebooks call the same function. What crosses to Python is one text a request, and one text a group
@@ -20,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.effect_rows import ROWS_DDL, texts_of
+from coordinator_udfs.effect_rows import LINE, texts_of
 from coordinator_udfs.group_turns import Outcome, quarantined, take_turns
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
@@ -50,7 +51,12 @@ def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined" are
     no facts: they belong into the quarantine, see `effect_rows.QUARANTINED`.
     """
-    texts = (
+    return typed_effects(effect_texts(requests, settings))
+
+
+def effect_texts(requests: DataFrame, settings: StreamSettings) -> DataFrame:
+    """The same rows as they leave Python: lines of JSON in the one column `effects`, see `effect_rows.texts_of`."""
+    return (
         _packed(requests, settings)
         .groupBy("group_id")
         .applyInPandasWithState(
@@ -63,18 +69,15 @@ def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
             else GroupStateTimeout.EventTimeTimeout,
         )
     )
-    return typed_effects(texts)
 
 
 def typed_effects(texts: DataFrame) -> DataFrame:
-    """The function's texts, column `effects`, as typed rows of the effects table."""
-    rows = texts.select(F.from_json("effects", ROWS_DDL).alias("rows")).select(
-        F.col("rows.group_id").alias("group_id"), F.explode("rows.effects").alias("fact")
-    )
+    """Texts of `effect_texts` as typed rows of the effects table."""
+    lines = texts.select(F.explode(F.split("effects", "\n")).alias("line")).where("line != ''")
+    rows = lines.select(F.from_json("line", LINE.ddl).alias("fact"))
     # Not to_date: that would be the day in the session's time zone.
     day = F.expr("date_add(date'1970-01-01', cast(fact.at_ms div 86400000 as int))")
-    columns = {"group_id": F.col("group_id"), "at_date": day}
-    return rows.select(*(columns.get(name, F.col(f"fact.{name}")).alias(name) for name in EFFECTS.names))
+    return rows.select("fact.*", day.alias("at_date")).select(*EFFECTS.names)
 
 
 def run_group(

@@ -1,8 +1,8 @@
 """Who writes the effects table: one writer a table, chosen by spark.coordinator.effects.writer.
 
-A writer takes a batch's effects, puts what is quarantined into the quarantine first and the rest into the effects
-table, each in one commit that names the batch, so that a batch that is run again writes nothing twice. Must not know
-what an effect means.
+A writer takes a batch's effects as texts (`coordinator_udfs.effect_rows.texts_of`), puts what is quarantined into the
+quarantine first and the rest into the effects table, each in one commit that names the batch, so that a batch that is
+run again writes nothing twice. Must not know what an effect means.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coordinator_udfs.effect_rows import QUARANTINED
+from coordinator_udfs.group_udf import typed_effects
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.writers.result import BatchResult
@@ -29,7 +30,7 @@ class ClusterWriter:
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch; the stateful part of it runs once, whatever is asked of its result."""
-        batch = batch.persist()
+        batch = typed_effects(batch).persist()
         try:
             is_quarantined = F.col("effect") == QUARANTINED
             counts = {

@@ -1,7 +1,7 @@
-"""The driver's writer: a batch's effects come to the driver as Arrow, and delta-rs appends them in one commit.
+"""The driver's writer: a batch's effects come to the driver as texts, Arrow types them, delta-rs appends them at once.
 
-On one machine this takes a third of the time of Spark's own Delta sink. Knows delta-rs and what a batch may hold; must
-not know what an effect means.
+On one machine this takes a third of the time of Spark's own Delta sink. Knows Arrow and delta-rs and what a batch may
+hold; must not know what an effect means.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json as pj
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from pyspark.sql import DataFrame
 
-from coordinator_udfs.effect_rows import QUARANTINED
+from coordinator_udfs.effect_rows import LINE, QUARANTINED
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.writers.result import BatchResult, BatchTooLarge
 from schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
 
+_BLOCK_BYTES = 4 << 20
+_DAY_MS = 86_400_000
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
@@ -33,7 +36,7 @@ class DriverWriter:
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge before it wrote anything."""
-        rows = batch.toArrow()
+        rows = typed_rows(batch.toArrow()["effects"])
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
                 f"batch {batch_id} has {rows.num_rows} effects, and {PREFIX}effects.max.rows.per.batch is "
@@ -48,7 +51,7 @@ class DriverWriter:
             facts = rows.filter(pc.invert(is_quarantined))
             unfit = rows.num_rows - facts.num_rows
             self._append(self.quarantine, _quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
-        self._append(self.effects, facts.cast(EFFECTS.arrow), batch_id)
+        self._append(self.effects, facts, batch_id)
         return BatchResult(batch_id, facts.num_rows, unfit)
 
     def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
@@ -63,6 +66,20 @@ class DriverWriter:
         # Upkeep writes the log's checkpoints, so that no batch has to wait for one.
         hooks = None if not self.config.upkeep_interval_ms else _NO_HOOKS
         write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=hooks)
+
+
+def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
+    """Texts of JSON lines as rows of the effects table."""
+    pieces = [text.encode() for text in texts.to_pylist()]
+    if not pieces:
+        return EFFECTS.arrow.empty_table()
+    # A block must hold the longest line, and no line is longer than its text.
+    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, *map(len, pieces)))
+    columns = pj.ParseOptions(explicit_schema=LINE.arrow, unexpected_field_behavior="error")
+    rows = pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
+    # Not a date's own division: the day is UTC's, and null where the moment is.
+    days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
+    return rows.append_column("at_date", days).select(EFFECTS.names)
 
 
 def _quarantine_rows(rows: pa.Table, source: str) -> pa.Table:

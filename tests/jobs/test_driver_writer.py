@@ -30,11 +30,11 @@ class Batch:
         self.rows = rows
 
     def toArrow(self) -> pa.Table:
-        return pa.Table.from_pylist(list(self.rows), schema=EFFECTS.arrow)
+        return pa.table({"effects": pa.array([json.dumps(row) + "\n" for row in self.rows], pa.string())})
 
 
 def fact(group_id: str = "orders") -> dict[str, Any]:
-    return {"group_id": group_id, "seq": 0, "effect": "group_created", "at_ms": T, "at_date": date(2023, 11, 14)}
+    return {"group_id": group_id, "seq": 0, "effect": "group_created", "at_ms": T}
 
 
 def unfit(reason: str) -> dict[str, Any]:
@@ -60,6 +60,18 @@ def test_a_batch_is_one_commit_and_what_is_unfit_goes_to_quarantine(tmp_path: Pa
         {"received_at_ms": 5, "source": "delta", "group_id": "g", "reason": "why", "raw": "{", "at_ms": T}
     ]
     assert DeltaTable(home.effects).version() == DeltaTable(home.quarantine).version() == 1
+
+
+def test_effects_are_typed_as_the_table_is_and_lie_on_their_day(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    odd = "line\nline, \u2028 and \u0000, \U0001f9ea " + "x" * 5_000_000
+    told = {"group_id": odd, "seq": 2**40, "effect": "reply", "at_ms": T, "generation_id": 7, "detail": '{"a":"\\n"}'}
+    late = fact() | {"at_ms": 1_700_006_399_999}
+    next_day = fact() | {"at_ms": 1_700_006_400_000}
+    assert writer(home).write(Batch(told, late, next_day), 0).effects == 3
+    first, second, third = sorted(rows(home.effects), key=lambda row: int(row["at_ms"]))
+    assert first == dict.fromkeys(EFFECTS.names) | told | {"at_date": date(2023, 11, 14)}
+    assert [row["at_date"] for row in (second, third)] == [date(2023, 11, 14), date(2023, 11, 15)]
 
 
 def test_the_tables_are_as_declared_and_effects_lie_by_day(tmp_path: Path) -> None:

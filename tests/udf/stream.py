@@ -99,8 +99,8 @@ class Stream:
         frames = list(run_group(self.settings, (group_id,), iter(chunks), state))
         if group_id is not None:
             self._keep(group_id, old, state)
-        rows = [json.loads(text) for frame in frames for text in frame["effects"]]
-        return [{"group_id": row["group_id"], **effect} for row in rows for effect in row["effects"]]
+        lines = [line for frame in frames for text in frame["effects"] for line in text.split("\n") if line]
+        return [{"group_id": None, **json.loads(line)} for line in lines]
 
     def _state(self, old: Stored | None, at_ms: int, has_timed_out: bool) -> GroupState:
         is_live = self.settings.clock is Clock.PROCESSING

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from coordinator_udfs.effect_rows import ROWS_DDL, EffectRow, detail_of_response, row_of, texts_of
+from coordinator_udfs.effect_rows import LINE, EffectRow, detail_of_response, row_of, texts_of
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.effects import (
     AnyEffect,
@@ -27,8 +27,9 @@ from schemas.tables import EFFECTS, STATE
 KINDS: tuple[type, ...] = get_args(AnyEffect)
 
 
-def test_a_rows_columns_are_the_tables_but_for_its_group_and_day() -> None:
-    assert list(EffectRow.__struct_fields__) == [name for name in EFFECTS.names if name not in ("group_id", "at_date")]
+def test_a_rows_columns_are_the_tables_but_for_its_day() -> None:
+    assert {*EffectRow.__struct_fields__, "at_date"} == set(EFFECTS.names)
+    assert LINE.names == EFFECTS.names[:-1]
 
 
 def test_a_state_rows_columns_are_the_state_schemas() -> None:
@@ -137,10 +138,12 @@ def test_a_cause_stands_in_its_column_and_whole_in_the_detail() -> None:
 def test_a_groups_rows_are_split_into_texts_of_bounded_length() -> None:
     rows = [EffectRow(n, "reply", 1) for n in range(12_001)]
     texts = texts_of("orders", rows)
-    assert [len(json.loads(text)["effects"]) for text in texts] == [5000, 5000, 2001]
-    assert {json.loads(text)["group_id"] for text in texts} == {"orders"}
+    lines = [[json.loads(line) for line in text.split("\n")[:-1]] for text in texts]
+    assert [len(each) for each in lines] == [5000, 5000, 2001]
+    assert {row["group_id"] for each in lines for row in each} == {"orders"}
+    assert all(text.endswith("\n") for text in texts)
     assert texts_of("orders", []) == []
 
 
 def test_spark_reads_the_columns_in_their_types() -> None:
-    assert ROWS_DDL.startswith("group_id string, effects array<struct<seq: long, effect: string, at_ms: long")
+    assert LINE.ddl.startswith("group_id string, seq long, effect string, at_ms long")
