@@ -1,4 +1,4 @@
-"""Coordinator job and gateway as a user runs them: how long a heartbeat takes, and a group until it is Stable."""
+"""The coordinator job and gateway as users run them: what a client waits for, and what they use with nothing to do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.live_group import LiveGroup
@@ -17,6 +19,7 @@ from jobs.servers import CoordinatorProcess, GatewayProcess
 
 SIZES = (3, 50, 200)
 HEARTBEATS_FOR_S = 15.0
+IDLE_WARM_UP_S, IDLE_FOR_S = 60.0, 60.0
 _START_PATIENCE_S = 120.0
 _END_PATIENCE_S = 60.0
 
@@ -30,6 +33,29 @@ def clients_wait() -> Iterator[Figure]:
         yield Figure(f"stable_{size}_members", seconds, "s", at_most(5) if size == SIZES[0] else None)
     yield Figure("heartbeat_p50", beats[len(beats) // 2] * 1000, "ms", at_most(800))
     yield Figure("heartbeat_p99", beats[len(beats) * 99 // 100] * 1000, "ms")
+
+
+@bench
+def an_idle_job() -> Figure:
+    """What the coordinator job, its JVM and its Python workers use of one core with nothing to do, warm."""
+    with folder() as path:
+        coordinator = CoordinatorProcess(_fresh(path / "home"))
+        try:
+            await_ready(coordinator)
+            time.sleep(IDLE_WARM_UP_S)
+            before_s, started = _processor_seconds(coordinator.pid), time.monotonic()
+            time.sleep(IDLE_FOR_S)
+            used_s, passed_s = _processor_seconds(coordinator.pid) - before_s, time.monotonic() - started
+        finally:
+            coordinator.end(_END_PATIENCE_S)
+    return Figure("idle_job", used_s / passed_s, "cores", at_most(1 / 3))
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process and all it started."""
+    top = psutil.Process(pid)
+    times = [process.cpu_times() for process in (top, *top.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
 
 
 async def measure(address: Address) -> tuple[dict[int, float], list[float]]:
@@ -51,8 +77,7 @@ async def measure(address: Address) -> tuple[dict[int, float], list[float]]:
 @contextmanager
 def serving(path: Path) -> Iterator[Address]:
     """Where the gateway of a fresh home listens. Raises RuntimeError: a server did not start."""
-    (path / "logs").mkdir(parents=True)
-    home = Home(path)
+    home = _fresh(path)
     coordinator = CoordinatorProcess(home, "--set", "group.initial.rebalance.delay.ms=0")
     try:
         await_ready(coordinator)
@@ -65,6 +90,11 @@ def serving(path: Path) -> Iterator[Address]:
             gateway.end(_END_PATIENCE_S)
     finally:
         coordinator.end(_END_PATIENCE_S)
+
+
+def _fresh(path: Path) -> Home:
+    (path / "logs").mkdir(parents=True)
+    return Home(path)
 
 
 def await_ready(server: CoordinatorProcess | GatewayProcess) -> None:
