@@ -20,7 +20,7 @@ QUARANTINED = "quarantined"
 """What stands in `effect` of a row that is no fact: reason in `cause`, raw text in `detail`. It goes to quarantine."""
 
 
-class EffectRow(msgspec.Struct, omit_defaults=True):
+class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
     """A row of the effects table without its day. group_id: set where rows become text, null where none was usable."""
 
     seq: int

@@ -31,8 +31,11 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What Kafka carries in 64 bits."""
 
 
-class Shape(msgspec.Struct, kw_only=True):
-    """Base of every declared shape: messages here, effects in `coordinator_udfs.protocol.effects`."""
+class Shape(msgspec.Struct, kw_only=True, gc=False):
+    """Base of every declared shape: messages here, effects in `coordinator_udfs.protocol.effects`.
+
+    All are trees, so the garbage collector need not look at them: it would look at every request that waits.
+    """
 
 
 class Request(Shape, kw_only=True, tag_field="api", forbid_unknown_fields=True):

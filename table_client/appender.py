@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from schemas.messages import GroupRequest
 from table_client.requests import RequestTable
-from table_client.rows import row_of
+from table_client.rows import request_rows
 
 
 class RequestAppender:
@@ -48,6 +48,6 @@ class RequestAppender:
                 return
             try:
                 self._table.open()
-                self._table.append([row_of(request) for request in requests])
+                self._table.append(request_rows(requests))
             except OSError as error:
                 self._on_failure(requests, error)

@@ -6,14 +6,13 @@ Knows the table's columns; must not know what a request says.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.tables import REQUESTS
 from table_client.delta_log import DeltaLog
-from table_client.rows import Row, table_of
 
 _CONFIGURATION = {
     "delta.checkpointInterval": "100",
@@ -41,10 +40,8 @@ class RequestTable:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         DeltaTable.create(str(self._path), schema=REQUESTS.arrow, mode="ignore", configuration=_CONFIGURATION)
 
-    def append(self, rows: Sequence[Row]) -> None:
-        """All the rows in one commit. Raises OSError."""
+    def append(self, rows: pa.Table) -> None:
+        """All the rows, at least one, in one commit. Raises OSError."""
         name = f"part-{self._writer_id}-{next(self._numbers):010d}.parquet"
-        pq.write_table(
-            table_of(rows), self._path / name, compression="zstd", use_dictionary=False, write_statistics=False
-        )
-        self._log.append(name, len(rows))
+        pq.write_table(rows, self._path / name, compression="zstd", use_dictionary=False, write_statistics=False)
+        self._log.append(name, rows.num_rows)

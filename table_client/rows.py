@@ -5,7 +5,7 @@ Knows columns and shapes; knows no file and no rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,22 +41,28 @@ class Reply(NamedTuple):
     response: Response
 
 
-def row_of(request: GroupRequest) -> Row:
-    """The request's row."""
-    packed = _encoder.encode(request).decode()
-    return Row(group_id_of(request), request.request_id, request.received_at_ms, request.request_seq, packed)
-
-
 def table_of(rows: Iterable[Row]) -> pa.Table:
     """Rows of `schemas.tables.REQUESTS`, in their order."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)
+    return _table(list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names))
 
 
 def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
     """The requests' rows, in the requests' order."""
-    return table_of(map(row_of, requests))
+    requests = list(requests)
+    return _table(
+        [
+            [group_id_of(request) for request in requests],
+            [request.request_id for request in requests],
+            [request.received_at_ms for request in requests],
+            [request.request_seq for request in requests],
+            [_encoder.encode(request) for request in requests],
+        ]
+    )
+
+
+def _table(columns: Sequence[Sequence[Any]]) -> pa.Table:
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)
 
 
 def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:

@@ -31,7 +31,7 @@ from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from table_client.requests import RequestTable
-from table_client.rows import Row
+from table_client.rows import Row, table_of
 
 log = logging.getLogger("gateway")
 
@@ -163,7 +163,7 @@ class TablesBackend:
         if not rows:
             return
         try:
-            await self._loop.run_in_executor(self._threads, self._requests.append, rows)
+            await self._loop.run_in_executor(self._threads, self._append, rows)
             self._is_failing = False
         except OSError as error:
             self._is_failing = True
@@ -172,6 +172,9 @@ class TablesBackend:
                 waiting = self._waiting.get(row.request_id)
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_exception(BackendError(str(error)))
+
+    def _append(self, rows: list[Row]) -> None:
+        self._requests.append(table_of(rows))
 
     # ------------------------------------------------------------ in
 

@@ -11,11 +11,11 @@ from deltalake import DeltaTable, write_deltalake
 
 from table_client.delta_log import DeltaLog
 from table_client.requests import RequestTable
-from table_client.rows import Row
+from table_client.rows import Row, table_of
 
 
-def rows(number: int, name: str = "g") -> list[Row]:
-    return [Row(name, f"{name}-{i}", i, i, "{}") for i in range(number)]
+def rows(number: int, name: str = "g") -> pa.Table:
+    return table_of(Row(name, f"{name}-{i}", i, i, "{}") for i in range(number))
 
 
 def test_every_delta_reader_reads_what_was_appended(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_every_delta_reader_reads_what_was_appended(tmp_path: Path) -> None:
     assert delta.version() == 2
     read = delta.to_pyarrow_table().sort_by("request_id").to_pylist()
     assert [row["request_id"] for row in read] == ["a-0", "a-1", "a-2", "b-0", "b-1"]
-    assert read[1] == rows(3, "a")[1]._asdict()
+    assert read[1] == rows(3, "a").to_pylist()[1]
     assert [entry["operation"] for entry in delta.history()] == ["WRITE", "WRITE", "CREATE TABLE"]
 
 
@@ -45,16 +45,12 @@ def test_writers_that_append_at_the_same_time_lose_nothing_of_each_other(tmp_pat
     for writer in writers:
         writer.start()
     for number in range(5):
-        write_deltalake(str(path), _as_table(rows(1, f"delta-{number}")), mode="append")
+        write_deltalake(str(path), rows(1, f"delta-{number}"), mode="append")
     for writer in writers:
         writer.join()
     delta = DeltaTable(str(path))
     assert delta.version() == 125
     assert len(set(delta.to_pyarrow_table()["request_id"].to_pylist())) == 125
-
-
-def _as_table(some: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist([row._asdict() for row in some])
 
 
 def test_a_commit_never_lands_in_the_gap_that_a_clean_up_left(tmp_path: Path) -> None:
