@@ -39,29 +39,30 @@ class Moments:
         """Takes a line's requests, none for a line that tells of none; gives those whose times are settled by now."""
         settled = self.rest() if at_ms != self.at_ms else []
         self.at_ms = at_ms
-        self.unsettled += [(self.lines, entry) for entry in logged]
+        for entry in logged:
+            self.unsettled.append((self.lines, entry))
         self.lines += 1
         return settled
 
     def rest(self) -> list[LoggedRequest]:
         """Those that were read and not given."""
         step_ms = min(BETWEEN_LINES_MS, 1 / max(self.lines, 1))
-        settled = [self._settled(entry, place * step_ms) for place, entry in self.unsettled]
-        self.unsettled.clear()
+        unsettled, self.unsettled = self.unsettled, []
         self.lines = 0
-        return settled
+        for place, entry in unsettled:
+            self._settle(entry, place * step_ms)
+        return [entry for _, entry in unsettled]
 
-    def _settled(self, entry: LoggedRequest, later_ms: float) -> LoggedRequest:
+    def _settle(self, entry: LoggedRequest, later_ms: float) -> None:
         """later_ms: how far into its millisecond the answer was sent."""
-        recorded, connection = entry.recorded, entry.request.connection
-        began_ms = entry.began_ms + later_ms
-        if recorded.remote_ms > WAITED_MS:
-            began_ms = entry.began_ms + recorded.sending_ms
-        began_ms = max(began_ms, self.began_ms.get(connection, 0.0) + _LEAST_MS)
+        recorded, request = entry.recorded, entry.request
+        began_ms = entry.began_ms + (recorded.sending_ms if recorded.remote_ms > WAITED_MS else later_ms)
+        at_least_ms = self.began_ms.get(request.connection, 0.0) + _LEAST_MS
+        if began_ms < at_least_ms:
+            began_ms = at_least_ms
         if len(self.began_ms) >= _CONNECTIONS_KEPT:
             self.began_ms.clear()
-        self.began_ms[connection] = began_ms
+        self.began_ms[request.connection] = began_ms
         entry.until_ms = max(entry.until_ms + later_ms, began_ms)
-        entry.request.received_at_ms = floor(recorded.answered_at_ms - recorded.total_ms + began_ms - entry.began_ms)
+        request.received_at_ms = floor(recorded.answered_at_ms - recorded.total_ms + began_ms - entry.began_ms)
         entry.began_ms = began_ms
-        return entry

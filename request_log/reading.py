@@ -38,7 +38,7 @@ class Reading:
         if isinstance(logged, str):
             tally.skipped[logged] += 1
             return []
-        if all(entry.was_refused for entry in logged):
+        if logged[0].was_refused and all(entry.was_refused for entry in logged):
             tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1
         else:
             tally.used += 1
