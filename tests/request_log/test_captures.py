@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,11 +13,7 @@ from request_log.files import LogFiles
 from request_log.survey import MEMBERSHIP, survey
 from schemas.consumer_protocol import decode_assignment
 from tests.request_log.imported import Imported, imported
-from tests.source_tree import ROOT
-
-FOLDER = ROOT / "tests" / "captures"
-NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-NEWER_PROTOCOL = "app-new-protocol"
+from tests.request_log.truth import FOLDER, NAMES, groups, host_at
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
@@ -27,23 +21,6 @@ pytestmark = pytest.mark.parametrize("name", NAMES)
 @cache
 def capture(name: str) -> Imported:
     return imported(FOLDER / name)
-
-
-@cache
-def truth(name: str) -> dict[str, Any]:
-    return json.loads((FOLDER / name / "truth.json").read_text())
-
-
-def groups(name: str) -> dict[str, dict[str, Any]]:
-    """The groups of the classic protocol that anybody ever joined."""
-    found = truth(name)["groups"]
-    return {group: what for group, what in found.items() if what["generations"] and group != NEWER_PROTOCOL}
-
-
-def host_at(name: str, label: str, at_ms: int) -> str:
-    """Where a member ran at a time: some are started anew on another host."""
-    starts = [event for event in truth(name)["timeline"] if event["action"] == "start" and event["member"] == label]
-    return str([event["host"] for event in starts if event["t_ms"] <= at_ms][-1])
 
 
 def test_every_answer_is_the_recorded_one(name: str) -> None:

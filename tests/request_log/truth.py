@@ -1,0 +1,31 @@
+"""What really happened in each recorded incident: the truth that lies beside a capture's log."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from tests.source_tree import ROOT
+
+FOLDER = ROOT / "tests" / "captures"
+NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+NEWER_PROTOCOL = "app-new-protocol"
+
+
+@cache
+def truth(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / name / "truth.json").read_text())
+    return found
+
+
+def groups(name: str) -> dict[str, dict[str, Any]]:
+    """The groups of the classic protocol that anybody ever joined."""
+    found = truth(name)["groups"]
+    return {group: what for group, what in found.items() if what["generations"] and group != NEWER_PROTOCOL}
+
+
+def host_at(name: str, label: str, at_ms: int) -> str:
+    """Where a member ran at a time: some are started anew on another host."""
+    starts = [event for event in truth(name)["timeline"] if event["action"] == "start" and event["member"] == label]
+    return str([event["host"] for event in starts if event["t_ms"] <= at_ms][-1])
