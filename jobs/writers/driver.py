@@ -73,11 +73,12 @@ def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
     pieces = [text.encode() for text in texts.to_pylist()]
     if not pieces:
         return EFFECTS.arrow.empty_table()
-    # A block must hold the longest line, and no line is longer than its text.
-    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, *map(len, pieces)))
+    # No line may reach over more than two of the reader's blocks.
+    longest = max((len(line) for text in pieces if len(text) > _BLOCK_BYTES for line in text.split(b"\n")), default=0)
+    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1))
     columns = pj.ParseOptions(explicit_schema=LINE.arrow, unexpected_field_behavior="error")
     rows = pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
-    # Not a date's own division: the day is UTC's, and null where the moment is.
+    # The day is UTC's, and null where the moment is.
     days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
     return rows.append_column("at_date", days).select(EFFECTS.names)
 
