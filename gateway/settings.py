@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.config import ConfigError, parse_topics
 
 PREFIX = "gateway."
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65_535
 
 
@@ -45,6 +46,16 @@ class Address(NamedTuple):
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
             return not self.host
+
+
+_NEEDED_BY = {
+    "upstream_ssl_ca": "SSL",
+    "upstream_ssl_certificate": "SSL",
+    "upstream_ssl_key": "SSL",
+    "upstream_sasl_username": "SASL",
+    "upstream_sasl_password_file": "SASL",
+}
+"""What a security protocol must have for a setting to make sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,29 @@ class Settings:
             "upstream",
             "a broker of the Kafka cluster that has the data; ours are gateway.listen's port and the next ones",
         ),
+    )
+    upstream_security_protocol: str = field(
+        default="PLAINTEXT",
+        metadata=_key("upstream.security.protocol", "how it is reached: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
+    )
+    upstream_ssl_ca: Path | None = field(
+        default=None,
+        metadata=_key("upstream.ssl.ca", "PEM file of the authority its certificates are of; none: the system's"),
+    )
+    upstream_ssl_certificate: Path | None = field(
+        default=None, metadata=_key("upstream.ssl.certificate", "PEM file of a certificate to show it")
+    )
+    upstream_ssl_key: Path | None = field(
+        default=None, metadata=_key("upstream.ssl.key", "PEM file of its private key, where that is a file of its own")
+    )
+    upstream_sasl_mechanism: str = field(
+        default="PLAIN", metadata=_key("upstream.sasl.mechanism", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    )
+    upstream_sasl_username: str = field(
+        default="", metadata=_key("upstream.sasl.username", "as whom the gateway passes on what clients ask")
+    )
+    upstream_sasl_password_file: Path | None = field(
+        default=None, metadata=_key("upstream.sasl.password.file", "file that holds that user's password and no more")
     )
     request_max_bytes: int = field(
         default=2_097_152, metadata=_key("socket.request.max.bytes", "a longer request ends its connection", 1024)
@@ -173,10 +207,32 @@ class Settings:
             raise ConfigError(f"{PREFIX}{given}: needs {PREFIX}ssl.certificate")
         if self.upstream is not None and self.topics:
             raise ConfigError("topics: the upstream has the topics; only without gateway.upstream")
+        self._check_upstream()
         if not (self.listen.is_loopback or self.has_authentication or self.allow_anonymous):
             raise ConfigError(
                 f"{PREFIX}listen={self.listen}: others reach it and nobody has to authenticate: give {PREFIX}users or "
                 f"{PREFIX}ssl.client.ca, or {PREFIX}allow.anonymous.beyond.loopback=true"
+            )
+
+    def _check_upstream(self) -> None:
+        protocol = self.upstream_security_protocol
+        if protocol not in PROTOCOLS:
+            raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: is none of {', '.join(PROTOCOLS)}")
+        if self.upstream_sasl_mechanism not in MECHANISMS:
+            raise ConfigError(
+                f"{PREFIX}upstream.sasl.mechanism={self.upstream_sasl_mechanism}: is none of {', '.join(MECHANISMS)}"
+            )
+        if protocol != "PLAINTEXT" and self.upstream is None:
+            raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream")
+        for name, needs in _NEEDED_BY.items():
+            if getattr(self, name) and needs not in protocol:
+                raise ConfigError(f"{KEYS[name].name}: needs {PREFIX}upstream.security.protocol to be one with {needs}")
+        if self.upstream_ssl_key and self.upstream_ssl_certificate is None:
+            raise ConfigError(f"{PREFIX}upstream.ssl.key: needs {PREFIX}upstream.ssl.certificate")
+        if "SASL" in protocol and not (self.upstream_sasl_username and self.upstream_sasl_password_file):
+            raise ConfigError(
+                f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream.sasl.username and "
+                f"{PREFIX}upstream.sasl.password.file"
             )
 
     @property
@@ -262,6 +318,7 @@ _PARSERS: dict[str, Callable[[str, str], Any]] = {
     f.name: {
         "int": _parse_int,
         "bool": _parse_bool,
+        "str": lambda key, text: text,
         "Address": parse_address,
         "Address | None": _parse_maybe_address,
         "Path | None": _parse_maybe_path,

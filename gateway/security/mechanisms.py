@@ -73,7 +73,7 @@ class Scram:
         if flag not in ("n", "y"):
             raise AuthenticationError("channel binding is not offered")
         self._header = f"{flag},{authorization_id},"
-        said = _attributes(bare)
+        said = attributes(bare)
         self._name = _unescaped(said["n"])
         if authorization_id and _unescaped(authorization_id.removeprefix("a=")) != self._name:
             raise AuthenticationError("the authorization id is another than the name")
@@ -88,7 +88,7 @@ class Scram:
 
     def _final(self, credential: Credential, text: str) -> Step:
         without_proof, _, proof = text.rpartition(",p=")
-        said = _attributes(without_proof)
+        said = attributes(without_proof)
         if base64.b64decode(said["c"], validate=True).decode() != self._header or said["r"] != self._nonce:
             raise AuthenticationError("the channel binding or the nonce is not the one of before")
         message = f"{self._said},{without_proof}".encode()
@@ -104,7 +104,7 @@ class Scram:
         return Step(b"v=" + base64.b64encode(verifier), self._name)
 
 
-def _attributes(text: str) -> dict[str, str]:
+def attributes(text: str) -> dict[str, str]:
     """`n=alice,r=abc` by letter. Raises ValueError."""
     return {letter: value for letter, value in (part.split("=", 1) for part in text.split(","))}
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.settings import MAX_PORT, Address
+from gateway.upstream.entrance import CLIENT_ID, Entrance, next_of
 from gateway.wire.codec import WireError, codec
 from gateway.wire.shaping import entity_of
 
@@ -21,6 +22,7 @@ log = logging.getLogger("gateway")
 _METADATA_VERSION = 5
 """Known to every broker of the last years."""
 _PATIENCE_S = 10.0
+_ANSWER_MAX_BYTES = 67_108_864
 _NO_ID = -1
 
 
@@ -44,8 +46,9 @@ Listen = Callable[[Broker, int], Awaitable[int]]
 class Brokers:
     """Every broker that has been heard of."""
 
-    def __init__(self, bootstrap: Address, first_port: int, listen: Listen) -> None:
+    def __init__(self, bootstrap: Address, entrance: Entrance, first_port: int, listen: Listen) -> None:
         self._bootstrap = bootstrap
+        self._entrance = entrance
         self._first_port = first_port
         self._listen = listen
         self._by_id: dict[int, Broker] = {}
@@ -53,7 +56,7 @@ class Brokers:
 
     async def start(self) -> None:
         """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
-        known = await _ask_for_brokers(self._bootstrap)
+        known = await _ask_for_brokers(self._bootstrap, self._entrance)
         if not known:
             raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")
         for node_id, host, port in sorted(known):
@@ -82,27 +85,38 @@ class Brokers:
         return next(broker for broker in self._by_id.values() if broker.port == port)
 
 
-async def _ask_for_brokers(bootstrap: Address) -> list[tuple[int, str, int]]:
+async def _ask_for_brokers(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            return await _metadata(bootstrap)
+            return await _metadata(bootstrap, entrance)
     except TimeoutError:
         raise UpstreamError(f"gateway.upstream={bootstrap}: does not answer") from None
-    except EOFError:
+    except (EOFError, ConnectionResetError, ConnectionAbortedError):
         raise UpstreamError(
-            f"gateway.upstream={bootstrap}: ends the connection; it must be a listener without TLS and SASL"
+            f"gateway.upstream={bootstrap}: ends the connection; is gateway.upstream.security.protocol its listener's?"
         ) from None
     except (OSError, WireError) as error:
         raise UpstreamError(f"gateway.upstream={bootstrap}: {error}") from None
 
 
-async def _metadata(bootstrap: Address) -> list[tuple[int, str, int]]:
+async def _metadata(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
     spoken = codec("Metadata", _METADATA_VERSION)
-    reader, writer = await asyncio.open_connection(*bootstrap)
-    try:
-        writer.write(spoken.write_request(1, "rollcall-gateway", entity_of(spoken.request_type, {"topics": []})))
+    reader, writer = await asyncio.open_connection(*bootstrap, ssl=entrance.tls)
+
+    async def answer_to(request: bytes) -> bytes:
+        writer.write(request)
         (length,) = struct.unpack(">i", await reader.readexactly(4))
-        _, message = spoken.read_response(await reader.readexactly(length))
+        if not 0 < length <= _ANSWER_MAX_BYTES:
+            raise WireError(f"an answer of {length} bytes; is gateway.upstream.security.protocol its listener's?")
+        return await reader.readexactly(length)
+
+    try:
+        conversation = entrance.conversation()
+        request = next(conversation, None)
+        while request is not None:
+            request = next_of(conversation, await answer_to(request))
+        question = entity_of(spoken.request_type, {"topics": []})
+        _, message = spoken.read_response(await answer_to(spoken.write_request(3, CLIENT_ID, question)))
     finally:
         writer.close()
     return [(broker.node_id, broker.host, broker.port) for broker in message.brokers if broker.node_id != _NO_ID]

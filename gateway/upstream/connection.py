@@ -14,6 +14,7 @@ from gateway.connection import Connection, Slot
 from gateway.service import Service
 from gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, is_passed_on, our_ranges
 from gateway.upstream.brokers import Broker
+from gateway.upstream.entrance import Entrance
 from gateway.upstream.link import Link, Passed
 from gateway.upstream.requests import asks_for_a_group, expects_no_answer
 from gateway.upstream.rewriting import Rewriting
@@ -27,9 +28,10 @@ _PASSED_ON = "(upstream)"
 class PassingConnection(Connection):
     """Answers the group APIs, passes on the others."""
 
-    def __init__(self, service: Service, broker: Broker, rewriting: Rewriting) -> None:
+    def __init__(self, service: Service, broker: Broker, entrance: Entrance, rewriting: Rewriting) -> None:
         super().__init__(service)
         self._broker = broker
+        self._entrance = entrance
         self._rewriting = rewriting
         self._link: Link | None = None
         self._rewrites: set[asyncio.Task[bytes]] = set()
@@ -63,7 +65,7 @@ class PassingConnection(Connection):
 
     def _pass_on(self, head: Head, frame: bytes) -> None:
         if self._link is None:
-            self._link = Link(self, self._broker.address)
+            self._link = Link(self, self._broker.address, self._entrance)
         if expects_no_answer(head, frame):
             self._link.send(frame, None)
             return

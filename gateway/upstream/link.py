@@ -7,12 +7,14 @@ broker is read no further. Knows frames and turns; knows no API.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import deque
 from typing import NamedTuple, Protocol
 
 from gateway.connection import Slot
 from gateway.settings import Address
-from gateway.wire.codec import Head
+from gateway.upstream.entrance import Entrance, NotLetIn, next_of
+from gateway.wire.codec import Head, WireError
 from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
 
 HELD_BYTES = 262_144
@@ -43,14 +45,16 @@ class Client(Protocol):
 
 
 class Link(asyncio.Protocol):
-    """Connects when it is made; sends what it is given once it is connected."""
+    """Connects when it is made; sends what it is given once it is connected and let in."""
 
-    def __init__(self, client: Client, address: Address) -> None:
+    def __init__(self, client: Client, address: Address, entrance: Entrance) -> None:
         self._client = client
         self._cutter = FrameCutter(_ANSWER_MAX_BYTES)
         self._awaited: deque[Passed] = deque()
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
+        self._entering: asyncio.Transport | None = None
+        self._conversation = entrance.conversation()
         self._passing: Slot | None = None
         self._left = 0
         self._is_write_paused = False
@@ -58,11 +62,11 @@ class Link(asyncio.Protocol):
         self._is_working = False
         self._is_closed = False
         loop = asyncio.get_running_loop()
-        self._connecting = loop.create_task(self._connect(loop, address))
+        self._connecting = loop.create_task(self._connect(loop, address, entrance.tls))
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop, address: Address) -> None:
+    async def _connect(self, loop: asyncio.AbstractEventLoop, address: Address, tls: ssl.SSLContext | None) -> None:
         try:
-            await loop.create_connection(lambda: self, *address)
+            await loop.create_connection(lambda: self, *address, ssl=tls)
         except OSError as error:
             self._client.lose(str(error))
 
@@ -88,10 +92,26 @@ class Link(asyncio.Protocol):
         if self._is_closed:
             transport.abort()
             return
-        self._transport = transport
-        transport.writelines(self._unsent)
+        self._entering = transport
+        self._say(next(self._conversation, None))
+
+    def _say(self, request: bytes | None) -> None:
+        """The next request of the conversation; None: the gateway is in, and what waits is sent."""
+        assert self._entering is not None
+        if request is not None:
+            self._entering.write(request)
+            return
+        self._transport, self._entering = self._entering, None
+        self._transport.writelines(self._unsent)
         self._unsent.clear()
         self._client.go_on()
+
+    def _hear(self) -> None:
+        try:
+            while self._entering is not None and (frame := self._cutter.take()) is not None:
+                self._say(next_of(self._conversation, frame))
+        except (NotLetIn, WireError, FrameError) as error:
+            self._client.lose(str(error))
 
     def pause_writing(self) -> None:
         self._is_write_paused = True
@@ -104,11 +124,13 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._cutter.feed(data)
+        if self._entering is not None:
+            self._hear()
         self.work()
 
     def work(self) -> None:
         """Passes back what is there and whose turn it is."""
-        if self._is_working or self._is_closed:
+        if self._is_working or self._is_closed or self._transport is None:
             return
         self._is_working = True
         try:
@@ -180,5 +202,6 @@ class Link(asyncio.Protocol):
         """Ends it because the client's half has ended."""
         self._is_closed = True
         self._connecting.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        for transport in (self._entering, self._transport):
+            if transport is not None:
+                transport.abort()

@@ -14,6 +14,7 @@ from gateway.service import Service
 from gateway.settings import Address, Settings
 from gateway.upstream.brokers import Broker, Brokers
 from gateway.upstream.connection import PassingConnection
+from gateway.upstream.entrance import entrance_of
 from gateway.upstream.rewriting import Rewriting
 
 Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
@@ -21,14 +22,18 @@ Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
 
 
 class UpstreamServer(Server):
-    """Listens for every broker of the upstream. Each is a coordinator of every group to those who ask it."""
+    """Listens for every broker of the upstream. Each is a coordinator of every group to those who ask it.
+
+    Raises ConfigError: a file that cannot be used.
+    """
 
     def __init__(
         self, settings: Settings, upstream: Address, backend: Backend, endpoints: Endpoints, tls: ssl.SSLContext | None
     ) -> None:
         service = Service(settings, endpoints(self._node), Metrics(backend.figures))
         super().__init__(service, backend, tls)
-        self._brokers = Brokers(upstream, settings.listen.port, self._listen_for)
+        self._entrance = entrance_of(settings)
+        self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for)
         self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None)
 
     async def _open(self) -> None:
@@ -36,7 +41,7 @@ class UpstreamServer(Server):
 
     async def _listen_for(self, broker: Broker, wished_port: int) -> int:
         def connection() -> PassingConnection:
-            return PassingConnection(self.service, broker, self._rewriting)
+            return PassingConnection(self.service, broker, self._entrance, self._rewriting)
 
         return await self.listen(connection, wished_port)
 

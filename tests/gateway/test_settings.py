@@ -19,6 +19,13 @@ FIT = {
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
     "gateway.metrics.listen": ("", None),
+    "gateway.upstream.security.protocol": ("SASL_SSL", "SASL_SSL"),
+    "gateway.upstream.ssl.ca": ("/ca.pem", Path("/ca.pem")),
+    "gateway.upstream.ssl.certificate": ("/c.pem", Path("/c.pem")),
+    "gateway.upstream.ssl.key": ("/k.pem", Path("/k.pem")),
+    "gateway.upstream.sasl.mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-256"),
+    "gateway.upstream.sasl.username": ("rollcall", "rollcall"),
+    "gateway.upstream.sasl.password.file": ("/password", Path("/password")),
     "gateway.ssl.certificate": ("/c.pem", Path("/c.pem")),
     "gateway.ssl.key": ("/k.pem", Path("/k.pem")),
     "gateway.ssl.client.ca": ("/ca.pem", Path("/ca.pem")),
@@ -26,7 +33,20 @@ FIT = {
     "gateway.users": ("/users", Path("/users")),
     "gateway.rules": ("", None),
 }
+_TLS = {"gateway.upstream": "kafka:9092", "gateway.upstream.security.protocol": "SSL"}
+_SASL = {
+    "gateway.upstream": "kafka:9092",
+    "gateway.upstream.security.protocol": "SASL_SSL",
+    "gateway.upstream.sasl.username": "u",
+    "gateway.upstream.sasl.password.file": "/p",
+}
 BESIDE = {
+    "gateway.upstream.security.protocol": _SASL,
+    "gateway.upstream.ssl.ca": _TLS,
+    "gateway.upstream.ssl.certificate": _TLS,
+    "gateway.upstream.ssl.key": _TLS | {"gateway.upstream.ssl.certificate": "/c.pem"},
+    "gateway.upstream.sasl.username": _SASL,
+    "gateway.upstream.sasl.password.file": _SASL,
     "gateway.listen": {"gateway.allow.anonymous.beyond.loopback": "true"},
     "gateway.ssl.key": {"gateway.ssl.certificate": "/c.pem"},
     "gateway.ssl.client.ca": {"gateway.ssl.certificate": "/c.pem"},
@@ -38,7 +58,7 @@ BESIDE = {
 def test_every_key_is_read(name: str) -> None:
     key = KEYS[name].name
     text, value = FIT.get(key, ("5000", 5000))
-    assert getattr(Settings.from_pairs({key: text, **BESIDE.get(key, {})}), name) == value
+    assert getattr(Settings.from_pairs({**BESIDE.get(key, {}), key: text}), name) == value
     assert getattr(Settings(), name) != value or name == "rules"
 
 

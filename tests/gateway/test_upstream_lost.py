@@ -186,7 +186,7 @@ async def test_an_upstream_without_brokers_one_that_hangs_up_and_too_few_ports_a
             async with gateway_before(broker, **{"gateway.listen": "127.0.0.1:65535"}):
                 pass
         broker.hangs_up = True
-        with pytest.raises(OSError, match="ends the connection; it must be a listener without TLS and SASL"):
+        with pytest.raises(OSError, match="ends the connection; is gateway"):
             async with gateway_before(broker):
                 pass
 

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,8 +47,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def broker(folder: Path, more_settings: Mapping[str, object] | None = None) -> Iterator[str]:
-    """A broker with its data in a folder; gives its address, and stops it in the end."""
+def broker(
+    folder: Path, more_settings: Mapping[str, object] | None = None, scram_users: Iterable[str] = ()
+) -> Iterator[str]:
+    """A broker with its data in a folder; gives its address, and stops it in the end. scram_users: as --add-scram."""
     port, controller = free_port(), free_port()
     settings = folder / "server.properties"
     settings.write_text(
@@ -68,6 +70,7 @@ def broker(folder: Path, more_settings: Mapping[str, object] | None = None) -> I
     # Its first byte is zero, so that the text never begins with a dash, which the tool takes for an option.
     cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
     storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings)]
+    storage += [word for user in scram_users for word in ("--add-scram", user)]
     subprocess.run([*java, *storage], check=True, stdout=subprocess.DEVNULL)
     log = folder / "broker.log"
     with log.open("w") as out, subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=out) as process:

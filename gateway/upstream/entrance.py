@@ -1,0 +1,105 @@
+"""How the gateway gets into its upstream: TLS, and as whom it authenticates on each connection.
+
+What clients do at the upstream is done in this one name; who they are is the gateway's own affair. Knows the settings
+and SASL's two messages; knows no socket.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.security.client import tokens
+from gateway.security.mechanisms import AuthenticationError
+from gateway.settings import PREFIX, Settings
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
+
+CLIENT_ID = "rollcall-gateway"
+_VERSION = 1
+"""Of both messages; known to every broker of the last years."""
+
+Conversation = Generator[bytes, bytes, None]
+"""Yields requests with their lengths, is sent each one's answer without, and ends when the gateway is in."""
+
+
+class NotLetIn(OSError):
+    """The upstream does not take the gateway for who it says it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """tls: None for a listener without. mechanism: None for a listener where nobody authenticates."""
+
+    tls: ssl.SSLContext | None = None
+    mechanism: str | None = None
+    name: str = ""
+    password: str = ""
+
+    def conversation(self) -> Conversation:
+        """What is said on each connection before anything else. Raises NotLetIn, WireError."""
+        if self.mechanism is None:
+            return
+        handshake = codec("SaslHandshake", _VERSION)
+        wish = entity_of(handshake.request_type, {"mechanism": self.mechanism})
+        _, offered = handshake.read_response((yield handshake.write_request(1, CLIENT_ID, wish)))
+        if offered.error_code:
+            raise NotLetIn(f"it offers {', '.join(offered.mechanisms) or 'no mechanism'} and not {self.mechanism}")
+        authenticate = codec("SaslAuthenticate", _VERSION)
+        said = tokens(self.mechanism, self.name, self.password)
+        try:
+            token = next(said)
+            while True:
+                proof = entity_of(authenticate.request_type, {"auth_bytes": token})
+                _, told = authenticate.read_response((yield authenticate.write_request(2, CLIENT_ID, proof)))
+                if told.error_code:
+                    raise NotLetIn(f"it does not let {self.name!r} in: {told.error_message or told.error_code.name}")
+                token = said.send(told.auth_bytes)
+        except StopIteration:
+            return
+        except AuthenticationError as error:
+            raise NotLetIn(str(error)) from None
+
+
+def next_of(conversation: Conversation, answer: bytes) -> bytes | None:
+    """The next request of a conversation, None: the gateway is in. Raises NotLetIn, WireError."""
+    try:
+        return conversation.send(answer)
+    except StopIteration:
+        return None
+
+
+def entrance_of(settings: Settings) -> Entrance:
+    """The entrance that the settings describe. Raises ConfigError: a file that cannot be used."""
+    protocol = settings.upstream_security_protocol
+    tls = _tls(settings) if protocol.endswith("SSL") else None
+    if not protocol.startswith("SASL"):
+        return Entrance(tls)
+    assert settings.upstream_sasl_password_file is not None
+    password = _password_in(settings.upstream_sasl_password_file)
+    return Entrance(tls, settings.upstream_sasl_mechanism, settings.upstream_sasl_username, password)
+
+
+def _tls(settings: Settings) -> ssl.SSLContext:
+    authority, certificate = settings.upstream_ssl_ca, settings.upstream_ssl_certificate
+    try:
+        context = ssl.create_default_context(cafile=authority)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"{PREFIX}upstream.ssl.ca={authority}: {error.strerror or error}") from None
+    if certificate is not None:
+        try:
+            context.load_cert_chain(certificate, settings.upstream_ssl_key)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"{PREFIX}upstream.ssl.certificate={certificate}: {error.strerror or error}") from None
+    return context
+
+
+def _password_in(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{PREFIX}upstream.sasl.password.file={path}: cannot be read: {why}") from None
