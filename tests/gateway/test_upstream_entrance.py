@@ -60,8 +60,9 @@ async def assert_serves(server: Server) -> None:
     described = await client.call("Metadata", 9, topics=None)
     assert sorted(topic.name for topic in described.topics) == ["t1", "t2"]
     assert [broker.port for broker in described.brokers] == [server.address.port]
-    await alone_in(client)
+    member_id, _ = await alone_in(client, "g")
     assert (await client.call("Metadata", 9, topics=None)).topics == described.topics
+    await client.call("LeaveGroup", 0, group_id="g", member_id=member_id)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
