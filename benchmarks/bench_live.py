@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.live_group import LiveGroup
+from benchmarks.processes import processor_seconds
 from benchmarks.spark_homes import folder
 from gateway.settings import Address
 from jobs.home import Home
@@ -43,19 +42,12 @@ def an_idle_job() -> Figure:
         try:
             await_ready(coordinator)
             time.sleep(IDLE_WARM_UP_S)
-            before_s, started = _processor_seconds(coordinator.pid), time.monotonic()
+            before_s, started = processor_seconds(coordinator.pid), time.monotonic()
             time.sleep(IDLE_FOR_S)
-            used_s, passed_s = _processor_seconds(coordinator.pid) - before_s, time.monotonic() - started
+            used_s, passed_s = processor_seconds(coordinator.pid) - before_s, time.monotonic() - started
         finally:
             coordinator.end(_END_PATIENCE_S)
     return Figure("idle_job", used_s / passed_s, "cores", at_most(1 / 3))
-
-
-def _processor_seconds(pid: int) -> float:
-    """Of a process and all it started."""
-    top = psutil.Process(pid)
-    times = [process.cpu_times() for process in (top, *top.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
 
 
 async def measure(address: Address) -> tuple[dict[int, float], list[float]]:

@@ -7,8 +7,6 @@ replay's parts; what a log says is `busy_log`'s.
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from rich.console import Console
 
 from benchmarks.busy_log import write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
+from benchmarks.processes import memory_bytes
 from benchmarks.spark_homes import folder, session
 from jobs.home import REPLAY, Home
 from jobs.replay import WRITER, Replay
@@ -44,11 +43,11 @@ def resting() -> Iterator[Figure]:
     with folder() as path, session() as spark:
         _warm(spark, path)
         _replayed(spark, path / "short", lambda log: write_resting_log(log, RESTING_GROUPS, FEW_MINUTES))
-        short = _memory()
+        short = memory_bytes()
         lines, seconds, parity = _replayed(
             spark, path / "long", lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES)
         )
-        long = _memory()
+        long = memory_bytes()
     yield Figure("lines_a_second_1000_groups_at_rest", lines / seconds, "lines/s", at_least(60_000))
     yield Figure("seconds_for_an_hour_of_it", 60 / MINUTES * seconds, "s")
     yield Figure("memory", long / MEBIBYTE, "MiB")
@@ -72,21 +71,3 @@ def _replayed(spark: SparkSession, path: Path, write_log: Callable[[Path], int])
         work = Replay(home, {}, path / "requests.log", "UTC", Console(file=io.StringIO()))
         work.run(spark)
     return lines, time.perf_counter() - started, work.parity.share
-
-
-def _memory() -> int:
-    """Bytes that this process and all it started hold now."""
-    pages = 0
-    for process in _family(os.getpid()):
-        try:
-            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        except FileNotFoundError:
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _family(process: int) -> Iterator[int]:
-    yield process
-    found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False)
-    for child in found.stdout.split():
-        yield from _family(int(child))

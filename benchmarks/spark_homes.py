@@ -58,7 +58,7 @@ def do_nothing(settings: StreamSettings, key: tuple[str], frames: Iterable[pd.Da
 
 
 def without_coordinator(requests: DataFrame, settings: StreamSettings) -> DataFrame:
-    """The same pipeline as `effect_texts`, around a function that does nothing."""
+    """The same pipeline as `coordinate`, around a function that does nothing."""
     packed = requests.select("group_id", "request").groupBy("group_id")
     return packed.applyInPandasWithState(
         partial(do_nothing, settings), "effects string", STATE.ddl, "append", GroupStateTimeout.ProcessingTimeTimeout
@@ -103,7 +103,7 @@ class LiveHome:
         if is_coordinator:
             self.query = stream.start(spark, self.home, self.config).query
         else:
-            with patch.object(stream, "effect_texts", without_coordinator):
+            with patch.object(stream, "coordinate", without_coordinator):
                 self.query = stream.start(spark, self.home, self.config).query
 
     def stop(self) -> None:

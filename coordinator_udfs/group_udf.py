@@ -1,7 +1,7 @@
 """requests -> effects: the whole coordinator as one function from DataFrame to DataFrame.
 
-    coordinate(requests, settings) -> effects
-    typed_effects(effect_texts(requests, settings)) -> the same
+    coordinate(requests, settings) -> effects as texts
+    typed_effects(texts) -> effects as rows
 
 Knows pandas, GroupState and how rows are packed for them; knows no rule of the protocol and no source or sink. The
 job, the tests and notebooks call the same function. What crosses to Python is one text a request, and one text a group
@@ -45,17 +45,12 @@ _refused_decoder = msgspec.json.Decoder(_Refused)
 
 
 def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
-    """Every fact that the requests lead to, as rows of `schemas.tables.EFFECTS`.
+    """Every fact that the requests lead to, as lines of JSON in the one column `effects`: see `effect_rows.texts_of`.
 
     requests: a stream of rows of `schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
     later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined" are
     no facts: they belong into the quarantine, see `effect_rows.QUARANTINED`.
     """
-    return typed_effects(effect_texts(requests, settings))
-
-
-def effect_texts(requests: DataFrame, settings: StreamSettings) -> DataFrame:
-    """The same rows as they leave Python: lines of JSON in the one column `effects`, see `effect_rows.texts_of`."""
     return (
         _packed(requests, settings)
         .groupBy("group_id")
@@ -72,7 +67,7 @@ def effect_texts(requests: DataFrame, settings: StreamSettings) -> DataFrame:
 
 
 def typed_effects(texts: DataFrame) -> DataFrame:
-    """Texts of `effect_texts` as typed rows of the effects table."""
+    """Texts of `coordinate` as typed rows of the effects table."""
     lines = texts.select(F.explode(F.split("effects", "\n")).alias("line")).where("line != ''")
     rows = lines.select(F.from_json("line", LINE.ddl).alias("fact"))
     # Not to_date: that would be the day in the session's time zone.

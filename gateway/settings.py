@@ -216,12 +216,9 @@ class Settings:
 
     def _check_upstream(self) -> None:
         protocol = self.upstream_security_protocol
-        if protocol not in PROTOCOLS:
-            raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: is none of {', '.join(PROTOCOLS)}")
-        if self.upstream_sasl_mechanism not in MECHANISMS:
-            raise ConfigError(
-                f"{PREFIX}upstream.sasl.mechanism={self.upstream_sasl_mechanism}: is none of {', '.join(MECHANISMS)}"
-            )
+        for name, known in (("upstream_security_protocol", PROTOCOLS), ("upstream_sasl_mechanism", MECHANISMS)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{KEYS[name].name}={getattr(self, name)}: is none of {', '.join(known)}")
         if protocol != "PLAINTEXT" and self.upstream is None:
             raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream")
         for name, needs in _NEEDED_BY.items():

@@ -18,10 +18,9 @@ from request_log.parity import Parity
 from request_log.rows import Row
 from schemas.messages import HeartbeatRequest
 from table_client.follower import TableFollower
-from table_client.rows import response_of
+from table_client.rows import REPLY_COLUMNS, response_of
 
 HEARTBEAT = "Heartbeat"
-_REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 _FATES = pa.array(["reply", "request_dropped"])
 
 
@@ -30,7 +29,7 @@ class Comparison:
 
     def __init__(self, effects: Path, parity: Parity) -> None:
         self.parity = parity
-        self._follower = TableFollower(effects, _REPLY_COLUMNS, from_version=0)
+        self._follower = TableFollower(effects, REPLY_COLUMNS, from_version=0)
         self._rows: dict[str, Row] = {}
         self._heartbeats: list[Row] = []
         self._changing = threading.Lock()
@@ -80,10 +79,10 @@ class Comparison:
             self._heartbeats = waiting + self._heartbeats
 
     def _compare_others(self, answers: pa.Table) -> None:
-        columns = [answers[name].to_pylist() for name in _REPLY_COLUMNS]
-        for effect, request_id, api, error_code, detail in zip(*columns, strict=True):
-            with self._changing:
-                row = self._rows.pop(request_id, None)
+        columns = [answers[name].to_pylist() for name in ("effect", "api", "error_code", "detail")]
+        with self._changing:
+            rows = [self._rows.pop(request_id, None) for request_id in answers["request_id"].to_pylist()]
+        for row, (effect, api, error_code, detail) in zip(rows, zip(*columns, strict=True), strict=True):
             if row is not None:
                 self.parity.note(row, response_of(api, error_code, detail) if effect == "reply" else None)
 

@@ -1,4 +1,4 @@
-"""The streaming query, put together: source, coordinator, writer. The job, the tests and notebooks start it here.
+"""The streaming query, put together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
 
 Knows which parts there are; must not know how any of them works, nor what starts or stops the program.
 """
@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator_udfs.group_udf import effect_texts
+from coordinator_udfs.group_udf import coordinate
 from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.settings import Clock
 from jobs.config import PREFIX, JobConfig
@@ -56,7 +56,7 @@ def start(
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(config.clock is Clock.EVENT).lower())
     started_at_ms = int(time.time() * 1000)
     requests = SOURCES[config.source](spark, home, config)
-    effects = effect_texts(requests, config.stream_settings(started_at_ms))
+    effects = coordinate(requests, config.stream_settings(started_at_ms))
     writer = make_writer(spark, home, config)
 
     def write(batch: DataFrame, batch_id: int) -> None:

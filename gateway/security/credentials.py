@@ -47,12 +47,17 @@ class Credential:
 
 def credential_of(password: str, mechanism: str, iterations: int = ITERATIONS, salt: bytes | None = None) -> Credential:
     """The credential of a password, with a salt of its own if none is given."""
-    name = HASHES[mechanism]
     salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
+    client_key, server_key = keys_of(password, mechanism, iterations, salt)
+    stored_key = hashlib.new(HASHES[mechanism], client_key).digest()
+    return Credential(mechanism, iterations, salt, stored_key, server_key)
+
+
+def keys_of(password: str, mechanism: str, iterations: int, salt: bytes) -> tuple[bytes, bytes]:
+    """A password's client key and server key. Takes some milliseconds on purpose."""
+    name = HASHES[mechanism]
     salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
-    client_key = hmac.digest(salted, b"Client Key", name)
-    stored_key = hashlib.new(name, client_key).digest()
-    return Credential(mechanism, iterations, salt, stored_key, hmac.digest(salted, b"Server Key", name))
+    return hmac.digest(salted, b"Client Key", name), hmac.digest(salted, b"Server Key", name)
 
 
 class Users:

@@ -109,6 +109,11 @@ def attributes(text: str) -> dict[str, str]:
     return {letter: value for letter, value in (part.split("=", 1) for part in text.split(","))}
 
 
+def escaped(name: str) -> str:
+    """A name as it stands among attributes; `_unescaped` takes it back."""
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
 def _unescaped(name: str) -> str:
     return name.replace("=2C", ",").replace("=3D", "=")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.protocol.config import ConfigError
-from gateway.settings import Settings
+from gateway.settings import PREFIX, Settings
 
 _SHORT_NAMES = {
     "commonName": "CN",
@@ -28,21 +31,32 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
+    with _named("ssl.certificate", settings.ssl_certificate):
         context.load_cert_chain(settings.ssl_certificate, settings.ssl_key)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"gateway.ssl.certificate={settings.ssl_certificate}: {_why(error)}") from None
     if settings.ssl_client_ca is not None:
-        try:
+        with _named("ssl.client.ca", settings.ssl_client_ca):
             context.load_verify_locations(settings.ssl_client_ca)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"gateway.ssl.client.ca={settings.ssl_client_ca}: {_why(error)}") from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
+def upstream_tls_context(settings: Settings) -> ssl.SSLContext:
+    """TLS to an upstream, whose host name and certificate are checked. Raises ConfigError."""
+    with _named("upstream.ssl.ca", settings.upstream_ssl_ca):
+        context = ssl.create_default_context(cafile=settings.upstream_ssl_ca)
+    if settings.upstream_ssl_certificate is not None:
+        with _named("upstream.ssl.certificate", settings.upstream_ssl_certificate):
+            context.load_cert_chain(settings.upstream_ssl_certificate, settings.upstream_ssl_key)
+    return context
+
+
+@contextmanager
+def _named(key: str, path: Path | None) -> Iterator[None]:
+    """What is wrong with a file is said under its setting's name; an SSLError is an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{PREFIX}{key}={path}: {error.strerror or error}") from None
 
 
 def principal_of(certificate: dict[str, Any] | None) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from coordinator_udfs.protocol.config import ConfigError
 from gateway.security.client import tokens
 from gateway.security.mechanisms import AuthenticationError
+from gateway.security.tls import upstream_tls_context
 from gateway.settings import PREFIX, Settings
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
@@ -75,26 +76,12 @@ def next_of(conversation: Conversation, answer: bytes) -> bytes | None:
 def entrance_of(settings: Settings) -> Entrance:
     """The entrance that the settings describe. Raises ConfigError: a file that cannot be used."""
     protocol = settings.upstream_security_protocol
-    tls = _tls(settings) if protocol.endswith("SSL") else None
+    tls = upstream_tls_context(settings) if protocol.endswith("SSL") else None
     if not protocol.startswith("SASL"):
         return Entrance(tls)
     assert settings.upstream_sasl_password_file is not None
     password = _password_in(settings.upstream_sasl_password_file)
     return Entrance(tls, settings.upstream_sasl_mechanism, settings.upstream_sasl_username, password)
-
-
-def _tls(settings: Settings) -> ssl.SSLContext:
-    authority, certificate = settings.upstream_ssl_ca, settings.upstream_ssl_certificate
-    try:
-        context = ssl.create_default_context(cafile=authority)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{PREFIX}upstream.ssl.ca={authority}: {error.strerror or error}") from None
-    if certificate is not None:
-        try:
-            context.load_cert_chain(certificate, settings.upstream_ssl_key)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"{PREFIX}upstream.ssl.certificate={certificate}: {error.strerror or error}") from None
-    return context
 
 
 def _password_in(path: Path) -> str:

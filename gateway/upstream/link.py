@@ -111,6 +111,8 @@ class Link(asyncio.Protocol):
             while self._entering is not None and (frame := self._cutter.take()) is not None:
                 self._say(next_of(self._conversation, frame))
         except (NotLetIn, WireError, FrameError) as error:
+            # Closed here, for nothing that still comes may pass for the end of the conversation.
+            self.close()
             self._client.lose(str(error))
 
     def pause_writing(self) -> None:
@@ -123,6 +125,8 @@ class Link(asyncio.Protocol):
     # ------------------------------------------------------------ answers
 
     def data_received(self, data: bytes) -> None:
+        if self._is_closed:
+            return
         self._cutter.feed(data)
         if self._entering is not None:
             self._hear()

@@ -10,7 +10,7 @@ from gateway.assembly import before_upstream
 from gateway.server import Server
 from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
-from tests.gateway.running import GROUPS
+from tests.gateway.running import GROUPS, Running
 from tests.gateway.scripted_broker import ScriptedBroker, framed
 
 OTHER_API = 99
@@ -18,7 +18,8 @@ OTHER_API = 99
 
 
 @asynccontextmanager
-async def gateway_before(broker: ScriptedBroker, **pairs: str) -> AsyncIterator[Server]:
+async def gateway_before(broker: ScriptedBroker | Running, **pairs: str) -> AsyncIterator[Server]:
+    """The upstream may be a gateway as well."""
     settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
     known = Settings.from_pairs({**settings, **pairs})
     server = before_upstream(known, broker.address, CoreBackend(GROUPS))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from coordinator_udfs.protocol.config import ConfigError
-from gateway.assembly import before_upstream
 from gateway.security.client import tokens
 from gateway.security.credentials import write_user
 from gateway.security.mechanisms import AuthenticationError
 from gateway.server import Server
 from gateway.settings import Settings
-from tests.gateway.core_backend import CoreBackend
-from tests.gateway.running import GROUPS, Running, asynchronous, gateway
+from tests.gateway.gateway_before import gateway_before
+from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in
 
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -43,17 +40,6 @@ def sasl(tmp_path: Path, mechanism: str = "PLAIN", protocol: str = "SASL_PLAINTE
     return {f"gateway.upstream.{key}": value for key, value in (pairs | more).items()}
 
 
-@asynccontextmanager
-async def before(upstream: Running, pairs: dict[str, str]) -> AsyncIterator[Server]:
-    own = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(upstream.address)}
-    server = before_upstream(Settings.from_pairs(own | pairs), upstream.address, CoreBackend(GROUPS))
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.close()
-
-
 async def assert_serves(server: Server) -> None:
     """The upstream's data comes through, and groups are the gateway's own."""
     client = await Client.connect(server.address)
@@ -68,7 +54,7 @@ async def assert_serves(server: Server) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @asynchronous
 async def test_it_authenticates_on_each_connection(mechanism: str, users: dict[str, str], tmp_path: Path) -> None:
-    async with gateway(users) as upstream, before(upstream, sasl(tmp_path, mechanism)) as server:
+    async with gateway(users) as upstream, gateway_before(upstream, **sasl(tmp_path, mechanism)) as server:
         await assert_serves(server)
         await assert_serves(server)
 
@@ -77,10 +63,10 @@ async def test_it_authenticates_on_each_connection(mechanism: str, users: dict[s
 async def test_tls_alone_and_with_sasl(users: dict[str, str], tmp_path: Path) -> None:
     authority = {"gateway.upstream.ssl.ca": f"{CERTIFICATES}/ca.pem"}
     tls = {"gateway.upstream.security.protocol": "SSL", **authority}
-    async with gateway(TLS) as upstream, before(upstream, tls) as server:
+    async with gateway(TLS) as upstream, gateway_before(upstream, **tls) as server:
         await assert_serves(server)
     both = sasl(tmp_path, "SCRAM-SHA-512", "SASL_SSL") | authority
-    async with gateway(TLS | users) as upstream, before(upstream, both) as server:
+    async with gateway(TLS | users) as upstream, gateway_before(upstream, **both) as server:
         await assert_serves(server)
 
 
@@ -93,7 +79,7 @@ async def test_a_certificate_is_shown_where_one_is_asked_for() -> None:
         "gateway.upstream.ssl.certificate": f"{CERTIFICATES}/client.pem",
         "gateway.upstream.ssl.key": f"{CERTIFICATES}/client.key",
     }
-    async with gateway(asks) as upstream, before(upstream, shows) as server:
+    async with gateway(asks) as upstream, gateway_before(upstream, **shows) as server:
         await assert_serves(server)
 
 
@@ -112,7 +98,7 @@ async def test_who_is_not_let_in_is_told_why_at_the_start(
     pairs = {key: value.replace("{tmp}", str(tmp_path)) for key, value in (sasl(tmp_path) | change).items()}
     async with gateway(users) as upstream:
         with pytest.raises(OSError, match=why):
-            async with before(upstream, pairs):
+            async with gateway_before(upstream, **pairs):
                 pass
 
 
@@ -120,14 +106,14 @@ async def test_who_is_not_let_in_is_told_why_at_the_start(
 async def test_a_mechanism_that_is_not_offered_is_named(users: dict[str, str], tmp_path: Path) -> None:
     async with gateway(users | {"gateway.sasl.mechanisms": "SCRAM-SHA-512"}) as upstream:
         with pytest.raises(OSError, match="it offers SCRAM-SHA-512 and not PLAIN"):
-            async with before(upstream, sasl(tmp_path)):
+            async with gateway_before(upstream, **sasl(tmp_path)):
                 pass
 
 
 @asynchronous
 async def test_a_stranger_to_the_upstream_is_no_stranger_for_long(users: dict[str, str], tmp_path: Path) -> None:
     """A password that is changed while the gateway runs ends the connections of its clients, who hear it at once."""
-    async with gateway(users) as upstream, before(upstream, sasl(tmp_path)) as server:
+    async with gateway(users) as upstream, gateway_before(upstream, **sasl(tmp_path)) as server:
         await assert_serves(server)
         write_user(tmp_path / "users", "ga=te,way", "changed")
         client = await Client.connect(server.address)
