@@ -36,27 +36,27 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 
 .PHONY: jars
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
-	@$(BIN)/python -m jobs.jars
+	@$(BIN)/python -m jobs.spark.jars
 
 .PHONY: run
 run: jars ## Run coordinator, gateway and demo fleet until Ctrl-C (LISTEN=, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
-	@exec $(BIN)/python -m jobs.run
+	@exec $(BIN)/python -m jobs.run.command
 
 .PHONY: replay
 replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
 	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make replay LOG=kafka-request.log" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.replay "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
+	@exec $(BIN)/python -m jobs.replay.command "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
 
 .PHONY: whatif
 whatif: jars ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
 	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make whatif LOG=kafka-request.log SET=\"static=true\"" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.whatif "$(LOG)" --set "$(SET)" --was "$(WAS)" --zone "$(or $(ZONE),UTC)" \
+	@exec $(BIN)/python -m jobs.whatif.command "$(LOG)" --set "$(SET)" --was "$(WAS)" --zone "$(or $(ZONE),UTC)" \
 	  --format "$(or $(FORMAT),table)" $(if $(OUT),--out "$(OUT)")
 
 .PHONY: shadow
 shadow: jars ## Follow a broker's request log as it is written, until Ctrl-C: LOG=file, SET="group.max.size=3", ZONE=, ROLLCALL_HOME=.
 	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make shadow LOG=/var/log/kafka/kafka-request.log" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.shadow "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)"
+	@exec $(BIN)/python -m jobs.shadow.command "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)"
 
 .PHONY: sql
 sql: jars ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ROLLCALL_HOME=.

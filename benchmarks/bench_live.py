@@ -14,7 +14,7 @@ from benchmarks.processes import processor_seconds
 from benchmarks.spark_homes import folder
 from gateway.settings import Address
 from jobs.home import Home
-from jobs.servers import CoordinatorProcess, GatewayProcess
+from jobs.run.servers import CoordinatorProcess, GatewayProcess
 
 SIZES = (3, 50, 200)
 HEARTBEATS_FOR_S = 15.0

@@ -19,7 +19,7 @@ from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.processes import memory_bytes
 from benchmarks.spark_homes import folder, session
 from jobs.home import REPLAY, Home
-from jobs.replay import WRITER, Replay
+from jobs.replay.command import WRITER, Replay
 
 COPIES = 15
 RESTING_GROUPS = 1_000

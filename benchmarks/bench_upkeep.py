@@ -19,8 +19,8 @@ from benchmarks.spark_homes import folder, session
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.sql import register_views
-from jobs.upkeep import Kept, tend
-from jobs.writers.driver import open_table
+from jobs.stream.upkeep import Kept, tend
+from jobs.stream.writers.driver import open_table
 from schemas.tables import EFFECTS
 
 COMMITS, ROWS_A_COMMIT = 20_000, 20

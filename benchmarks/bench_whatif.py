@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.spark_homes import session
-from jobs.jars import ROOT
-from jobs.whatif import answer, on_spark, read_log
+from jobs.spark.jars import ROOT
+from jobs.whatif.command import answer, on_spark, read_log
 from whatif.answer import share_of
-from whatif.settings import trial_of
+from whatif.changes import trial_of
 
 LOG = ROOT / "tests" / "captures" / "j-busy-1" / "requests.log.gz"
 SWEEP = "session.timeout.ms=6000..60000/8"

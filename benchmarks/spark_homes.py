@@ -23,11 +23,11 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from coordinator_udfs.effect_rows import EffectRow, texts_of
 from coordinator_udfs.settings import StreamSettings
-from jobs import stream
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.spark_session import spark_session
-from jobs.writers.driver import open_requests
+from jobs.spark.session import spark_session
+from jobs.stream import query as stream
+from jobs.stream.writers.driver import open_requests
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS_FOLDER, STATE
 from table_client.follower import TableFollower

@@ -4,7 +4,7 @@
     python -m jobs.coordinator ...                      the same, on this machine
 
 Exit status 0 when stopped, 1 when the query failed, 2 for what the person in front of it can put right. Knows how the
-program is started and ended; must not know how the query works (that is `jobs.stream`).
+program is started and ended; must not know how the query works (that is `jobs.stream.query`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from coordinator_udfs.protocol.config import ConfigError
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
 from jobs.preflight import Missing
-from jobs.shutdown import StopSignal
-from jobs.spark_session import is_submitted, spark_session
-from jobs.status import Status
-from jobs.stream import check_fits, failure_of, start, stop_after_batch, unread_commits
-from jobs.upkeep import Upkeep
+from jobs.spark.session import is_submitted, spark_session
+from jobs.spark.shutdown import StopSignal
+from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
+from jobs.stream.status import Status
+from jobs.stream.upkeep import Upkeep
 
 POLL_S = 0.2
 

@@ -22,8 +22,8 @@ from coordinator_udfs.protocol.config import ConfigError
 from jobs.config import JobConfig, load_config
 from jobs.home import DEFAULT_HOME, Home, HomeError
 from jobs.preflight import Missing
-from jobs.spark_session import spark_session
-from jobs.upkeep import old_rows_of, tables_of, tend
+from jobs.spark.session import spark_session
+from jobs.stream.upkeep import old_rows_of, tables_of, tend
 
 CLUSTER_TABLES = ("effects", "quarantine")
 

@@ -11,7 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from jobs.jars import ROOT
+from jobs.spark.jars import ROOT
 
 NOT_PACKED = ("tests", "benchmarks")
 TARGET = ROOT / "dist" / "rollcall.zip"

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.group_facts import last_fact_ms, read_from_disk
 from jobs.home import Home
-from jobs.moments import read_moment
 from jobs.preflight import Missing
+from jobs.timestamps import read_moment
 from jobs.why import explanation_of
 from pictures.ownership import ownership
-from pictures.past import NothingToShow, past_of
 from pictures.rebalance import rebalance
 from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
+from pictures.stretch import NothingToShow, past_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 

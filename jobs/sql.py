@@ -27,11 +27,11 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.answers import FORMATS, write_answer
 from jobs.home import Home, HomeError
-from jobs.moments import read_moment
 from jobs.preflight import Missing
-from jobs.spark_session import LOG_SETTINGS, spark_session
+from jobs.shown.answers import FORMATS, write_answer
+from jobs.spark.session import LOG_SETTINGS, spark_session
+from jobs.timestamps import read_moment
 from views.catalog import VIEWS
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
@@ -155,7 +155,7 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
     except (AnalysisException, Py4JJavaError) as error:
         text = str(error)
         if "DELTA_CONFIGURE_SPARK_SESSION" in text or "DATA_SOURCE_NOT_FOUND" in text:
-            advice = "make it by jobs.spark_session.spark_session, or give it the settings of conf/spark-local.conf"
+            advice = "make it by jobs.spark.session.spark_session, or give it the settings of conf/spark-local.conf"
             raise HomeError(f"this Spark session cannot read Delta tables: {advice}.") from None
         if not home.is_local and re.search(r"PATH_NOT_FOUND|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND", text):
             return spark.createDataFrame([], table.table.ddl)

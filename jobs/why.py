@@ -3,7 +3,8 @@
     from jobs.why import explain_rebalance
     explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
 
-Knows how an explanation is asked for and handed over. Must not know how it is found (`why`) or drawn (`jobs.why_page`).
+Knows how an explanation is asked for and handed over. Must not know how it is found (`why`) or drawn
+(`jobs.shown.why_page`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from rich.console import Console
 
 from jobs.group_facts import read_by_spark, read_from_disk
 from jobs.home import Home
-from jobs.moments import read_moment
 from jobs.preflight import Missing
-from jobs.spark_session import spark_session
+from jobs.shown.why_page import show_page
+from jobs.spark.session import spark_session
 from jobs.sql import QUICK_START
-from jobs.why_page import show_page
+from jobs.timestamps import read_moment
 from why.explanation import Explanation, Read, explain
-from why.lines import Line, lines_of
 from why.rebalances import NoSuchRebalance, Span
+from why.rows import Line, lines_of
 
 FORMATS = ("text", "json")
 COLUMNS = (
@@ -52,7 +53,7 @@ def explain_rebalance(
 ) -> DataFrame:
     """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
 
-    One row is one line: see COLUMNS and `why.lines`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
+    One row is one line: see COLUMNS and `why.rows`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
     WhyError, where the group had no such rebalance.
     """
     place = home if isinstance(home, Home) else Home(home)

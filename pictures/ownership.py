@@ -5,8 +5,8 @@ Knows ownership intervals. Must not know a drawing library.
 
 from __future__ import annotations
 
-from pictures.past import Past
 from pictures.scene import Bar, Kind, Lanes, colour_of
+from pictures.stretch import Past
 from why.holdings import holdings_of
 from why.words import clock, duration, moment
 

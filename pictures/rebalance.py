@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pictures.past import past_of
 from pictures.scene import Lanes
+from pictures.stretch import past_of
 from pictures.timeline import timeline
 from why.explanation import Explanation, Read
 from why.telling import title

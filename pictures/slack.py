@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import nan
 
-from pictures.past import Past
 from pictures.scene import PALE, Curve, Curves, colour_of
+from pictures.stretch import Past
 from why.slack import Gap, gaps_of
 from why.words import moment
 

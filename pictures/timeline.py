@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from pictures.past import Past
 from pictures.scene import (
     ALARM,
     COMING,
@@ -25,6 +24,7 @@ from pictures.scene import (
     Lanes,
     Mark,
 )
+from pictures.stretch import Past
 from why.facts import Fact
 from why.rebalances import Rebalance
 from why.slack import last_heard_ms

@@ -17,15 +17,15 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
-from request_log.files import LogFiles
-from request_log.follow import Follower
-from request_log.in_order import InOrder
-from request_log.lines import LineReader
-from request_log.model import Model
-from request_log.moments import Moments
-from request_log.names import TopicNames
-from request_log.reading import Reading
-from request_log.rows import LoggedRequest, Quarantined, Row, Tally
+from request_log.following.follower import Follower
+from request_log.following.group_model import Model
+from request_log.following.topic_names import TopicNames
+from request_log.lines.files import LogFiles
+from request_log.lines.in_order import InOrder
+from request_log.lines.line import LineReader
+from request_log.lines.reading import Reading
+from request_log.lines.work_times import Moments
+from request_log.recorded import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import MEMBERSHIP, Survey, WaitsToCome, survey
 
 LOOK_AHEAD_MS = 10_000

@@ -1,7 +1,7 @@
 """A log that is still being written, as request rows: what `importer` makes of a whole log, as soon as it can be known.
 
 Lines go in as they are read; rows of each group come out in its order, of different groups in any. A group at rest is
-told of within a second, or as soon as a heartbeat shows that it is at rest (see `evidence`); from the first sign of a
+told of within a second, or as soon as a heartbeat shows that it is at rest (see `rest_proofs`); from the first sign of a
 rebalance its lines are held until it is over, or its timeout has passed. What changes a group waits a few seconds more,
 for what is concluded from later lines.
 
@@ -20,17 +20,17 @@ from operator import attrgetter
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
-from request_log.evidence import Evidence
-from request_log.files import LogLine
-from request_log.follow import Follower
-from request_log.lines import LineReader
-from request_log.model import Model
-from request_log.moments import Moments
-from request_log.names import TopicNames
-from request_log.passing import settle_overdue
-from request_log.reading import Reading
-from request_log.rows import LoggedRequest, Quarantined, Row, Tally
-from request_log.settings import SettingsSeen
+from request_log.broker_settings import SettingsSeen
+from request_log.following.follower import Follower
+from request_log.following.group_model import Model
+from request_log.following.passed_deadlines import settle_overdue
+from request_log.following.rest_proofs import Evidence
+from request_log.following.topic_names import TopicNames
+from request_log.lines.files import LogLine
+from request_log.lines.line import LineReader
+from request_log.lines.reading import Reading
+from request_log.lines.work_times import Moments
+from request_log.recorded import LoggedRequest, Quarantined, Row, Tally
 from request_log.survey import CameBack, Survey
 from schemas.messages import JoinGroupRequest, LeaveGroupRequest
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from request_log.rows import Recorded, Row
+from request_log.recorded import Recorded, Row
 from schemas.errors import Error
 from schemas.messages import (
     DescribeGroupsResponse,

@@ -17,11 +17,11 @@ import msgspec
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import decode, encode
-from request_log.evidence import Evidence
-from request_log.files import LogLine
-from request_log.infer import PartitionCounts
+from request_log.explaining.inferred_causes import PartitionCounts
+from request_log.following.rest_proofs import Evidence
+from request_log.lines.files import LogLine
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
-from request_log.rows import LoggedRequest, Quarantined, Tally
+from request_log.recorded import LoggedRequest, Quarantined, Tally
 from schemas.messages import JoinGroupRequest
 
 VERSION = 1

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
-from request_log.files import LogLine
-from request_log.lines import LineReader, Unreadable
-from request_log.rows import LoggedRequest
-from request_log.settings import SettingsSeen
+from request_log.broker_settings import SettingsSeen
+from request_log.lines.files import LogLine
+from request_log.lines.line import LineReader, Unreadable
+from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import APIS, JoinGroupRequest, LeaveGroupRequest
 
@@ -36,7 +36,7 @@ _CONNECTIONS_KEPT = 200_000
 
 @dataclass(slots=True)
 class Survey:
-    """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `infer`.
+    """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `inferred_causes`.
 
     lines: how many there are, in all files together. seen: what the log gives away of the broker's settings.
     """

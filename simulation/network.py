@@ -16,8 +16,8 @@ from typing import Protocol
 
 from clients.events import MemberRequest
 from schemas.messages import FindCoordinatorRequest, Response
+from simulation.broker import SimulatedCoordinator
 from simulation.chance import between, fraction
-from simulation.coordinator import SimulatedCoordinator
 from simulation.plan import Loss, NetworkPlan
 from simulation.record import LostMessage, Record
 from simulation.virtual_time import VirtualTime

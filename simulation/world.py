@@ -12,9 +12,9 @@ from __future__ import annotations
 from coordinator_udfs.protocol.group import Group
 from schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
 from schemas.messages import Response
+from simulation.broker import SimulatedCoordinator
 from simulation.chance import between
 from simulation.consumer import SimulatedConsumer
-from simulation.coordinator import SimulatedCoordinator
 from simulation.network import Network
 from simulation.ownership import Ownership
 from simulation.plan import TopicChange, WorldPlan

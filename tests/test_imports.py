@@ -181,7 +181,7 @@ def loaded_by(names: list[str]) -> set[str]:
         ("schemas.tables", "import clients", ["clients goes the wrong way"]),
         ("coordinator_udfs.state_codec", "import msgspec\nfrom coordinator_udfs.protocol import group", []),
         ("coordinator_udfs.state_codec", "import pyspark", None),
-        ("coordinator_udfs.state_codec", "import jobs.jars", ["jobs.jars goes the wrong way"]),
+        ("coordinator_udfs.state_codec", "import jobs.spark.jars", ["jobs.spark.jars goes the wrong way"]),
         ("coordinator_udfs.group_udf", "import pandas\nfrom pyspark.sql import DataFrame", []),
         ("gateway.server", "import kio\nfrom coordinator_udfs.protocol import errors", []),
         ("gateway.server", "from coordinator_udfs import group_udf", None),

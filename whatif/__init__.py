@@ -1,13 +1,14 @@
 """What if: a recorded world played again, with the settings it had and with others.
 
-    past.py      the shapes: how each process of a group lived, apart from what the coordinator did to it
-    observe.py   request rows -> what each process was seen to do
-    infer.py     what was seen -> how it lived
-    settings.py  SET= -> what is changed, one value or a sweep
-    play.py      a past under a setting -> the pure clients and the pure coordinator in virtual time
-    outcome.py   what came of a run, recorded or played: the same figures from the same effects
-    fidelity.py  how well the played past, nothing changed, equals the recorded one
-    record.py    a request log -> the pasts of its groups, and what was recorded to come of them
+    recording.py           a request log -> the lives of its groups' processes, and what was recorded to come of them
+    observed_processes.py  request rows -> what each process was seen to do
+    inferred_lives.py      what was seen -> how it lived
+    lives.py               the shapes: how each process lived, apart from what the coordinator did to it
+    changes.py             SET= -> what is changed, one value or a sweep
+    play.py                lives under a setting -> the pure clients and the pure coordinator in virtual time
+    outcome.py             what came of a run, recorded or played: the same figures from the same effects
+    fidelity.py            how well the played lives, nothing changed, equal the recorded ones
+    answer.py              a whole answer, and its rows
 
 Clients react to answers, so a changed setting cannot be replayed, only simulated; and what is simulated is only as good
 as its baseline: the same simulation with the recorded settings, held against the recording.

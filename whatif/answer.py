@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clients.assignors import ASSIGNORS
+from whatif.changes import BASELINE, Setting, Trial
 from whatif.fidelity import Fidelity, fidelity_of
 from whatif.outcome import Outcome
 from whatif.play import plan_of
-from whatif.record import Recording
-from whatif.settings import BASELINE, Setting, Trial
+from whatif.recording import Recording
 
 Outcomes = Mapping[str, Outcome]
 Row = dict[str, Any]

@@ -23,9 +23,9 @@ from coordinator_udfs.protocol.effects import Reply
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
+from whatif.changes import ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
+from whatif.lives import GroupPast, ProcessLife
 from whatif.outcome import Known, Outcome, measure
-from whatif.past import GroupPast, ProcessLife
-from whatif.settings import ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
 
 SETTLES_WITHIN_MS = 15_000
 """How long before the recording members that were there already start, beside the initial delay."""

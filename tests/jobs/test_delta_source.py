@@ -12,9 +12,9 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from jobs.config import JobConfig
-from jobs.sources.delta_table import Files, RequestTableReader
-from jobs.sources.ticks import TicksReader
-from jobs.writers.driver import open_table
+from jobs.stream.sources.delta_table import Files, RequestTableReader
+from jobs.stream.sources.ticks import TicksReader
+from jobs.stream.writers.driver import open_table
 from schemas.tables import REQUESTS
 
 ALL = ReadAllAvailable()

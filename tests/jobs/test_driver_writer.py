@@ -15,9 +15,9 @@ from deltalake import DeltaTable
 from coordinator_udfs.effect_rows import QUARANTINED
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.status import Status
-from jobs.writers.driver import DriverWriter
-from jobs.writers.result import BatchResult, BatchTooLarge
+from jobs.stream.status import Status
+from jobs.stream.writers.driver import DriverWriter
+from jobs.stream.writers.result import BatchResult, BatchTooLarge
 from schemas.tables import EFFECTS, QUARANTINE
 
 T = 1_700_000_000_000

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from jobs import jars
-from jobs.jars import DELTA_COORDINATES, JAR_NAMES, jar_paths, main, missing_jars, resolve, shipped_artifacts
 from jobs.preflight import Missing
+from jobs.spark import jars
+from jobs.spark.jars import DELTA_COORDINATES, JAR_NAMES, jar_paths, main, missing_jars, resolve, shipped_artifacts
 
 
 def test_the_jars_are_of_the_installed_spark_and_delta() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from coordinator_udfs.effect_rows import EffectRow, row_of
 from coordinator_udfs.protocol.effects import Reply, RequestDropped
-from jobs.replay_compare import Comparison
+from jobs.replay.comparison import Comparison
+from request_log.lines.wire import message_of
 from request_log.parity import Parity
-from request_log.rows import Recorded, Row
-from request_log.wire import message_of
+from request_log.recorded import Recorded, Row
 from schemas.errors import Error
 from schemas.messages import (
     GroupRequest,

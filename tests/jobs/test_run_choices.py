@@ -9,9 +9,9 @@ import pytest
 
 from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import Address
-from jobs.demo_fleet import TOPICS
 from jobs.preflight import Missing
-from jobs.run_choices import Choices, choices, reachable
+from jobs.run.choices import Choices, choices, reachable
+from jobs.run.demo_fleet import TOPICS
 
 
 def asked(**environ: str) -> Choices:

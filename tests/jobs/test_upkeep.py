@@ -13,13 +13,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from jobs import upkeep
 from jobs.config import JobConfig
 from jobs.home import LIVE, Home, HomeError
 from jobs.maintain import main, maintain
-from jobs.sources.delta_table import RequestTableReader
-from jobs.upkeep import Upkeep, tables_of, tend
-from jobs.writers.driver import open_requests, open_table
+from jobs.stream import upkeep
+from jobs.stream.sources.delta_table import RequestTableReader
+from jobs.stream.upkeep import Upkeep, tables_of, tend
+from jobs.stream.writers.driver import open_requests, open_table
 from schemas.tables import EFFECTS, REQUESTS
 from tests.streaming.live import wait_until
 

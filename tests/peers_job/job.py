@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from gateway.settings import Address
 from jobs.home import Home
-from jobs.servers import CoordinatorProcess, GatewayProcess
+from jobs.run.servers import CoordinatorProcess, GatewayProcess
 from tests.peers_clients.fleet import until
 
 START_PATIENCE_S = 120.0

@@ -17,8 +17,8 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from jobs.home import Home
-from jobs.jars import jar_paths
 from jobs.package import pack
+from jobs.spark.jars import jar_paths
 from schemas.messages import GroupRequest
 from tests.peers_kafka.kafka import broker, connector_jars
 from tests.source_tree import ROOT

@@ -11,9 +11,9 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from jobs.sources.request_log_topic import open_topic
-from request_log.files import LogFileError, LogLine
-from request_log.tail import Position
+from jobs.stream.sources.request_log_topic import open_topic
+from request_log.lines.files import LogFileError, LogLine
+from request_log.lines.tail import Position
 from tests.peers_kafka.kafka import broker
 from tests.shadow.fed import CAPTURES
 from tests.streaming.live import wait_until

@@ -7,9 +7,9 @@ from itertools import groupby, pairwise
 
 from coordinator_udfs.effect_rows import EffectRow
 from pictures.ownership import ownership
-from pictures.past import NothingToShow, past_of
 from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
+from pictures.stretch import NothingToShow, past_of
 from pictures.timeline import timeline
 from tests.views.random_homes import random_histories
 from tests.why.reading import reader_of

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pictures.ownership import ownership
-from pictures.past import NothingToShow, Past, past_of
 from pictures.scene import DISTINCT, Bar, Curves, Lanes
 from pictures.size import drawn_ms, height_px, lane_px, writes_names
 from pictures.slack import NAMED, heartbeat_slack
+from pictures.stretch import NothingToShow, Past, past_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members

@@ -10,11 +10,11 @@ from typing import Any
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, RebalanceStarted
 from coordinator_udfs.protocol.group import Group
-from request_log.clock import zone_of
+from request_log.core_replay import Replay
 from request_log.importer import LogImport
+from request_log.lines.clock import zone_of
 from request_log.parity import Parity
-from request_log.replay import Replay
-from request_log.rows import Quarantined, Row, Tally
+from request_log.recorded import Quarantined, Row, Tally
 
 
 @dataclass

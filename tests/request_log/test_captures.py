@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
-from request_log.files import LogFiles
+from request_log.lines.files import LogFiles
 from request_log.survey import MEMBERSHIP, survey
 from schemas.consumer_protocol import decode_assignment
 from tests.request_log.imported import Imported, imported

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect
-from request_log.files import LogFiles, LogLine
+from request_log.core_replay import Replay
+from request_log.lines.files import LogFiles, LogLine
 from request_log.live import LiveImport
-from request_log.replay import Replay
-from request_log.rows import Row
+from request_log.recorded import Row
 from tests.source_tree import ROOT
 
 CAPTURES = sorted(path for path in (ROOT / "tests" / "captures").iterdir() if path.is_dir())

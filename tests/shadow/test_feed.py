@@ -15,10 +15,10 @@ from rich.console import Console
 
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.home import Home, HomeError
-from jobs.shadow import kept_of, main, shadow_config
-from jobs.shadow_feed import ShadowFeed, find_kept, new_kept
+from jobs.shadow.command import kept_of, main, shadow_config
+from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
+from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
-from request_log.tail import LogTail
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
 
@@ -77,7 +77,7 @@ def rows_in(home: Home) -> dict[str, list[tuple[str, int]]]:
 def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.shadow_feed.write_deltalake", Deaths(every))
+    monkeypatch.setattr("jobs.shadow.feed.write_deltalake", Deaths(every))
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     bad = b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n"
     pieces = [b"".join([*lines[at : at + 10], bad]) for at in range(0, len(lines), 10)]
@@ -205,7 +205,7 @@ def test_a_mistake_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jobs.sources.request_log_topic.BOOTSTRAP_MS", 300)
+    monkeypatch.setattr("jobs.stream.sources.request_log_topic.BOOTSTRAP_MS", 300)
     log = tmp_path / "requests.log"
     log.write_bytes(b"")
     words = [word.replace("{tmp}", str(tmp_path)).replace("{log}", str(log)) for word in arguments]

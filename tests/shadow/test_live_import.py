@@ -11,7 +11,7 @@ import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, MemberRemoved, RebalanceEnded
-from request_log.files import LogFiles
+from request_log.lines.files import LogFiles
 from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, STOOD_STILL_MS, LiveImport
 from request_log.snapshot import SnapshotError, Snapshots, restored
 from tests.request_log.broker import START_MS, Broker

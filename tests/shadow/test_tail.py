@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from request_log.files import LogFileError
-from request_log.tail import LogTail, Position
+from request_log.lines.files import LogFileError
+from request_log.lines.tail import LogTail, Position
 
 UTC = ZoneInfo("UTC")
 

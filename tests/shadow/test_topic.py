@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from kafka import TopicPartition
 
-from jobs.sources.request_log_topic import TopicTail, servers_and_topic
-from request_log.files import LogFileError
-from request_log.tail import Position
+from jobs.stream.sources.request_log_topic import TopicTail, servers_and_topic
+from request_log.lines.files import LogFileError
+from request_log.lines.tail import Position
 from tests.shadow.test_tail import line, number_of
 
 UTC = ZoneInfo("UTC")

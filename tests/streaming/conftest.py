@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.spark_session import spark_session
+from jobs.spark.session import spark_session
 from tests.streaming.live import Live
 
 

@@ -12,9 +12,9 @@ import sys
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.spark_session import spark_session
-from jobs.stream import failure_of, start
-from jobs.writers.result import BatchResult
+from jobs.spark.session import spark_session
+from jobs.stream.query import failure_of, start
+from jobs.stream.writers.result import BatchResult
 
 
 def main(home: str, last_batch: str, *settings: str) -> int:

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream import Coordinator, failure_of, start, stop_after_batch
-from jobs.writers.driver import open_requests
-from jobs.writers.result import BatchResult
+from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
+from jobs.stream.writers.driver import open_requests
+from jobs.stream.writers.result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
 

@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.writers.driver import open_requests
+from jobs.stream.writers.driver import open_requests
 from schemas.messages import GroupRequest
 from tests.streaming.live import request_rows
 from tests.udf.test_event_clock import SETTINGS, World

@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.jars import jar_paths
 from jobs.maintain import maintain_cluster
 from jobs.package import pack
-from jobs.writers.driver import open_requests
+from jobs.spark.jars import jar_paths
+from jobs.stream.writers.driver import open_requests
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
 from tests.udf.requests import heartbeat, join

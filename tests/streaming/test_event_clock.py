@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.replay import replay_config
-from jobs.stream import failure_of, start
-from jobs.writers.driver import open_requests
-from jobs.writers.result import BatchResult
+from jobs.replay.command import replay_config
+from jobs.stream.query import failure_of, start
+from jobs.stream.writers.driver import open_requests
+from jobs.stream.writers.result import BatchResult
 from schemas.tables import EFFECTS
 from tests.streaming.live import read_rows, request_rows
 from tests.streaming.logs import EVENT, home_with, recorded

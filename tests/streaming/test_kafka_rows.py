@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.preflight import Missing
-from jobs.sources.kafka import load_kafka, request_rows
+from jobs.stream.sources.kafka import load_kafka, request_rows
 from schemas.tables import REQUESTS
 
 RECORDS = {

@@ -14,11 +14,11 @@ from rich.console import Console
 from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.protocol.effects import RebalanceEnded
 from jobs.home import Home
-from jobs.replay import Replay, clear, main, replay_config, settings_of
-from jobs.replay_report import Told, tell
+from jobs.replay.command import Replay, clear, main, replay_config, settings_of
+from jobs.replay.report import Told, tell
 from jobs.sql import register_views
+from request_log.core_replay import Replay as PureReplay
 from request_log.importer import LogImport
-from request_log.replay import Replay as PureReplay
 from tests.source_tree import ROOT
 
 CAPTURE = ROOT / "tests/captures/d-kill"

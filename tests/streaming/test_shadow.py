@@ -20,8 +20,8 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from jobs.home import Home
 from jobs.sql import register_views
+from request_log.core_replay import Replay
 from request_log.importer import LogImport
-from request_log.replay import Replay
 from tests.source_tree import ROOT
 from tests.streaming.live import wait_until
 
@@ -55,7 +55,7 @@ class Shadow:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "jobs.shadow", str(self.log), "--home", self.home.location]
+        command = [sys.executable, "-m", "jobs.shadow.command", str(self.log), "--home", self.home.location]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def kill(self) -> None:

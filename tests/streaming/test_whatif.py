@@ -11,15 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.whatif import answer, main, on_spark, read_log, write_rows
-from jobs.whatif_report import Told, tell
+from jobs.whatif.command import answer, main, on_spark, read_log, write_rows
+from jobs.whatif.report import Told, tell
 from tests.source_tree import ROOT
 from whatif.answer import Answer
+from whatif.changes import Setting, trial_of
+from whatif.lives import GroupPast
 from whatif.outcome import Outcome
-from whatif.past import GroupPast
 from whatif.play import play
-from whatif.record import Recording
-from whatif.settings import Setting, trial_of
+from whatif.recording import Recording
 
 CAPTURES = ROOT / "tests" / "captures"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.spark_session import spark_session
+from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from tests.views.story import Story, write_effects
 

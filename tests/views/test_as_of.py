@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
-from jobs.moments import MomentError
 from jobs.sql import NAMES, main, register_views
+from jobs.timestamps import MomentError
 from tests.protocol.invariants_play import Call
 from tests.views.histories import one_expires, one_leaves, two_members
 from tests.views.random_homes import History, random_plays, told

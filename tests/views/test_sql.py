@@ -15,8 +15,8 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.answers import show_table, write_answer
 from jobs.home import HomeError
+from jobs.shown.answers import show_table, write_answer
 from jobs.sql import NAMES, QueryError, ask, check_query, main, refusals_named, register_views
 from schemas.tables import REQUESTS
 from tests.source_tree import ROOT

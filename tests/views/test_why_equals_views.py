@@ -19,9 +19,9 @@ from tests.views.story import write_effects
 from tests.why.reading import as_columns
 from why.facts import Fact, facts_of
 from why.holdings import holdings_of
-from why.lines import lines_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
+from why.rows import lines_of
 from why.slack import gaps_of
 
 

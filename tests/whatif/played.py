@@ -12,14 +12,14 @@ from clients.config import ConsumerConfig
 from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
-from request_log.rows import Recorded, Row
-from request_log.wire import message_of
+from request_log.lines.wire import message_of
+from request_log.recorded import Recorded, Row
 from schemas.messages import LeaveGroupRequest
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
 from simulation.world import World
-from whatif.infer import past_of
-from whatif.observe import GroupObserver
-from whatif.past import GroupPast
+from whatif.inferred_lives import past_of
+from whatif.lives import GroupPast
+from whatif.observed_processes import GroupObserver
 from whatif.play import unpolled_in
 
 GROUP = "fleet"

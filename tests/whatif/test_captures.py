@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from request_log.clock import zone_of
 from request_log.importer import LogImport
+from request_log.lines.clock import zone_of
 from tests.source_tree import ROOT
 from whatif.answer import share_of
+from whatif.changes import BASELINE, trial_of
 from whatif.fidelity import Fidelity, fidelity_of
 from whatif.play import play
-from whatif.record import Recording, recording_of
-from whatif.settings import BASELINE, trial_of
+from whatif.recording import Recording, recording_of
 
 FOLDER = ROOT / "tests" / "captures"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clients.config import ApiVersions
 from simulation.plan import Life, Span, TopicChange
 from tests.whatif.played import UNTIL_MS, consumer, past, world
-from whatif.past import ProcessLife
+from whatif.lives import ProcessLife
 
 BEAT_MS = 3000
 LIBRDKAFKA = ApiVersions(2, 5, 3, 3, 1, 9)

@@ -9,11 +9,11 @@ import pytest
 from simulation.plan import ConsumerPlan, Life, Span, TopicChange
 from simulation.world import World
 from tests.whatif.played import UNTIL_MS, consumer, past, world
+from whatif.changes import BASELINE, Setting, SettingError, trial_of
 from whatif.fidelity import Fidelity, fidelity_of
+from whatif.lives import GroupPast
 from whatif.outcome import Known, Outcome, measure
-from whatif.past import GroupPast
 from whatif.play import plan_of, play, silent_ends
-from whatif.settings import BASELINE, Setting, SettingError, trial_of
 
 
 def setting(text: str) -> Setting:

@@ -10,9 +10,9 @@ from simulation.plan import WorldPlan
 from simulation.world import World
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, worlds
 from tests.whatif.played import past, rows_of
+from whatif.changes import trial_of
 from whatif.outcome import Outcome
 from whatif.play import play
-from whatif.settings import trial_of
 
 UNTIL_MS = 90_000
 TRIED = "session.timeout.ms=12000 assignor=cooperative-sticky static={} group.initial.rebalance.delay.ms=500"

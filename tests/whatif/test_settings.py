@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whatif.settings import SettingError, trial_of
+from whatif.changes import SettingError, trial_of
 
 
 def test_keys_are_told_apart_into_the_brokers_and_the_clients() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from jobs.why_page import show_page
+from jobs.shown.why_page import show_page
 from tests.source_tree import ROOT
 from tests.why.reading import CAPTURES, capture, reader_of
 from why.explanation import Explanation, explain
-from why.lines import PARTS, lines_of
 from why.members import host_of
+from why.rows import PARTS, lines_of
 from why.telling import headline, held, trigger
 
 NAMES = ("b-rolling-dynamic", "d-kill", "e-slow-consumer", "g-coop-vs-range")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.moments import MomentError, read_moment
+from jobs.shown.why_page import show_page
+from jobs.timestamps import MomentError, read_moment
 from jobs.why import main
-from jobs.why_page import show_page
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import explained

@@ -6,8 +6,8 @@ from tests.views.random_homes import random_histories
 from tests.why.reading import as_columns, reader_of
 from why.explanation import Explanation, explain
 from why.facts import facts_of
-from why.lines import lines_of
 from why.rebalances import Span, rebalances_of
+from why.rows import lines_of
 
 PLAYS, FLEETS = 60, 10
 

@@ -1,0 +1,126 @@
+"""What a replay tells at its end: what became of the lines, how many answers are equal, which rebalances there were.
+
+Knows the counts and the views; must not know how a log is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypedDict
+
+import msgspec
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from jobs.home import Home
+from request_log.parity import Difference, Parity
+from request_log.recorded import Tally
+
+SHOWN_DIFFERENCES = 5
+SHOWN_REBALANCES = 40
+
+
+class _Plain(TypedDict):
+    highlight: bool
+    soft_wrap: bool
+
+
+_PLAIN: _Plain = {"highlight": False, "soft_wrap": True}
+_REBALANCES = """
+    select group_id, date_format(started_at, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
+           to_generation_id, cause, coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
+           client_reason, duration_ms, members_before, members_after, outcome
+    from rebalances order by rebalances.started_at, group_id
+"""
+
+
+class Told(NamedTuple):
+    """What a replay has to tell. inferred: broker settings that the log gave away, by Kafka's keys."""
+
+    tally: Tally
+    parity: Parity
+    inferred: Mapping[str, str]
+    seconds: float
+
+
+def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
+    """Prints the whole report."""
+    _tell_lines(console, told.tally, told.seconds)
+    for key, value in told.inferred.items():
+        console.print(f"  the log shows that the broker had {key}={value}; SET= overrides it", highlight=False)
+    _tell_parity(console, told.parity)
+    _tell_rebalances(console, spark)
+    where = f"ROLLCALL_HOME={home.shown}"
+    console.print(f'\nThe history is in {home.shown}: make sql {where} Q="select * from rebalances"', **_PLAIN)
+
+
+def _tell_lines(console: Console, tally: Tally, seconds: float) -> None:
+    skipped, quarantined = tally.skipped.total(), tally.quarantined.total()
+    console.print(
+        f"{tally.read} lines read in {seconds:.1f} s: {tally.used} used, {skipped} skipped, {quarantined} quarantined; "
+        f"from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for what, reasons in (("skipped", tally.skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
+        _tell_reasons(console, what, reasons)
+
+
+def _tell_reasons(console: Console, what: str, reasons: Mapping[str, int]) -> None:
+    for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
+        console.print(f"  {what} {count}: {reason}", highlight=False, soft_wrap=True)
+
+
+def _tell_parity(console: Console, parity: Parity) -> None:
+    table = Table(title="recorded answers beside ours", title_justify="left")
+    for name in ("API", "compared", "equal", "different"):
+        table.add_column(name, justify="left" if name == "API" else "right")
+    for api in sorted(set(parity.equal) | set(parity.different)):
+        equal, different = parity.equal[api], parity.different[api]
+        table.add_row(api, str(equal + different), str(equal), str(different))
+    console.print(table)
+    console.print(f"parity: {parity.share:.3%} of {parity.compared} answers are equal", highlight=False)
+    for found in parity.first[:SHOWN_DIFFERENCES]:
+        _tell_difference(console, found)
+
+
+def _tell_difference(console: Console, found: Difference) -> None:
+    table = Table(
+        title=f"{found.group_id}: {found.api} of {found.client_id} at {_time(found.received_at_ms)}",
+        title_justify="left",
+    )
+    for name in ("field", "recorded", "ours"):
+        table.add_column(name, overflow="fold")
+    for name in found.recorded:
+        table.add_row(name, _text(found.recorded[name]), _text(found.ours[name]))
+    console.print(table)
+
+
+def _tell_rebalances(console: Console, spark: SparkSession) -> None:
+    rows = spark.sql(_REBALANCES).limit(SHOWN_REBALANCES + 1).collect()
+    shown = f"the first {SHOWN_REBALANCES}" if len(rows) > SHOWN_REBALANCES else str(len(rows))
+    console.print(f"\nrebalances (UTC), {shown}:", highlight=False)
+    for row in rows[:SHOWN_REBALANCES]:
+        by = f" by {row.culprit}" if row.culprit else ""
+        on = f" on {row.cause_client_host.lstrip('/')}" if row.culprit and row.cause_client_host else ""
+        reason = f' ("{row.client_reason}")' if row.client_reason else ""
+        generations = f"generation {row.from_generation_id} -> {row.to_generation_id}"
+        members = f"{row.members_before} -> {row.members_after} members"
+        console.print(
+            f"  {row.started_at}  {row.group_id}: {row.cause}{by}{on}{reason}, {generations}, {members}, "
+            f"{row.duration_ms} ms, {row.outcome}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _time(at_ms: int | None) -> str:
+    if at_ms is None:
+        return "no moment"
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()

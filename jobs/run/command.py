@@ -1,0 +1,192 @@
+"""`make run`: the coordinator, a gateway, a demo fleet if wanted, and what the groups do on the terminal, until Ctrl-C.
+
+    python -m jobs.run.command          what is to be run comes from the environment: see `jobs.run.choices`
+
+At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else what the
+coordinator ended with. Knows which programs are started and in which order they end; must not know what they do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.live import Live
+
+from coordinator_udfs.protocol.config import ConfigError
+from gateway.settings import Settings
+from jobs.home import DEFAULT_HOME, HomeError
+from jobs.preflight import Missing
+from jobs.run.children import Child, end_all
+from jobs.run.choices import Choices, choices, reachable
+from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
+from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from jobs.shown.watch import Watch
+
+START_PATIENCE_S = 180.0
+FLEET_PATIENCE_S = 15.0
+SERVER_PATIENCE_S = 90.0
+LOOK_EVERY_S = 0.25
+QUESTION = (
+    "select group_id, to_generation_id, cause, cause_client_id, duration_ms, members_after, outcome "
+    "from rebalances order by started_at"
+)
+
+
+class Run:
+    """One run of everything. status: the exit status once it is over."""
+
+    def __init__(self, choices: Choices, console: Console) -> None:
+        self._choices = choices
+        self._home = choices.home
+        self._logs = choices.home.path / "logs"
+        self._console = console
+        self._stop = threading.Event()
+        self._was_terminated = False
+        self._fleet: list[Child] = []
+        self._servers: list[Child] = []
+        self._at_work_since: dict[str, float] = {}
+        self.status = 0
+
+    def ask_to_stop(self, number: int, _: object) -> None:
+        """A signal handler."""
+        self._was_terminated = number == signal.SIGTERM
+        self._stop.set()
+
+    def go(self) -> None:
+        """Starts, watches, ends. Raises Missing: something could not start, in its own words, or has ended."""
+        self._choices.refuse_what_is_in_use()
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
+        try:
+            self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
+            self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
+            watch = Watch(self._home.path)
+            if self._choices.settings is not None and not self._stop.is_set():
+                self._open_for_clients(self._choices.settings)
+            self._watch(watch)
+        finally:
+            end_all(self._fleet, FLEET_PATIENCE_S)
+            for server in reversed(self._servers):
+                server.end(SERVER_PATIENCE_S)
+
+    def tell_where(self) -> None:
+        """Where the tables are, and one answer in SQL; after SIGTERM the command alone."""
+        self._say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
+        home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
+        self._say(f'Ask again: make sql Q="{QUESTION}"{home}')
+        if not self._was_terminated:
+            sql = [sys.executable, "-m", "jobs.sql", "--home", self._home.location, QUESTION]
+            subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
+        """Until it is ready or the run is to stop. Raises Missing: it has ended, or takes too long."""
+        self._servers.append(server)
+        until = time.monotonic() + START_PATIENCE_S
+        with self._console.status(f"starting the {server.name} ({what_takes_time})"):
+            while not server.is_ready and not self._stop.wait(LOOK_EVERY_S):
+                if server.status is not None:
+                    self.status = server.status or 1
+                    raise Missing(server.last_words().removeprefix("rollcall: "))
+                if time.monotonic() > until:
+                    raise Missing(f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}.")
+
+    def _open_for_clients(self, settings: Settings) -> None:
+        """A gateway, and the demo fleet behind it."""
+        gateway = GatewayProcess(self._home, *self._choices.gateway)
+        self._await(gateway, "it opens its port")
+        address = gateway.address
+        if address is None:
+            return
+        topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
+        self._say(f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}.")
+        if self._choices.why_no_demo:
+            self._say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
+        if self._choices.has_demo:
+            self._start_fleet(str(reachable(address)))
+
+    def _start_fleet(self, bootstrap: str) -> None:
+        for group in FLEET:
+            base = ["jobs.run.demo_fleet", "--bootstrap", bootstrap, "--group", group.group_id]
+            self._fleet.append(Child(group.group_id, base, self._logs / f"{group.group_id}.log"))
+            for alone in (member.client_id for member in group.members if member.is_alone):
+                self._fleet.append(Child(alone, [*base, "--only", alone], self._logs / f"{alone}.log"))
+
+    def _watch(self, watch: Watch) -> None:
+        started = time.monotonic()
+        with _screen(self._console, watch) as show:
+            while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < self._choices.seconds:
+                show(watch.look())
+                self._kill_whose_time_has_come(watch)
+                self._refuse_what_has_ended()
+            show(watch.look())
+
+    def _refuse_what_has_ended(self) -> None:
+        for server in self._servers:
+            if server.status is not None:
+                self.status = server.status or 1
+                raise Missing(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
+
+    def _kill_whose_time_has_come(self, watch: Watch) -> None:
+        """SIGKILL to a member that is a process of its own, some seconds after it has taken up work with the others."""
+        for child in self._fleet:
+            group = watch.group_at_work_with(child.name)
+            if group is not None:
+                since = self._at_work_since.setdefault(child.name, time.monotonic())
+                if time.monotonic() - since > KILL_AFTER_S:
+                    child.kill()
+
+
+class _screen:
+    """A live screen on a terminal, plain lines anywhere else."""
+
+    def __init__(self, console: Console, watch: Watch) -> None:
+        self._console = console
+        self._watch = watch
+        self._live = Live(watch.screen(), console=console, refresh_per_second=4) if console.is_terminal else None
+
+    def __enter__(self) -> _screen:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            if self._live is None:
+                self._console.print(line, highlight=False, soft_wrap=True)
+        if self._live is not None:
+            self._live.update(self._watch.screen())
+
+
+def main() -> int:
+    """Exit status: see above."""
+    run: Run | None = None
+    try:
+        run = Run(choices(os.environ, TOPICS), Console())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, run.ask_to_stop)
+        run.go()
+    except (Missing, ConfigError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return (run.status if run else 0) or 2
+    run.tell_where()
+    return run.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""The demo fleet: three groups of Kafka consumers that show what a coordinator sees in a day, in half a minute.
+
+    python -m jobs.run.demo_fleet --bootstrap HOST:PORT --group GROUP [--only CLIENT_ID]
+
+| group | members | what happens |
+|---|---|---|
+| payments | two, a third one some seconds after they share the work | one joins late |
+| orders | three, cooperative-sticky; one closes after a while | one leaves |
+| audit | three, one of them a process of its own, killed by whoever started it | one dies |
+
+What happens counts from when the group is at work, so that the story is the same on a slow machine.
+
+The members are kafka-python's consumers as they come; nothing in them is ours. Their topics are empty, so what a member
+commits is how often it has looked at a partition.
+
+Knows the plan of each member; must not know who coordinates them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+SESSION_TIMEOUT_MS = 6000
+HEARTBEAT_INTERVAL_MS = 2000
+WORK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class DemoMember:
+    """One member's plan.
+
+    joins_after_s: how long after others of its group are at work, None for at once. leaves_after_s: how long after it
+    was first given partitions, None for never. is_alone: it is a process of its own, to be killed.
+    """
+
+    client_id: str
+    joins_after_s: float | None = None
+    leaves_after_s: float | None = None
+    is_alone: bool = False
+
+
+@dataclass(frozen=True)
+class DemoGroup:
+    """One group's plan."""
+
+    group_id: str
+    topics: Mapping[str, int]
+    assignor: type[AbstractPartitionAssignor]
+    members: tuple[DemoMember, ...]
+
+
+FLEET = (
+    DemoGroup(
+        "payments",
+        {"payments": 6},
+        RangePartitionAssignor,
+        (DemoMember("payments-0"), DemoMember("payments-1"), DemoMember("payments-2", joins_after_s=4.0)),
+    ),
+    DemoGroup(
+        "orders",
+        {"orders": 8, "returns": 4},
+        CooperativeStickyAssignor,
+        (DemoMember("orders-0"), DemoMember("orders-1", leaves_after_s=6.0), DemoMember("orders-2")),
+    ),
+    DemoGroup(
+        "audit",
+        {"audit": 4},
+        RoundRobinPartitionAssignor,
+        (DemoMember("audit-0"), DemoMember("audit-1"), DemoMember("audit-2", is_alone=True)),
+    ),
+)
+TOPICS = {topic: count for group in FLEET for topic, count in group.topics.items()}
+KILL_AFTER_S = 5.0
+"""How long after its group is at work audit's lone member is killed."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the threads of one group tell each other. at_work: a member has been given partitions."""
+
+    stop: threading.Event
+    at_work: threading.Event
+
+
+def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:
+    """One member's life: joins, works through its partitions, commits, leaves when it is time or the fleet stops."""
+    stop = signals.stop
+    if plan.joins_after_s is not None:
+        while not signals.at_work.wait(WORK_EVERY_S) and not stop.is_set():
+            pass
+        stop.wait(plan.joins_after_s)
+    if stop.is_set():
+        return
+    consumer = KafkaConsumer(
+        *group.topics,
+        bootstrap_servers=bootstrap,
+        group_id=group.group_id,
+        client_id=plan.client_id,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        partition_assignment_strategy=[group.assignor],
+    )
+    try:
+        _work(consumer, plan, signals)
+    finally:
+        consumer.close()
+
+
+def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals) -> None:
+    leaves_at: float | None = None
+    looks: dict[TopicPartition, int] = {}
+    while not signals.stop.is_set() and (leaves_at is None or time.monotonic() < leaves_at):
+        consumer.poll(timeout_ms=int(WORK_EVERY_S * 1000))
+        mine = consumer.assignment()
+        if not mine:
+            continue
+        signals.at_work.set()
+        if leaves_at is None and plan.leaves_after_s is not None:
+            leaves_at = time.monotonic() + plan.leaves_after_s
+        looks |= {partition: looks.get(partition, 0) + 1 for partition in mine}
+        try:
+            consumer.commit({partition: OffsetAndMetadata(looks[partition], "", -1) for partition in mine})
+        except KafkaError as error:
+            print(f"{plan.client_id}: {error}", flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one group's members, or one of them alone, until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="demo_fleet", description="Runs one group of the demo fleet.")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", required=True)
+    parser.add_argument("--group", required=True, choices=[group.group_id for group in FLEET])
+    parser.add_argument("--only", metavar="CLIENT_ID", help="this member alone")
+    parsed = parser.parse_args(arguments)
+    group = next(group for group in FLEET if group.group_id == parsed.group)
+    plans = [plan for plan in group.members if (plan.client_id == parsed.only if parsed.only else not plan.is_alone)]
+    signals = Signals(stop=threading.Event(), at_work=threading.Event())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: signals.stop.set())
+    threads = [
+        threading.Thread(target=take_part, args=(parsed.bootstrap, group, plan, signals), name=plan.client_id)
+        for plan in plans
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

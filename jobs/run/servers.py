@@ -1,0 +1,52 @@
+"""The coordinator and a gateway as child processes on a home, and how it is known that each is ready.
+
+Knows what the two programs say of themselves; must not know what they do, nor when they are to end.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gateway.settings import Address, parse_address
+from jobs.home import Home
+from jobs.run.children import Child
+
+_LISTENS = "rollcall: the gateway listens on "
+
+
+class CoordinatorProcess(Child):
+    """`python -m jobs.coordinator`; words: its command line beside the home."""
+
+    def __init__(self, home: Home, *words: str) -> None:
+        super().__init__(
+            "coordinator",
+            ["jobs.coordinator", "--home", home.location, *words],
+            home.path / "logs" / "coordinator.log",
+        )
+        self._status = home.path / "status.json"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its query runs."""
+        try:
+            status = json.loads(self._status.read_text())
+        except (OSError, ValueError):
+            return False
+        return bool(status["process"] == self.pid and status["state"] == "running")
+
+
+class GatewayProcess(Child):
+    """`python -m gateway`; words: its command line beside the home."""
+
+    def __init__(self, home: Home, *words: str, name: str = "gateway") -> None:
+        super().__init__(name, ["gateway", "--home", home.location, *words], home.path / "logs" / f"{name}.log")
+
+    @property
+    def address(self) -> Address | None:
+        """Where it listens, once it does."""
+        said = self.said(_LISTENS)
+        return None if said is None else parse_address("the gateway", said.partition(";")[0])
+
+    @property
+    def is_ready(self) -> bool:
+        return self.address is not None

@@ -1,0 +1,195 @@
+"""`make shadow LOG=...`: beside a running cluster, its request log followed as it is written, and its history kept.
+
+    python -m jobs.shadow.command LOG [--set key=value]... [--zone Asia/Kolkata] [--home HOME]
+
+Nothing is asked of the broker and nothing is written to it. Stopped or killed, and started again, it goes on where it
+was. Exit status 0 when stopped, 1 when the query failed, 2 for what the person in front of it can put right. Knows how
+the program is started and ended; must not know how a log is read, nor how the query works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
+
+from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.settings import Clock
+from jobs.config import JobConfig
+from jobs.home import Home, HomeError
+from jobs.preflight import Missing
+from jobs.replay.command import settings_of
+from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
+from jobs.shown.watch import Watch
+from jobs.spark.session import spark_session
+from jobs.spark.shutdown import StopSignal
+from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
+from jobs.stream.sources.request_log_topic import SCHEME, open_topic
+from jobs.stream.status import Status
+from jobs.stream.upkeep import Upkeep
+from request_log.importer import LogImport
+from request_log.lines.clock import ZoneError, zone_of
+from request_log.lines.files import LogFileError
+from request_log.lines.tail import LogTail
+from request_log.survey import Survey
+
+SHADOW = "shadow"
+WRITER = "driver"
+POLL_S = 0.1
+OUT_OF_ORDER_MS = 86_400_000
+"""How far apart in time rows of different groups may be: one group is held while another one is told of."""
+
+
+def shadow_config(settings: Mapping[str, str]) -> JobConfig:
+    """The job's configuration: its clock is the log's, and groups need not keep step. Raises ConfigError."""
+    return JobConfig(
+        group=GroupConfig.from_pairs(settings),
+        clock=Clock.EVENT,
+        source="request-log",
+        source_tick_ms=0,
+        watermark_delay_ms=OUT_OF_ORDER_MS,
+        effects_writer=WRITER,
+    )
+
+
+def tail_of(kept: Kept) -> Tail:
+    """The log from where it was read up to. Raises LogFileError, ZoneError."""
+    zone = zone_of(kept.zone)
+    if kept.log.startswith(SCHEME):
+        return open_topic(kept.log, zone, kept.position)
+    return LogTail(Path(kept.log), zone, kept.position)
+
+
+def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
+    """What the home holds of this log, or the beginning of it.
+
+    given: broker settings that the person knows; a new shadow has what the log gives away beside them, an old one what
+    it began with. Raises HomeError, LogFileError, ZoneError, ConfigError.
+    """
+    shadow_config(given)
+    kept = find_kept(home)
+    if kept is None:
+        with console.status("looking over the log"):
+            found = LogImport(Path(log), zone_of(zone)).look_over() if Path(log).is_file() else Survey()
+        return new_kept(log, zone, given, found.seen)
+    for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
+        if was != wanted:
+            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another ROLLCALL_HOME.")
+    for key, value in given.items():
+        if kept.given.get(key) != value:
+            raise HomeError(
+                f"{home.shown} was begun with {key}={kept.given.get(key, 'unknown')}, not {value}: "
+                f"name another ROLLCALL_HOME."
+            )
+    return kept
+
+
+class Shadow:
+    """A log followed on a home until a signal, or the query's failure. Raises what the person can put right."""
+
+    def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
+        self.home = home
+        self.kept = kept
+        self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
+        self._console = console
+        with console.status("starting Spark"):
+            self._spark = spark_session("rollcall shadow")
+        self._stop, self._status = StopSignal(self._spark), Status(home)
+        self._query = self._start()
+
+    def run(self) -> int:
+        """The exit status."""
+        upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
+        upkeep.start()
+        self._say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
+        watch, has_more = Watch(self.home.path), False
+        while self._query.isActive and not self._stop.wait(0 if has_more else POLL_S):
+            has_more = self.feed.step()
+            if self.feed.has_learnt:
+                self._learn()
+            for line in watch.look():
+                if ": rebalance " in line:
+                    self._say(line)
+            watch.rebalances.clear()
+        self.feed.close()
+        if self._query.isActive:
+            stop_after_batch(self._query, lambda: self._stop.is_urgent)
+        upkeep.stop()
+        return self._report()
+
+    def close(self) -> None:
+        """Ends Spark."""
+        self._spark.stop()
+
+    def _start(self) -> StreamingQuery:
+        config = shadow_config(self.kept.settings)
+        coordinator = start(self._spark, self.home, config, on_batch=self._status.batch_done)
+        self._status.running(coordinator.query.id, coordinator.started_at_ms)
+        return coordinator.query
+
+    def _learn(self) -> None:
+        """Goes on with the settings that the log has shown, once what came before is answered by those before."""
+        try:
+            self._query.processAllAvailable()
+        except StreamingQueryException:
+            return
+        stop_after_batch(self._query)
+        settings = " ".join(f"{key}={value}" for key, value in sorted(self.feed.learn().items()))
+        self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
+        self._query = self._start()
+
+    def _report(self) -> int:
+        reason = failure_of(self._query)
+        if reason is not None and not self._stop.wait(0):
+            self._status.failed(reason, str(self._query.exception()))
+            print(f"rollcall: the query failed: {reason}", file=sys.stderr)
+            return 1
+        self._status.stopped()
+        tally = self.feed.live.tally
+        counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
+        self._say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
+        return 0
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: see above."""
+    parser = argparse.ArgumentParser(
+        prog="python -m jobs.shadow.command", description="Follows a broker's request log."
+    )
+    parser.add_argument("log", help="the file that grows, or kafka://host:port/topic of its lines")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker setting")
+    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
+    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
+    parsed = parser.parse_args(arguments)
+    console = Console()
+    try:
+        home = Home(parsed.home) if parsed.home else Home.from_environment()
+        log = parsed.log if parsed.log.startswith(SCHEME) else str(Path(parsed.log).absolute())
+        with home.locked("a shadow"):
+            kept = kept_of(home, log, parsed.zone, settings_of(parsed.set), console)
+            tail = tail_of(kept)
+            home.settle(SHADOW, WRITER)
+            shadow = Shadow(home, kept, tail, console)
+            try:
+                return shadow.run()
+            finally:
+                tail.close()
+                shadow.close()
+    except (Missing, ConfigError, ZoneError, LogFileError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

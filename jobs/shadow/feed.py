@@ -1,0 +1,228 @@
+"""A growing log into a home's request table, each request once, whatever ends the program.
+
+Before rows are committed, all that the import holds and how far it has read is put beside the table, under the number
+that the commit will carry; so the table alone says from which state to go on. What cannot be understood goes to
+quarantine under the number of its line.
+
+Knows the files of a shadow and what a commit carries; must not know Spark, nor what a line says.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+
+from coordinator_udfs.protocol.config import GroupConfig
+from jobs.config import JobConfig
+from jobs.home import Home, HomeError
+from jobs.stream.writers.driver import open_requests, open_table
+from request_log.broker_settings import SettingsSeen
+from request_log.lines.files import LogLine
+from request_log.lines.tail import Position
+from request_log.live import LiveImport
+from request_log.recorded import Quarantined, Row
+from request_log.snapshot import SnapshotError, Snapshots, restored
+from schemas.tables import QUARANTINE
+from table_client.rows import request_rows
+
+FOLDER = "shadow"
+APP_ID = "rollcall-shadow"
+LINES_AT_ONCE = 2_000
+ROWS_A_COMMIT = 20_000
+COMMIT_EVERY_S = 0.25
+_COMMITS_SHARE = 0.1
+"""How much of the time may go into commits: where they are slow they are made less often."""
+_KEEP_EVERY_S = 30.0
+"""How often the place in the log is kept while nothing comes of its lines."""
+# Upkeep writes the log's checkpoints.
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+class Tail(Protocol):
+    """Where lines come from."""
+
+    @property
+    def position(self) -> Position: ...
+
+    def poll(self, lines_at_most: int) -> list[LogLine]: ...
+
+    def close(self) -> None: ...
+
+
+class Kept(msgspec.Struct):
+    """What lies beside the request table.
+
+    given: the broker's settings that a person gave, by Kafka's keys. seen: what the log has shown of others. settings:
+    those by which what is committed is to be answered.
+    """
+
+    log: str
+    zone: str
+    given: dict[str, str]
+    seen: SettingsSeen
+    settings: dict[str, str]
+    position: Position
+    snapshot: bytes | None
+
+
+def find_kept(home: Home) -> Kept | None:
+    """What the last commit left; None for a home that holds no shadow yet. Raises HomeError where it is gone."""
+    if not DeltaTable.is_deltatable(home.requests):
+        return None
+    commits = DeltaTable(home.requests).transaction_version(APP_ID)
+    path = _path(home, commits or 0)
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=Kept)
+    except FileNotFoundError:
+        if commits is None:
+            return None
+        raise HomeError(f"{path} is missing: without it nobody knows how far the log was read.") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise HomeError(f"{path} cannot be read: {error}.") from None
+
+
+class ShadowFeed:
+    """Follows a log for one home. `step` is one look at it. clock: seconds, for how long a log has stood still.
+
+    Where the log shows that the broker has other settings than it was taken to have, `has_learnt` says so, and nothing
+    is told until `learn` is called: what was committed must have been answered by then, by the settings before. Raises
+    HomeError: what is kept cannot be read.
+    """
+
+    def __init__(
+        self, home: Home, config: JobConfig, kept: Kept, tail: Tail, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.home = home
+        self.tail = tail
+        self._clock = clock
+        self._kept = kept
+        self._requests = open_requests(home, config)
+        self._quarantine = open_table(home.quarantine, QUARANTINE, config)
+        self._unfit: list[Quarantined] = []
+        self._rows: list[Row] = []
+        try:
+            self.live = _live(kept, config, self._unfit)
+        except SnapshotError as error:
+            raise HomeError(f"{home.shown}/{FOLDER} cannot be read: {error}.") from None
+        self._snapshots = Snapshots(self.live)
+        self.commits = self._requests.transaction_version(APP_ID) or 0
+        self._grown_at = self._kept_at = clock()
+        self._commit_at = 0.0
+        (home.path / FOLDER).mkdir(exist_ok=True)
+        self._keep(self.commits)
+
+    def step(self) -> bool:
+        """Reads what was written and commits what is known by now; whether there may be more at once."""
+        lines = self.tail.poll(LINES_AT_ONCE)
+        now = self._clock()
+        if lines:
+            self._grown_at = now
+        for line in lines:
+            self.live.read(line)
+        if self.has_learnt:
+            self.close()
+            return False
+        self._rows += self.live.release((self.live.tally.last_at_ms or 0) + (now - self._grown_at) * 1000)
+        if self._rows and (now >= self._commit_at or len(self._rows) >= ROWS_A_COMMIT):
+            self._commit()
+        elif now - self._kept_at > _KEEP_EVERY_S and not self._rows:
+            self._write_unfit()
+            self._keep(self.commits)
+        return len(lines) == LINES_AT_ONCE
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether the broker's settings are others than it is taken to have."""
+        return self._kept.settings != self._settings
+
+    def learn(self) -> Mapping[str, str]:
+        """Takes the broker to have the settings that the log shows, from what is told next on; gives them all."""
+        self._kept.settings = self._settings
+        self.live.reconfigure(GroupConfig.from_pairs(self._settings))
+        self._keep(self.commits)
+        return self._kept.settings
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        return {**self._kept.seen.shown(), **self._kept.given}
+
+    def close(self) -> None:
+        """Commits what is known."""
+        if self._rows:
+            self._commit()
+
+    def _commit(self) -> None:
+        began = self._clock()
+        self._write_unfit()
+        self._keep(self.commits + 1)
+        properties = CommitProperties(app_transactions=[Transaction(APP_ID, self.commits + 1)])
+        rows = request_rows(row.request for row in self._rows)
+        write_deltalake(
+            self._requests, rows, mode="append", commit_properties=properties, post_commithook_properties=_NO_HOOKS
+        )
+        self.commits += 1
+        self._rows.clear()
+        self._clear_older()
+        took_s = self._clock() - began
+        self._commit_at = began + max(COMMIT_EVERY_S, took_s / _COMMITS_SHARE)
+
+    def _keep(self, commits: int) -> None:
+        """Puts the state beside the table in which it stands once it has so many commits."""
+        self._kept.position, self._kept.snapshot = self.tail.position, self._snapshots.take()
+        path = _path(self.home, commits)
+        beside = path.with_suffix(".new")
+        beside.write_bytes(msgspec.msgpack.encode(self._kept))
+        os.replace(beside, path)
+        self._kept_at = self._clock()
+
+    def _clear_older(self) -> None:
+        for path in (self.home.path / FOLDER).glob("*.state"):
+            if path != _path(self.home, self.commits):
+                path.unlink()
+
+    def _write_unfit(self) -> None:
+        """Bad lines into quarantine; those that are there already, from before a crash, are passed over."""
+        done = self._quarantine.transaction_version(APP_ID) or 0
+        unfit = [line for line in self._unfit if line.line > done]
+        self._unfit.clear()
+        if unfit:
+            properties = CommitProperties(app_transactions=[Transaction(APP_ID, unfit[-1].line)])
+            write_deltalake(self._quarantine, _quarantine_rows(unfit), mode="append", commit_properties=properties)
+
+
+def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:
+    live = LiveImport(config.group, unfit.append)
+    if kept.snapshot is not None:
+        live = restored(kept.snapshot, config.group, unfit.append)
+    live.seen = kept.seen
+    return live
+
+
+def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen | None = None) -> Kept:
+    """A shadow that has read nothing yet. seen: what a look over the log so far has shown."""
+    seen = seen or SettingsSeen()
+    return Kept(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None)
+
+
+def _path(home: Home, commits: int) -> Path:
+    return home.path / FOLDER / f"{commits:012d}.state"
+
+
+def _quarantine_rows(unfit: Sequence[Quarantined]) -> pa.Table:
+    now_ms = int(time.time() * 1000)
+    columns = {
+        "received_at_ms": [None] * len(unfit),
+        "source": [f"{line.file} line {line.line}" for line in unfit],
+        "group_id": [None] * len(unfit),
+        "reason": [line.reason for line in unfit],
+        "raw": [line.text for line in unfit],
+        "at_ms": [now_ms] * len(unfit),
+    }
+    return pa.table(columns, schema=QUARANTINE.arrow)

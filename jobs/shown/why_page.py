@@ -1,0 +1,155 @@
+"""An explanation as a page on a terminal, in the order in which a person on call would want it.
+
+Knows the page alone. Must not know where the explanation came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from why.explanation import Explanation
+from why.moves import Move
+from why.parts import Part
+from why.rows import gained_and_lost, move_text
+from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger
+from why.words import clock, count, duration, moment, partitions, some
+
+SHOWN_MEMBERS = 20
+SHOWN_SLACK = 5
+SHOWN_MOVES = 30
+
+
+def show_page(e: Explanation, console: Console) -> None:
+    """Prints all of it."""
+    console.print(Text(title(e), style="bold"))
+    console.print()
+    console.print(Text(headline(e)))
+    for remark in filter(None, (e.note, _others(e), _awaited(e), _unclear(e))):
+        console.print(Text(remark))
+    _section(console, "who and why")
+    for about, text in trigger(e):
+        console.print(Text(f"  {about:<14}{text}"))
+    _section(console, "timeline (UTC)")
+    for at_ms, text in timeline(e):
+        console.print(Text(f"  {clock(at_ms)}  {_since(e, at_ms):>12}  {text}"))
+    _show_members(e, console)
+    _section(console, "who kept the others waiting")
+    _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
+    _show_moves(e, console)
+    _section(console, "how long nobody consumed")
+    _bullets(console, stopped(e))
+    _show_slack(e, console)
+    next_one = following(e)
+    if next_one is not None:
+        console.print()
+        console.print(Text(next_one))
+
+
+def _section(console: Console, name: str) -> None:
+    console.print()
+    console.print(Text(name.upper(), style="bold"))
+
+
+def _bullets(console: Console, texts: Sequence[str], if_none: str = "") -> None:
+    for text in texts or [if_none]:
+        console.print(Text(f"  {text}"))
+
+
+def _since(e: Explanation, at_ms: int) -> str:
+    since_ms = at_ms - e.rebalance.started_at_ms
+    return f"-{duration(-since_ms)}" if since_ms < 0 else f"+{duration(since_ms)}"
+
+
+def _others(e: Explanation) -> str | None:
+    if not e.others:
+        return None
+    told = (f"{moment(one.started_at_ms)} {one.cause.kind} (GENERATION={one.to_generation_id})" for one in e.others)
+    return f"The others: {some(told, 5)}."
+
+
+def _awaited(e: Explanation) -> str | None:
+    names = awaited(e)
+    return f"Still awaited: {some(names)}." if names else None
+
+
+def _unclear(e: Explanation) -> str | None:
+    if not e.names.is_unclear:
+        return None
+    return (
+        "Members that share client id and host are told apart by the beginning of their member id's UUID; "
+        "which of them came back under another id is unknown."
+    )
+
+
+def _show_members(e: Explanation, console: Console) -> None:
+    _section(console, "members (told, rejoined, back at work: after the beginning; synced: after the join phase)")
+    began_ms = e.rebalance.started_at_ms
+    slowest_first = sorted(e.parts, key=lambda part: -_slowness(part))
+    rows = [("member", "host", "told", "rejoined", "synced", "back at work", "held the others")]
+    for part in slowest_first[:SHOWN_MEMBERS]:
+        rejoined = _after(part.joined_at_ms, began_ms) if part.joined_at_ms else part.end_cause or "not yet"
+        steps = (_after(part.told_at_ms, began_ms), rejoined, _after(part.synced_at_ms, e.join_phase_ended_ms))
+        back, held_ms = _after(part.back_at_ms, began_ms), duration(part.held_others_ms) if part.held_others_ms else "-"
+        rows.append((f"{part.name}{' (new)' if part.is_new else ''}", part.host, *steps, back, held_ms))
+    _bullets(console, _aligned(rows))
+    if len(e.parts) > SHOWN_MEMBERS:
+        rest = slowest_first[SHOWN_MEMBERS:]
+        latest_ms = max(part.joined_at_ms or began_ms for part in rest) - began_ms
+        console.print(Text(f"  and {len(rest)} more, all in within {duration(latest_ms)}; FORMAT=json tells of each"))
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines, their first two columns to the left and the others to the right, never cut."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "   ".join(cell.ljust(width) if place < 2 else cell.rjust(width) for place, (cell, width) in enumerate(cells))
+        for cells in (list(zip(row, widths, strict=True)) for row in rows)
+    ]
+
+
+def _slowness(part: Part) -> float:
+    """When it came; those that never did are the slowest."""
+    return float("inf") if part.joined_at_ms is None else part.joined_at_ms
+
+
+def _after(at_ms: int | None, since_ms: int | None) -> str:
+    return "-" if at_ms is None or since_ms is None else duration(at_ms - since_ms)
+
+
+def _show_moves(e: Explanation, console: Console) -> None:
+    _section(console, "what moved")
+    lines = list(_move_lines(e.moves))
+    _bullets(console, lines[:SHOWN_MOVES], "nothing")
+    if len(lines) > SHOWN_MOVES:
+        console.print(Text(f"  and {len(lines) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition"))
+    if e.moves:
+        told = (f"{name} +{len(got)} -{len(lost)}" for name, (got, lost) in sorted(gained_and_lost(e).items()))
+        console.print(Text(f"  gained and lost: {some(told, SHOWN_MEMBERS)}"))
+    if e.kept_count:
+        console.print(
+            Text(f"  {count(e.kept_count, 'partition')} stayed where {'it was' if e.kept_count == 1 else 'they were'}")
+        )
+
+
+def _move_lines(moves: Iterable[Move]) -> Iterable[str]:
+    """One line for all partitions that went the same way."""
+    for text, same in groupby(sorted(moves, key=lambda move: (move_text(move), move.partition)), key=move_text):
+        yield f"{partitions(move.partition for move in same)}: {text}"
+
+
+def _show_slack(e: Explanation, console: Console) -> None:
+    _section(console, "how close the others were to expiring")
+    told = [
+        f"{one.name}: {duration(max(one.left_ms, 0))} left of {duration(one.session_timeout_ms)}, "
+        f"silent for {duration(one.silent_ms)} from {clock(one.silent_from_ms)} on"
+        for one in e.slack[:SHOWN_SLACK]
+    ]
+    if len(e.slack) > SHOWN_SLACK:
+        told.append(f"the other {len(e.slack) - SHOWN_SLACK} had {duration(e.slack[SHOWN_SLACK].left_ms)} or more left")
+    if e.unknown_slack:
+        told.append(f"unknown, for nothing is told of their heartbeats: {some(e.unknown_slack)}")
+    _bullets(console, told, "there were no others")

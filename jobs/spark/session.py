@@ -1,0 +1,73 @@
+"""The one place that makes a SparkSession: the profile's settings, the JARs, the interpreter of the workers.
+
+Knows Spark's settings and how a program came to run (alone, or under spark-submit, whose settings win). Must not know
+any table or query.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from jobs.preflight import check_java
+from jobs.spark.jars import ROOT, jar_paths
+
+LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
+LOG_SETTINGS = ROOT / "conf" / "log4j2.properties"
+
+
+def read_profile(path: Path = LOCAL_PROFILE) -> dict[str, str]:
+    """The settings of a Spark properties file."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    pairs = (line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    return {key: value.strip() for key, value in pairs}
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this program, so that a JVM is there and has its settings."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def spark_session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on this machine with the local profile's settings, or, under spark-submit, with the submitted ones.
+
+    settings: more of them, or other values for the profile's. Raises Missing: no Java, or no JARs yet.
+    """
+    # Else Spark takes the first python3 of the PATH for its workers.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if is_submitted():
+        return _submitted_session(name, settings or {})
+    check_java()
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # The workers and their daemon find the project as this program does.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    conf = {
+        **read_profile(),
+        "spark.jars": ",".join(jar_paths()),
+        "spark.python.daemon.module": "jobs.spark.daemon",
+        "spark.driver.extraJavaOptions": f"-Xss16m -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+        **(settings or {}),
+    }
+    return _session(name, conf)
+
+
+def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:
+    submitted = dict(SparkConf().getAll())
+    conf = {key: value for key, value in settings.items() if key not in submitted}
+    # Packed for --py-files there are no settings beside the code; they are the command line's then.
+    if submitted.get("spark.master", "").startswith("local[") and LOCAL_PROFILE.is_file():
+        conf = {**{key: value for key, value in read_profile().items() if key not in submitted}, **conf}
+    return _session(name, conf)
+
+
+def _session(name: str, conf: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(name)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,120 @@
+"""The streaming query, put together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
+
+Knows which parts there are; must not know how any of them works, nor what starts or stops the program.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from coordinator_udfs.group_udf import coordinate
+from coordinator_udfs.protocol.config import ConfigError
+from coordinator_udfs.settings import Clock
+from jobs.config import PREFIX, JobConfig
+from jobs.home import Home
+from jobs.stream.sources import SOURCES
+from jobs.stream.writers import make_writer
+from jobs.stream.writers.driver import open_requests
+from jobs.stream.writers.result import BatchResult
+
+_POLL_S = 0.005
+
+
+class Coordinator(NamedTuple):
+    """A running query."""
+
+    query: StreamingQuery
+    started_at_ms: int
+
+
+def start(
+    spark: SparkSession,
+    home: Home,
+    config: JobConfig,
+    *,
+    until_drained: bool = False,
+    on_batch: Callable[[BatchResult], None] | None = None,
+) -> Coordinator:
+    """Starts the coordinator on a home.
+
+    until_drained: ends by itself when all that is there has been processed. on_batch: told of each batch, after its
+    commits. Raises ConfigError, see check_fits; Missing, where a source lacks what it needs.
+    """
+    check_fits(home, config)
+    if config.source == "delta":
+        open_requests(home, config)
+    # On the event clock the last watermark makes one more, empty batch, which fires what it made due; the processing
+    # clock has its ticks instead.
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(config.clock is Clock.EVENT).lower())
+    started_at_ms = int(time.time() * 1000)
+    requests = SOURCES[config.source](spark, home, config)
+    effects = coordinate(requests, config.stream_settings(started_at_ms))
+    writer = make_writer(spark, home, config)
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        result = writer.write(batch, batch_id)
+        if on_batch is not None:
+            on_batch(result)
+
+    stream = effects.writeStream.queryName("coordinator").outputMode("append").foreachBatch(write)
+    stream = stream.option("checkpointLocation", home.checkpoint)
+    if until_drained:
+        stream = stream.trigger(availableNow=True)
+    else:
+        stream = stream.trigger(processingTime=f"{config.trigger_interval_ms} milliseconds")
+    query = stream.start()
+    writer.query_id.set_result(query.id)
+    return Coordinator(query, started_at_ms)
+
+
+def check_fits(home: Home, config: JobConfig) -> None:
+    """Raises ConfigError where a home in an object store is to be read or written by what only knows this machine."""
+    if home.is_local:
+        return
+    if config.source != "kafka":
+        raise ConfigError(f"{PREFIX}source={config.source}: reads this machine's disk, and the home is {home.shown}")
+    if config.effects_writer == "driver":
+        raise ConfigError(
+            f"{PREFIX}effects.writer=driver: writes to this machine's disk, and the home is {home.shown}: "
+            f"{PREFIX}effects.writer=cluster writes there"
+        )
+
+
+def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:
+    """Lets the running batch finish, then stops the query; at once where that is urgent.
+
+    A batch that begins in that very moment is undone by Spark and run again at the next start.
+    """
+    while query.isActive and query.status["isTriggerActive"] and not is_urgent():
+        time.sleep(_POLL_S)
+    query.stop()
+
+
+def unread_commits(query: StreamingQuery, home: Home) -> int | None:
+    """How many commits of the request table the last batch had not read, None while there was none."""
+    progress = query.lastProgress
+    if progress is None:
+        return None
+    offset = json.loads(progress.sources[0].endOffset or "{}")
+    return DeltaTable(home.requests).version() - int(offset["version"]) if "version" in offset else None
+
+
+def failure_of(query: StreamingQuery) -> str | None:
+    """Why a query failed, in a line or two without any stack trace; None if it did not."""
+    error = query.exception()
+    if error is None:
+        return None
+    text = str(error)
+    # A Python function's own error stands at the end of its traceback.
+    raised = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|TooLarge): (.+)$", text, re.MULTILINE)
+    if "Traceback (most recent call last)" in text and raised:
+        return str(raised[-1])
+    return text.strip().splitlines()[0]

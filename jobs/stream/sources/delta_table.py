@@ -1,0 +1,194 @@
+"""The embedded source: a local Delta request table, read commit by commit, that ticks.
+
+Clients and gateways append to the table; this reads the table's own log, one small JSON file a commit, and the Parquet
+files it names. The offset is the table's version and the time in whole ticks, so that an idle query
+runs one batch a tick (in which deadlines fire) and none in between.
+
+Knows Delta's log; must not know what a request says. Local disk only: a cluster takes its requests from Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.stream.sources.runner import outlive_signals
+from schemas.tables import REQUESTS
+
+FORMAT = "rollcall_requests"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_FILES_A_PARTITION = 8
+_ROWS_WORTH_A_TASK = 20_000
+
+
+def load_delta(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
+    """The home's request table as a stream."""
+    spark.dataSource.register(RequestTable)
+    stream = spark.readStream.format(FORMAT).option("path", str(home.path / "requests"))
+    return stream.option("tick_ms", config.source_tick_ms).option("max_requests", config.source_max_requests).load()
+
+
+class RequestTable(DataSource):
+    """Spark's name for the source; options path, tick_ms (0: no ticks) and max_requests (a batch)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return REQUESTS.ddl
+
+    def streamReader(self, schema: Any) -> RequestTableReader:
+        return RequestTableReader(self.options["path"], int(self.options["tick_ms"]), int(self.options["max_requests"]))
+
+
+class Commit(NamedTuple):
+    """What one commit appended."""
+
+    paths: tuple[str, ...]
+    rows: int
+
+
+class Files(InputPartition):
+    """Parquet files for one task, of which it takes the n-th of so many shares of the rows."""
+
+    def __init__(self, paths: list[str], n: int = 0, shares: int = 1) -> None:
+        self.paths = paths
+        self.n = n
+        self.shares = shares
+
+
+class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets {"version": the last commit read, "tick": the time in whole ticks}."""
+
+    def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
+        outlive_signals()
+        self.path = path
+        self.tick_ms = tick_ms
+        self.max_requests = max_requests
+        self._commits: dict[int, Commit] = {}
+        self._is_checked = False
+        self._last_version: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"version": -1, "tick": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self.max_requests)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._last_version = max(self._versions(), default=-1)
+        self.tick_ms = 0
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """As many whole commits as the limit takes, at least one; and the current tick."""
+        version = start["version"]
+        if not self._is_checked:
+            self._check(version)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        rows = 0
+        while (most is None or rows < most) and version != self._last_version:
+            commit = self._commit(version + 1)
+            if commit is None or (rows and most is not None and rows + commit.rows > most):
+                break
+            version += 1
+            rows += commit.rows
+        tick = int(time.time() * 1000) // self.tick_ms if self.tick_ms else 0
+        return {"version": version, "tick": max(tick, start["tick"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        paths: list[str] = []
+        rows = 0
+        for version in range(start["version"] + 1, end["version"] + 1):
+            commit = self._commit(version)
+            if commit is None:
+                raise RuntimeError(f"the request table {self.path} has lost its commit {version} before it was read")
+            paths += commit.paths
+            rows += commit.rows
+        cores = os.cpu_count() or 1
+        if len(paths) < cores <= rows // _ROWS_WORTH_A_TASK:
+            return [Files(paths, n, cores) for n in range(cores)]
+        # None at all for no files: an idle tick starts no task to read nothing.
+        count = min(-(-len(paths) // _FILES_A_PARTITION), cores)
+        return [Files(paths[n::count]) for n in range(count)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Files)
+        for path in partition.paths:
+            rows = _rows(path)
+            first, last = (rows.num_rows * n // partition.shares for n in (partition.n, partition.n + 1))
+            yield from rows.slice(first, last - first).to_batches()
+
+    def commit(self, end: dict[str, int]) -> None:
+        for version in [version for version in self._commits if version <= end["version"]]:
+            del self._commits[version]
+
+    def stop(self) -> None:
+        self._commits.clear()
+
+    def _check(self, version: int) -> None:
+        """The table's log still has what comes after this version, and is the one that was read up to it."""
+        versions = self._versions()
+        if not versions:
+            return
+        if version > max(versions):
+            raise RuntimeError(
+                f"the request table {self.path} ends at version {max(versions)}, but was read up to {version}: "
+                f"it is not the table that this checkpoint belongs to"
+            )
+        if version + 1 < min(versions):
+            raise RuntimeError(
+                f"the request table {self.path} begins at version {min(versions)}, but was read up to {version} only: "
+                f"its log was cleaned before it was read"
+            )
+        self._is_checked = True
+
+    def _versions(self) -> list[int]:
+        try:
+            names = os.listdir(os.path.join(self.path, "_delta_log"))
+        except FileNotFoundError:
+            return []
+        return [int(found.group(1)) for found in map(_COMMIT.fullmatch, names) if found]
+
+    def _commit(self, version: int) -> Commit | None:
+        """A commit of the table's log, None if it is not there yet.
+
+        One that removes files is upkeep (compaction, retention): what it adds was read before.
+        """
+        found = self._commits.get(version)
+        if found is not None:
+            return found
+        try:
+            with open(os.path.join(self.path, "_delta_log", f"{version:020d}.json"), "rb") as log:
+                actions = [json.loads(line) for line in log if line.strip()]
+        except FileNotFoundError:
+            return None
+        adds = [] if any("remove" in action for action in actions) else [a["add"] for a in actions if "add" in a]
+        paths = tuple(os.path.join(self.path, unquote(add["path"])) for add in adds)
+        rows = sum(json.loads(add.get("stats") or "{}").get("numRecords", 1) for add in adds)
+        self._commits[version] = Commit(paths, rows)
+        return self._commits[version]
+
+
+def _rows(path: str) -> pa.Table:
+    """A file's rows in the declared columns; one it lacks is null."""
+    table = pq.ParquetFile(path).read()
+    have = set(table.schema.names)
+    columns = [
+        table[field.name].cast(field.type) if field.name in have else pa.nulls(table.num_rows, field.type)
+        for field in REQUESTS.arrow
+    ]
+    return pa.Table.from_arrays(columns, schema=REQUESTS.arrow)

@@ -1,0 +1,118 @@
+"""The driver's writer: a batch's effects come to the driver as texts, Arrow types them, delta-rs appends them at once.
+
+On one machine this takes a third of the time of Spark's own Delta sink. Knows Arrow and delta-rs and what a batch may
+hold; must not know what an effect means.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from pyspark.sql import DataFrame
+
+from coordinator_udfs.effect_rows import LINE, QUARANTINED
+from jobs.config import PREFIX, JobConfig
+from jobs.home import Home
+from jobs.stream.writers.result import BatchResult, BatchTooLarge
+from schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
+
+_BLOCK_BYTES = 4 << 20
+_DAY_MS = 86_400_000
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+class DriverWriter:
+    """Appends each batch once. query_id: to be set to the streaming query's id once that is known."""
+
+    def __init__(self, home: Home, config: JobConfig) -> None:
+        self.config = config
+        self.query_id: Future[str] = Future()
+        self.effects = open_table(home.effects, EFFECTS, config)
+        self.quarantine = open_table(home.quarantine, QUARANTINE, config)
+
+    def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
+        """Writes a batch. Raises BatchTooLarge before it wrote anything."""
+        rows = typed_rows(batch.toArrow()["effects"])
+        if rows.num_rows > self.config.effects_max_rows:
+            raise BatchTooLarge(
+                f"batch {batch_id} has {rows.num_rows} effects, and {PREFIX}effects.max.rows.per.batch is "
+                f"{self.config.effects_max_rows}: lower {PREFIX}source.max.requests.per.batch, or write with "
+                f"{PREFIX}effects.writer=cluster"
+            )
+        if not rows.num_rows:
+            return BatchResult(batch_id, 0, 0)
+        facts, unfit = rows, 0
+        is_quarantined = pc.equal(rows["effect"], QUARANTINED)
+        if pc.any(is_quarantined).as_py():
+            facts = rows.filter(pc.invert(is_quarantined))
+            unfit = rows.num_rows - facts.num_rows
+            self._append(self.quarantine, _quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
+        self._append(self.effects, facts, batch_id)
+        return BatchResult(batch_id, facts.num_rows, unfit)
+
+    def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
+        """One commit that carries the batch's number; nothing for no rows, or for a batch that is in the table."""
+        if not rows.num_rows:
+            return
+        query_id = self.query_id.result()
+        done = table.transaction_version(query_id)
+        if done is not None and done >= batch_id:
+            return
+        properties = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
+        # Upkeep writes the log's checkpoints, so that no batch has to wait for one.
+        hooks = None if not self.config.upkeep_interval_ms else _NO_HOOKS
+        write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=hooks)
+
+
+def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
+    """Texts of JSON lines as rows of the effects table."""
+    pieces = [text.encode() for text in texts.to_pylist()]
+    if not pieces:
+        return EFFECTS.arrow.empty_table()
+    # No line may reach over more than two of the reader's blocks.
+    longest = max((len(line) for text in pieces if len(text) > _BLOCK_BYTES for line in text.split(b"\n")), default=0)
+    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1))
+    columns = pj.ParseOptions(explicit_schema=LINE.arrow, unexpected_field_behavior="error")
+    rows = pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
+    # The day is UTC's, and null where the moment is.
+    days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
+    return rows.append_column("at_date", days).select(EFFECTS.names)
+
+
+def _quarantine_rows(rows: pa.Table, source: str) -> pa.Table:
+    columns = {
+        "received_at_ms": rows["received_at_ms"],
+        "source": pa.array([source] * rows.num_rows, pa.string()),
+        "group_id": rows["group_id"],
+        "reason": rows["cause"],
+        "raw": rows["detail"],
+        "at_ms": rows["at_ms"],
+    }
+    return pa.table(columns).select(QUARANTINE.names).cast(QUARANTINE.arrow)
+
+
+def open_table(path: str, table: Table, config: JobConfig) -> DeltaTable:
+    """The table at a path, made if it is not there; its log is kept short, since it gets a commit a batch."""
+    if DeltaTable.is_deltatable(path):
+        return DeltaTable(path)
+    kept = f"interval {config.versions_retention_minutes} minutes"
+    return DeltaTable.create(
+        path,
+        schema=table.arrow,
+        mode="ignore",
+        partition_by=list(table.partition_by),
+        configuration={
+            "delta.checkpointInterval": "100",
+            "delta.logRetentionDuration": kept,
+            "delta.deletedFileRetentionDuration": kept,
+        },
+    )
+
+
+def open_requests(home: Home, config: JobConfig) -> DeltaTable:
+    """The home's request table, made if it is not there."""
+    return open_table(home.requests, REQUESTS, config)

@@ -1,0 +1,1 @@
+"""`make whatif`: a recorded log played again with other settings."""

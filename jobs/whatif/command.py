@@ -1,0 +1,157 @@
+"""`make whatif LOG=... SET=...`: what would have happened with other settings, beside what did happen.
+
+    python -m jobs.whatif.command LOG --set "session.timeout.ms=30000" [--was key=value] [--zone Asia/Kolkata]
+                              [--format table|json] [--out FILE]
+
+The log is read once, here; every group under every setting is then played on its own, in parallel on Spark. Exit status
+0, or 2 for what the person in front of it can put right. Knows how the parts go together; must not know how a life is
+inferred or a group played.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from coordinator_udfs.protocol.config import ConfigError
+from jobs.preflight import Missing
+from jobs.replay.command import replay_config, settings_of
+from jobs.spark.session import spark_session
+from jobs.whatif.report import Told, tell
+from request_log.importer import LogImport
+from request_log.lines.clock import ZoneError, zone_of
+from request_log.lines.files import LogFileError
+from whatif.answer import Answer, refuse_unfit
+from whatif.changes import BASELINE, Setting, SettingError, Trial, trial_of
+from whatif.lives import GroupPast
+from whatif.outcome import Outcome
+from whatif.play import play
+from whatif.recording import Recording, recording_of
+
+FORMATS = ("table", "json")
+OUT = "build/whatif.jsonl"
+TASKS_A_CORE = 4
+"""Groups differ in size; small tasks even that out."""
+_PLAYED = "group_id string, setting int, outcome string"
+
+Player = Callable[[Mapping[str, GroupPast], Sequence[Setting]], Iterable[tuple[str, int, Outcome]]]
+"""Plays every past under every setting: (group id, the setting's place, outcome), in any order."""
+
+
+class WhatIfError(Missing):
+    """A what-if that cannot be done; the text is the sentence for the person in front of it."""
+
+
+def read_log(path: Path, zone: str, was: Mapping[str, str]) -> tuple[Recording, dict[str, str], int]:
+    """(the recording, the broker's settings that were inferred, the lines read). was: settings that are known.
+
+    Raises LogFileError, ZoneError, ConfigError.
+    """
+    log = LogImport(path, zone_of(zone))
+    replay_config(was)
+    inferred = {key: value for key, value in log.look_over().settings.items() if key not in was}
+    recording = recording_of(log, {**inferred, **was})
+    return recording, inferred, log.tally.read
+
+
+def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
+    """The baseline and every setting, played. Raises SettingError before anything is."""
+    refuse_unfit(recording, trial)
+    settings = [BASELINE, *trial.settings]
+    played: list[dict[str, Outcome]] = [{} for _ in settings]
+    for group_id, place, outcome in player(recording.pasts, settings):
+        played[place][group_id] = outcome
+    return Answer(recording, trial, played[0], tuple(played[1:]))
+
+
+def on_spark(spark: SparkSession) -> Player:
+    """Plays on Spark: one small task for a few groups and settings."""
+
+    def run(pasts: Mapping[str, GroupPast], settings: Sequence[Setting]) -> Iterator[tuple[str, int, Outcome]]:
+        if not pasts:
+            return
+        groups = [(group_id, msgspec.json.encode(past).decode()) for group_id, past in pasts.items()]
+        tried = [(place, msgspec.json.encode(setting).decode()) for place, setting in enumerate(settings)]
+        left = spark.createDataFrame(groups, "group_id string, past string")
+        right = spark.createDataFrame(tried, "setting int, text string")
+        tasks = min(len(groups) * len(tried), spark.sparkContext.defaultParallelism * TASKS_A_CORE)
+        runs = left.crossJoin(right).repartition(tasks, "group_id", "setting")
+        for row in runs.mapInPandas(_play_all, _PLAYED).collect():
+            yield row.group_id, row.setting, msgspec.json.decode(row.outcome, type=Outcome)
+
+    return run
+
+
+def _play_all(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for batch in batches:
+        outcomes = [
+            msgspec.json.encode(
+                play(msgspec.json.decode(past, type=GroupPast), msgspec.json.decode(text, type=Setting))
+            ).decode()
+            for past, text in zip(batch["past"], batch["text"], strict=True)
+        ]
+        yield pd.DataFrame({"group_id": batch["group_id"], "setting": batch["setting"], "outcome": outcomes})
+
+
+def write_rows(found: Answer, out: Path) -> None:
+    """The answer's rows, one JSON object a line. Raises WhatIfError."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in found.rows()))
+    except OSError as error:
+        raise WhatIfError(f"OUT={out}: cannot be written: {error.strerror}.") from None
+
+
+def whatif(parsed: argparse.Namespace, console: Console) -> None:
+    """Reads, plays and tells. Raises what the person can put right."""
+    if parsed.format not in FORMATS:
+        raise WhatIfError(f"FORMAT={parsed.format}: is none of {', '.join(FORMATS)}.")
+    trial = trial_of(parsed.set)
+    status = Console(stderr=True)
+    with status.status("reading the log and inferring lives"):
+        recording, inferred, lines = read_log(Path(parsed.log), parsed.zone, settings_of(parsed.was))
+    refuse_unfit(recording, trial)
+    if not recording.pasts:
+        raise WhatIfError(f"{parsed.log}: no group of consumers joins in this log, so there is nothing to play.")
+    with status.status("starting Spark"):
+        spark = spark_session("rollcall whatif")
+    started = time.monotonic()
+    with status.status(f"playing {len(recording.pasts)} groups under {len(trial.settings) + 1} settings"):
+        found = answer(recording, trial, on_spark(spark))
+    seconds = time.monotonic() - started
+    write_rows(found, Path(parsed.out))
+    if parsed.format == "json":
+        sys.stdout.writelines(f"{msgspec.json.encode(row).decode()}\n" for row in found.rows())
+    else:
+        tell(console, Told(found, inferred, lines, seconds, parsed.out))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: see above."""
+    parser = argparse.ArgumentParser(prog="python -m jobs.whatif.command", description="Plays a recorded world anew.")
+    parser.add_argument("log", help="requests.log, .gz, or a folder of them")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what to change, or to sweep")
+    parser.add_argument("--was", action="append", default=[], metavar="KEY=VALUE", help="a setting the broker had")
+    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
+    parser.add_argument("--format", default="table", help=f"{', '.join(FORMATS)} (table)")
+    parser.add_argument("--out", default=OUT, help=f"where the rows are left as JSON lines ({OUT})")
+    try:
+        whatif(parser.parse_args(arguments), Console())
+    except (Missing, SettingError, ConfigError, ZoneError, LogFileError) as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""What no line says and the recorded answers prove: each explanation as requests that bring the group to it.
+
+A log begins with groups already formed, a coordinator moves, a client dies while its JoinGroup is parked and leaves no
+line for it, a session ends whose length was never seen. The answers of others show that it happened. Explanations are
+given nearest first; whoever asks takes the first one after which the recorded answer fits.
+
+Knows what an answer proves of a group; tries nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordinator_udfs.protocol.states import GroupState
+from request_log.explaining.context import (
+    ACCEPTED,
+    Explanation,
+    Scene,
+    generation_named,
+    gone_member,
+    is_assigned,
+    member_id_of,
+    members_of,
+    types_of,
+    unseen_id,
+)
+from request_log.explaining.joins import explain_join, under_way
+from request_log.explaining.rebalances import explain_assignment, explain_rebalance
+from schemas.errors import Error
+from schemas.messages import (
+    DescribeGroupsResponse,
+    GroupObservedRequest,
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ObservedMember,
+    ObservedOffset,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+)
+
+
+def moved(scene: Scene, why: str, **facts: bool) -> GroupObservedRequest:
+    """The group's coordinator went away, or came, before this request."""
+    return scene.seen(why, **facts)
+
+
+def explain(scene: Scene) -> Iterator[Explanation]:
+    """What may have happened unseen before a request, so that it was answered as recorded."""
+    request = scene.entry.request
+    match request:
+        case HeartbeatRequest():
+            yield from _explain_member(scene, request.member_id, request.generation_id)
+        case SyncGroupRequest():
+            yield from _explain_member(scene, request.member_id, request.generation_id)
+        case OffsetCommitRequest() if request.generation_id_or_member_epoch >= 0:
+            yield from _explain_member(scene, request.member_id, request.generation_id_or_member_epoch)
+        case OffsetCommitRequest() if scene.entry.recorded.error is Error.NONE:
+            yield [scene.seen("a consumer outside the group commits", is_complete=True, state=GroupState.EMPTY.value)]
+        case JoinGroupRequest():
+            yield from explain_join(scene, request)
+        case LeaveGroupRequest():
+            yield from _explain_leave(scene, request)
+        case OffsetFetchRequest():
+            yield from _explain_offsets(scene, request)
+        case _:
+            if isinstance(scene.entry.recorded.response, DescribeGroupsResponse):
+                yield from _explain_description(scene, scene.entry.recorded.response)
+
+
+def _explain_member(scene: Scene, member_id: str, generation_id: int) -> Iterator[Explanation]:
+    """A heartbeat, commit or sync: its sender is a member, or it is none, or a rebalance has begun or ended."""
+    model, error = scene.model, scene.entry.recorded.error
+    if error is Error.UNKNOWN_MEMBER_ID and not model.is_known:
+        yield [scene.seen("a group that had generations before it was seen")]
+    if error is Error.UNKNOWN_MEMBER_ID and member_id in model.members:
+        gone = [gone_member(scene, member_id)]
+        yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+    if error is Error.FENCED_INSTANCE_ID:
+        yield from _explain_fenced(scene, member_id)
+    if error not in ACCEPTED:
+        return
+    if member_id in model.members and generation_id == model.generation_id:
+        if error is Error.REBALANCE_IN_PROGRESS:
+            yield from explain_rebalance(scene)
+        elif model.state is GroupState.COMPLETING_REBALANCE:
+            yield from explain_assignment(scene)
+    members = members_of(scene, generation_id)
+    if generation_id == model.generation_id and model.members:
+        yield [scene.seen("a member nobody saw join", members=members, **types_of(scene))]
+    state = GroupState.STABLE
+    if any(is_assigned(entry, generation_id) for entry in (scene.entry, *scene.upcoming)):
+        state = GroupState.COMPLETING_REBALANCE
+    for seen_state in (state, GroupState.STABLE):
+        formed = scene.seen(
+            "a group formed before it was seen",
+            is_complete=True,
+            generation_id=generation_id,
+            state=seen_state.value,
+            members=members,
+            **types_of(scene),
+        )
+        yield [formed]
+        if error is Error.REBALANCE_IN_PROGRESS:
+            yield [formed, under_way(scene)]
+
+
+def _explain_fenced(scene: Scene, member_id: str) -> Iterator[Explanation]:
+    """The instance id is another member's, who is seen later or never."""
+    group_instance_id = getattr(scene.entry.request, "group_instance_id", None)
+    if group_instance_id is None:
+        return
+    holder = ObservedMember(member_id=unseen_id(group_instance_id), group_instance_id=group_instance_id)
+    generation_id = None
+    for entry in scene.upcoming:
+        request = entry.request
+        if getattr(request, "group_instance_id", None) != group_instance_id or entry.recorded.error not in ACCEPTED:
+            continue
+        if generation_named(request) is not None and member_id_of(request) != member_id:
+            holder = ObservedMember(
+                member_id=member_id_of(request),
+                group_instance_id=group_instance_id,
+                client_id=request.client_id,
+                client_host=request.client_host,
+            )
+            generation_id = generation_named(request)
+            break
+    if scene.model.members:
+        yield [scene.seen("an instance id that another one took", members=[holder])]
+    stable = {"state": GroupState.STABLE.value, "generation_id": generation_id, **types_of(scene)}
+    yield [scene.seen("an instance id that another one took", members=[holder], **stable)]
+
+
+def _explain_leave(scene: Scene, request: LeaveGroupRequest) -> Iterator[Explanation]:
+    model = scene.model
+    leavers = [(member.member_id, member.group_instance_id) for member in request.members]
+    if request.api_version < 3:
+        leavers = [(request.member_id, None)]
+    if scene.entry.recorded.error is Error.UNKNOWN_MEMBER_ID or model.members:
+        gone = [gone_member(scene, member_id) for member_id, _ in leavers if member_id in model.members]
+        if gone:
+            yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+    members = [
+        ObservedMember(
+            member_id=member_id or unseen_id(instance_id or ""),
+            group_instance_id=instance_id,
+            client_id=request.client_id,
+            client_host=request.client_host,
+        )
+        for member_id, instance_id in leavers
+    ]
+    yield [scene.seen("a member nobody saw join", members=members)]
+    state = None if model.members else GroupState.STABLE.value
+    yield [scene.seen("a member nobody saw join", members=members, state=state)]
+
+
+def _explain_offsets(scene: Scene, request: OffsetFetchRequest) -> Iterator[Explanation]:
+    """Offsets that were committed before the log, or in a transaction, or by a newer protocol's member."""
+    response = scene.entry.recorded.response
+    assert isinstance(response, OffsetFetchResponse)
+    topics = response.topics if request.api_version < 8 else response.groups[0].topics
+    asked = (request.topics if request.api_version < 8 else request.groups[0].topics) or ()
+    names = {topic.topic_id: topic.name for topic in asked if topic.topic_id}
+    offsets = [
+        ObservedOffset(
+            topic=names.get(topic.topic_id) or topic.name or topic.topic_id,
+            partition=partition.partition_index,
+            committed_offset=partition.committed_offset,
+            leader_epoch=partition.committed_leader_epoch,
+            metadata=partition.metadata or "",
+        )
+        for topic in topics
+        for partition in topic.partitions
+        if partition.error_code is Error.NONE
+    ]
+    known = scene.model.offsets
+    new = [o for o in offsets if o.committed_offset >= 0 or (o.topic, o.partition) in known]
+    yield [scene.seen("offsets whose commit left no line", offsets=new)]
+    shown = {(offset.topic, offset.partition) for offset in offsets}
+    lost = [
+        ObservedOffset(topic=topic, partition=partition, committed_offset=-1)
+        for topic, partition in known
+        if (topic, partition) not in shown
+    ]
+    yield [scene.seen("offsets that are gone", offsets=[*new, *lost])]
+
+
+def _explain_description(scene: Scene, response: DescribeGroupsResponse) -> Iterator[Explanation]:
+    group = response.groups[0]
+    if group.group_state not in set(GroupState) - {GroupState.DEAD}:
+        return
+    name = group.protocol_data or scene.model.protocol_name
+    said = {member.member_id for member in scene.model.members.values() if member.has_known_timeouts}
+    members = [
+        ObservedMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            protocols=[JoinGroupProtocol(name=name, metadata=member.member_metadata)]
+            if name and member.member_metadata and member.member_id not in said
+            else None,
+            assignment=member.member_assignment,
+        )
+        for member in group.members
+    ]
+    why = "a group that an administrator was shown"
+    types = {"protocol_type": group.protocol_type or None, "protocol_name": group.protocol_data or None}
+    yield [scene.seen(why, members=members, **types)]
+    yield [scene.seen(why, members=members, is_complete=True, state=group.group_state, **types)]

@@ -1,0 +1,77 @@
+"""Causes that a client library did not give, from what the log shows next.
+
+A leave without a reason is a poll timeout if its process joined again as a stranger on the very connection it left by:
+a process that closed its consumer is gone, one that was restarted has a new connection, and one that only changes its
+subscription is back at once. A rejoin without a reason
+is due to changed metadata if the assignment that followed gives out partitions that no assignment had before. Where
+nothing of the kind is seen, nothing is inferred.
+
+Knows what lines say; decides no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+
+from coordinator_udfs.protocol.cause import CauseKind
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import CONSUMER, gave_partitions_up
+from request_log.recorded import LoggedRequest
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest, LeaveGroupRequest, MemberIdentity, SyncGroupRequest
+
+SHARE_OF_POLL_INTERVAL = 0.7
+"""How much of the rebalance timeout (for most consumers max.poll.interval.ms) a slow member was one at least."""
+LEAVE_NAMES_MEMBERS_SINCE = 3
+
+PartitionCounts = dict[str, int]
+"""By topic, how many partitions assignments have shown: the highest number and one."""
+
+
+def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: Set[str]) -> None:
+    """A poll timeout needs the process to come back, and a membership of about max.poll.interval.ms at least.
+
+    came_back: the ids of LeaveGroups after which the same process joined again, see `survey`.
+    """
+    if request.request_id not in came_back:
+        return
+    identities: Sequence[MemberIdentity | LeaveGroupRequest] = [request]
+    if request.api_version >= LEAVE_NAMES_MEMBERS_SINCE:
+        identities = request.members
+    for identity in identities:
+        member = model.members.get(identity.member_id)
+        if member is None or getattr(identity, "reason", None):
+            continue
+        if request.received_at_ms - member.joined_at_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL:
+            identity.inferred_cause = CauseKind.POLL_TIMEOUT.value
+
+
+def infer_cause_of_rejoining(
+    model: Group, request: JoinGroupRequest, upcoming: Iterable[LoggedRequest], known: PartitionCounts
+) -> None:
+    """known: what assignments up to now have shown."""
+    member = model.members.get(request.member_id)
+    if request.reason or member is None or not model.can_rebalance or not known:
+        return
+    if model.protocol_type != CONSUMER or gave_partitions_up(model, member):
+        return
+    for entry in upcoming:
+        later = entry.request
+        if isinstance(later, SyncGroupRequest) and later.assignments and entry.recorded.error is Error.NONE:
+            if any(count > known.get(topic, count) for topic, count in partition_counts(later).items()):
+                request.inferred_cause = CauseKind.METADATA_CHANGED.value
+            return
+
+
+def partition_counts(request: SyncGroupRequest) -> PartitionCounts:
+    """The partition counts that a leader's assignments show."""
+    counts: PartitionCounts = {}
+    for assigned in request.assignments:
+        try:
+            partitions = decode_assignment(assigned.assignment).partitions if assigned.assignment else ()
+        except ConsumerProtocolError:
+            continue
+        for topic, partition in partitions:
+            counts[topic] = max(counts.get(topic, 0), partition + 1)
+    return counts

@@ -1,0 +1,186 @@
+"""What may have happened unseen before a JoinGroup, so that it was answered as recorded.
+
+Mostly that a group was formed before the log began: its members, its generation, a static member's old id. Knows what
+a JoinGroup's answer proves; changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from request_log.explaining.context import (
+    ACCEPTED,
+    Explanation,
+    Scene,
+    generation_named,
+    generation_of,
+    gone_member,
+    member_id_of,
+    unseen_id,
+    with_protocols,
+)
+from schemas.errors import Error
+from schemas.messages import (
+    GroupObservedRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    ObservedMember,
+)
+
+FIRST_GENERATION = 1
+UNSEEN_PROTOCOL = "unseen"
+"""Stands for what a member named, which is only known not to be what somebody else did."""
+AT_ONCE_MS = 50
+"""An answer that took longer had to wait for others."""
+
+
+def explain_join(scene: Scene, request: JoinGroupRequest) -> Iterator[Explanation]:
+    model, recorded = scene.model, scene.entry.recorded
+    response, member_id = recorded.response, request.member_id
+    assert isinstance(response, JoinGroupResponse)
+    types = {"protocol_type": request.protocol_type}
+    match recorded.error:
+        case Error.UNKNOWN_MEMBER_ID if member_id in model.members or member_id in model.pending:
+            yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(scene, member_id)])]
+        case Error.FENCED_INSTANCE_ID if request.group_instance_id is not None:
+            other = ObservedMember(
+                member_id=unseen_id(request.group_instance_id), group_instance_id=request.group_instance_id
+            )
+            yield [scene.seen("an instance id that another one took", members=[other])]
+        case Error.INCONSISTENT_GROUP_PROTOCOL:
+            other_names = [JoinGroupProtocol(name=model.protocol_name or UNSEEN_PROTOCOL, metadata=b"")]
+            yield [scene.seen("a newcomer is refused", members=with_protocols(model, other_names))]
+        case Error.MEMBER_ID_REQUIRED:
+            yield [scene.seen("a newcomer is taken", **types)]
+            yield [scene.seen("a newcomer is taken", members=with_protocols(model, request.protocols), **types)]
+        case Error.NONE:
+            yield from _explain_joined(scene, request, response)
+
+
+def _explain_joined(scene: Scene, request: JoinGroupRequest, response: JoinGroupResponse) -> Iterator[Explanation]:
+    """A JoinGroup that was accepted: into a running generation, or into the next one of a group seen to exist."""
+    model, generation_id = scene.model, response.generation_id
+    types = {"protocol_type": request.protocol_type}
+    before = _sender_before(model, request)
+    if before is not None and generation_id == FIRST_GENERATION:
+        yield [_asked_for_id(request)]
+    if before is not None:
+        is_back = not request.member_id
+        leader_id = before.member_id if is_back and response.leader == response.member_id else response.leader
+        current = {
+            "generation_id": generation_id,
+            "protocol_name": response.protocol_name,
+            "leader_id": leader_id or None,
+            "members": [*_listed(response, request), _like(before, None if is_back else request.protocols)],
+            **types,
+        }
+        stable = {"state": GroupState.STABLE.value}
+        if generation_id == model.generation_id and model.members:
+            yield [scene.seen("a member nobody saw join", **current)]
+        if generation_id - 1 == model.generation_id and model.members:
+            yield [scene.seen("a member nobody saw join", members=[before], **types)]
+            named = with_protocols(model, request.protocols)
+            yield [scene.seen("a member nobody saw join", members=[*named, before], **types)]
+        why = "a group formed before it was seen"
+        if scene.entry.recorded.remote_ms <= AT_ONCE_MS and not _is_forming(scene, generation_id):
+            yield [scene.seen(why, **current, **stable)]
+        members = [*_members_before(scene, response, before.member_id), before]
+        formed = {"is_complete": True, "generation_id": generation_id - 1, "members": members, **types, **stable}
+        yield [scene.seen(why, **formed), under_way(scene)]
+        yield [scene.seen(why, **formed)]
+    if before is None and not model.members:
+        members = _members_before(scene, response, response.member_id)
+        if members:
+            why = "a group formed before it was seen"
+            facts = {"generation_id": generation_id - 1, "members": members, "state": GroupState.STABLE.value}
+            yield [scene.seen(why, **facts, **types)]
+    why = "a group that had generations before it was seen"
+    yield [scene.seen(why, generation_id=generation_id - 1)]
+    yield [scene.seen(why, generation_id=generation_id - 1, is_complete=True, state=GroupState.EMPTY.value)]
+
+
+def _is_forming(scene: Scene, generation_id: int) -> bool:
+    """Whether others are yet to join this generation, or still accepted in the one before."""
+    return any(
+        (
+            isinstance(entry.recorded.response, JoinGroupResponse)
+            and entry.recorded.response.generation_id == generation_id
+            and abs(entry.recorded.answered_at_ms - scene.entry.recorded.answered_at_ms) <= AT_ONCE_MS
+        )
+        or (generation_named(entry.request) == generation_id - 1 and entry.recorded.error in ACCEPTED)
+        for entry in scene.upcoming
+    )
+
+
+def _asked_for_id(request: JoinGroupRequest) -> JoinGroupRequest:
+    """The JoinGroup that was answered with the id which this one brings."""
+    return msgspec.structs.replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
+
+
+def under_way(scene: Scene) -> GroupObservedRequest:
+    return scene.seen("a rebalance under way", state=GroupState.PREPARING_REBALANCE.value)
+
+
+def _members_before(scene: Scene, response: JoinGroupResponse, but_for: str) -> list[ObservedMember]:
+    """Who was a member before a generation: those its leader is told of, without strangers that are seen to join.
+
+    The leader alone where its answer is not at hand.
+    """
+    listed = generation_of(scene, response.generation_id)
+    if listed is None:
+        listed = [JoinGroupResponseMember(member_id=response.leader, metadata=b"")] if response.leader else []
+    strangers = {
+        entry.request.recorded_member_id
+        for entry in scene.upcoming
+        if isinstance(entry.request, JoinGroupRequest) and not entry.request.member_id
+    }
+    senders = {member_id_of(entry.request): entry.request for entry in scene.upcoming}
+    return [
+        ObservedMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=senders[member.member_id].client_id if member.member_id in senders else "",
+            client_host=senders[member.member_id].client_host if member.member_id in senders else "",
+        )
+        for member in listed
+        if member.member_id not in strangers and member.member_id != but_for
+    ]
+
+
+def _sender_before(model: Group, request: JoinGroupRequest) -> ObservedMember | None:
+    """The member that a JoinGroup comes from as it was before it: what it named then is not known. None: a stranger."""
+    member_id = request.member_id
+    if not member_id and request.group_instance_id is not None:
+        member_id = model.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
+    if not member_id or member_id in model.pending:
+        return None
+    return ObservedMember(
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+    )
+
+
+def _like(member: ObservedMember, protocols: list[JoinGroupProtocol] | None) -> ObservedMember:
+    return msgspec.structs.replace(member, protocols=protocols)
+
+
+def _listed(response: JoinGroupResponse, request: JoinGroupRequest) -> list[ObservedMember]:
+    """The other members as a leader is told of them, with what they named for the protocol in use."""
+    name = response.protocol_name
+    return [
+        ObservedMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            protocols=[JoinGroupProtocol(name=name, metadata=member.metadata)] if name else None,
+        )
+        for member in response.members
+        if member.member_id not in (response.member_id, request.member_id)
+    ]

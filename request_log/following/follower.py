@@ -1,0 +1,353 @@
+"""One group followed through its recorded requests, so that near ties fall as the recorded answers say.
+
+A log's times are milliseconds and a broker works on several requests at once, fires timers a little late, and answers
+a commit after it is replicated. So the order of arrival alone is not the order in which a group saw its requests. The
+recorded answers tell it: each request is tried on a model of the group (the pure core), and where the answer would be
+another one, its neighbours within the same moment are taken first, or a deadline that is due about now is moved to its
+other side. What no order explains is explained by what the recording proves (`explaining`), or left as a difference.
+
+The outcome is a sequence of rows whose times and order alone, given to the core, give the recorded answers: whoever
+applies them needs none of this.
+
+Knows the model and the recorded requests of one group; knows no file and no other group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from request_log.explaining.context import Scene, member_id_of, newcomer_without_line, unlogged_join
+from request_log.explaining.explanations import explain, moved
+from request_log.explaining.inferred_causes import (
+    PartitionCounts,
+    infer_cause_of_leaving,
+    infer_cause_of_rejoining,
+    partition_counts,
+)
+from request_log.following.group_model import Model
+from request_log.following.passed_deadlines import explain_answered, let_time_pass, settle_overdue
+from request_log.following.topic_names import TopicNames
+from request_log.following.trial import Trial
+from request_log.following.upcoming import Ahead
+from request_log.following.without_trial import is_plain
+from request_log.recorded import LoggedRequest
+from request_log.survey import Survey
+from schemas.errors import Error
+from schemas.messages import (
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+
+EARLY_MS = 25
+"""How much later than a request a deadline may stand in the model and still have fired before it in the broker."""
+NEAR_MS = (2.0, 30.0)
+"""Within how long after a request its neighbours may have been worked on before it: first tried, then tried."""
+OVERDUE_MS = 3.0
+"""How long after its recorded answer a parked request is known to be parked no more."""
+MOST_NEIGHBOURS = 3
+MOST_PATHS = 8
+DEEPEST = 50
+"""How many requests may each have to wait for the next one."""
+_MOVED = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE})
+_READERS = (HeartbeatRequest, OffsetFetchRequest, DescribeGroupsRequest)
+
+
+@dataclass(slots=True)
+class Follower:
+    """A group while its recorded requests are taken one after another; `read` comes before `take`, far or near."""
+
+    model: Model
+    survey: Survey
+    names: TopicNames
+    ahead: Ahead = field(default_factory=Ahead)
+    broker: str = ""
+    is_away: bool = False
+    depth: int = 0
+    offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
+    partition_counts: PartitionCounts = field(default_factory=dict)
+
+    def read(self, entry: LoggedRequest) -> None:
+        """Makes a request known that will be taken later."""
+        self.ahead.read(entry)
+
+    def take(self, entry: LoggedRequest) -> None:
+        """Applies a request to the model and gives its row, with whatever has to come before it."""
+        if entry.is_taken:
+            return
+        self.ahead.note_taken(entry)
+        if entry.was_refused:
+            if entry.recorded.error in _MOVED and entry.broker == self.broker:
+                self._leave_coordinator(entry)
+            return
+        if self.is_away or (self.broker and entry.broker != self.broker):
+            self._reach_coordinator(entry)
+        self.broker = entry.broker
+        self.names.fill_in(entry.request, self.model.group)
+        if self._take_plainly(entry):
+            return
+        self.depth += 1
+        self._take_tried(entry)
+        self.depth -= 1
+
+    def finish(self, end_ms: int) -> None:
+        """Explains what was still to be answered when the log ended."""
+        settle_overdue(self, end_ms)
+
+    def hear_nothing(self, until_ms: int) -> None:
+        """Lets time pass while nothing is heard of the group: what is due up to then happens, and rows say so."""
+        model = self.model
+        due_ms = model.next_due_ms()
+        while due_ms is not None and due_ms <= until_ms:
+            model.adopt_deadline(model.try_deadline(due_ms))
+            model.tell_silence()
+            due_ms = model.next_due_ms()
+
+    def scene(self, entry: LoggedRequest) -> Scene:
+        """All that an explanation of this request's answer has to go by."""
+        model = self.model
+        return Scene(model.group, entry, list(self.ahead.upcoming()), model.parked, self.offered)
+
+    # ------------------------------------------------------------ one request
+
+    def is_quiet(self, entry: LoggedRequest) -> bool:
+        """Whether a request needs no trial: nothing is due before it, nothing overdue, and it changes nothing."""
+        model = self.model
+        at_ms = model.when(entry)
+        due_ms = model.group.next_due_ms
+        if due_ms is not None and due_ms < at_ms:
+            due_ms = model.next_due_ms()
+            if due_ms is not None and due_ms < at_ms:
+                return False
+        return model.owed_ms + OVERDUE_MS >= entry.began_ms and is_plain(model.group, entry)
+
+    def _take_plainly(self, entry: LoggedRequest) -> bool:
+        if not self.is_quiet(entry):
+            return False
+        model, at_ms = self.model, self.model.when(entry)
+        if isinstance(entry.request, HeartbeatRequest):
+            model.touch(entry, at_ms)
+            return True
+        if self.ahead.fetches and isinstance(entry.request, OffsetCommitRequest):
+            self._take_readers_first(entry)
+            at_ms = model.when(entry)
+        model.apply(entry, at_ms)
+        return True
+
+    def _take_tried(self, entry: LoggedRequest) -> None:
+        model = self.model
+        if model.owed_ms + OVERDUE_MS < entry.began_ms:
+            settle_overdue(self, entry.began_ms - OVERDUE_MS)
+        self._take_first_leader(entry)
+        at_ms = let_time_pass(self, entry, model.when(entry))
+        self._infer(entry)
+        trial = model.try_request(entry, at_ms)
+        if not trial.fits:
+            trial = self._make_fit(entry, trial)
+        elif _waits_in_vain(entry, trial):
+            trial = self._after_neighbours(entry, at_ms, NEAR_MS[0], at_once=True) or trial
+        if self.depth <= DEEPEST:
+            trial = self._take_earlier_ones(entry, trial)
+        model.adopt(trial, entry)
+        if entry.recorded.error is Error.MEMBER_ID_REQUIRED:
+            self._take_unlogged_join(entry)
+
+    def _infer(self, entry: LoggedRequest) -> None:
+        """Fills in a cause that the client did not give; keeps what later causes are inferred from."""
+        request, group = entry.request, self.model.group
+        if isinstance(request, LeaveGroupRequest):
+            infer_cause_of_leaving(group, request, self.survey.came_back)
+        elif isinstance(request, JoinGroupRequest):
+            infer_cause_of_rejoining(group, request, self.ahead.upcoming(), self.partition_counts)
+            if entry.recorded.error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:
+                self.offered = {m: join for m, join in self.offered.items() if m in group.pending}
+                self.offered[request.recorded_member_id] = request
+        elif isinstance(request, SyncGroupRequest) and entry.recorded.error is Error.NONE:
+            for topic, count in partition_counts(request).items():
+                self.partition_counts[topic] = max(count, self.partition_counts.get(topic, 0))
+
+    # ------------------------------------------------------------ what comes before it
+
+    def _make_fit(self, entry: LoggedRequest, trial: Trial) -> Trial:
+        """Finds what came before a request that does not fit as things stand, nearest explanation first."""
+        model, at_ms = self.model, trial.at_ms
+        for near_ms in NEAR_MS:
+            fitting = self._after_a_deadline(entry, at_ms) or self._after_neighbours(entry, at_ms, near_ms)
+            if fitting is not None:
+                return fitting
+        if explain_answered(self, entry):
+            again = model.try_request(entry, max(model.clock_ms, at_ms))
+            if again.fits:
+                return again
+        for requests in explain(self.scene(entry)):
+            tried = model.try_unlogged(requests, max(model.clock_ms, at_ms))
+            if all(each.fits for each in tried) and model.try_request(entry, at_ms, tried[-1].model).fits:
+                model.adopt_unlogged(requests, tried)
+                return model.try_request(entry, max(model.clock_ms, at_ms))
+        model.tally.unsettled[entry.recorded.message.api] += 1
+        return model.try_request(entry, max(model.clock_ms, at_ms))
+
+    def _after_a_deadline(self, entry: LoggedRequest, at_ms: int) -> Trial | None:
+        """A deadline that is due about now fired before the request."""
+        model = self.model
+        due_ms = model.next_due_ms()
+        if due_ms is None or due_ms > max(at_ms, entry.until_ms) + EARLY_MS:
+            return None
+        fired = model.try_deadline(due_ms)
+        later_ms = max(at_ms, due_ms + 1)
+        if not fired.fits or not model.try_request(entry, later_ms, fired.model).fits:
+            return None
+        model.adopt_deadline(fired)
+        return model.try_request(entry, later_ms)
+
+    def _after_neighbours(
+        self, entry: LoggedRequest, at_ms: int, near_ms: float, *, at_once: bool = False
+    ) -> Trial | None:
+        """Other requests of the same moment came before it. at_once: so that it is answered and need not wait."""
+        if self.depth > DEEPEST:
+            return None
+        told = self._told_to_rejoin(entry)
+        near = [
+            other
+            for other in self.ahead.near(entry, near_ms)
+            if not isinstance(other.request, _READERS) and told.get(_joins_again(other), inf) >= other.began_ms
+        ]
+        path = self._path_to(entry, near, at_ms, at_once=at_once)
+        if path is None:
+            return None
+        for other in path:
+            self.take(other)
+        return self.model.try_request(entry, max(self.model.clock_ms, at_ms))
+
+    def _path_to(
+        self, entry: LoggedRequest, near: list[LoggedRequest], at_ms: int, *, at_once: bool
+    ) -> list[LoggedRequest] | None:
+        """The fewest neighbours, at most a few, after which a request fits."""
+        model = self.model
+        found: list[tuple[Group, list[LoggedRequest]]] = [(model.group, [])]
+        for _ in range(MOST_NEIGHBOURS):
+            longer = []
+            for reached, path in found:
+                for other in near:
+                    if other in path:
+                        continue
+                    trial = model.try_request(other, at_ms, reached, path)
+                    if not trial.fits:
+                        continue
+                    then = model.try_request(entry, at_ms, trial.model, [*path, other])
+                    if then.fits and (then.answers(entry.request.request_id) or not at_once):
+                        return [*path, other]
+                    longer.append((trial.model, [*path, other]))
+            found = longer[:MOST_PATHS]
+        return None
+
+    def _told_to_rejoin(self, entry: LoggedRequest) -> dict[str, float]:
+        """By member, since when it knows of a rebalance: its JoinGroup after that did not set it off."""
+        told: dict[str, float] = {}
+        if self.model.group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            for other in (entry, *self.ahead.upcoming()):
+                if other.recorded.error is Error.REBALANCE_IN_PROGRESS:
+                    told.setdefault(member_id_of(other.request), other.began_ms)
+        return told
+
+    def _take_unlogged_join(self, entry: LoggedRequest) -> None:
+        """Who was told its id and is in the next generation without a line has joined at once, and died waiting."""
+        model, scene = self.model, self.scene(entry)
+        listed = newcomer_without_line(scene)
+        join = None if listed is None else unlogged_join(scene, listed)
+        if join is not None:
+            trials = model.try_unlogged([join], max(model.clock_ms, entry.recorded.answered_at_ms))
+            if trials[0].fits:
+                model.adopt_unlogged([join], trials)
+
+    def _take_first_leader(self, entry: LoggedRequest) -> None:
+        """The first to join an Empty group leads it, so whoever led its next generation joined first."""
+        request, model = entry.request, self.model
+        if not isinstance(request, JoinGroupRequest) or model.group.members or request.recorded_leader_id is None:
+            return
+        leader_id = request.recorded_leader_id
+        if leader_id in (request.member_id, request.recorded_member_id) or self.depth > DEEPEST:
+            return
+        for other in self.ahead.near(entry, NEAR_MS[1]):
+            join = other.request
+            if isinstance(join, JoinGroupRequest) and leader_id in (join.member_id, join.recorded_member_id):
+                if join.recorded_leader_id == leader_id and model.try_request(other, model.clock_ms).fits:
+                    self.take(other)
+                return
+
+    def _take_earlier_ones(self, entry: LoggedRequest, trial: Trial) -> Trial:
+        """A request that changes the group waits for neighbours that fit before it and not after it."""
+        model = self.model
+        while trial.fits and _has_changed(model.group, trial.model):
+            earlier = next(
+                (other for other in self.ahead.near(entry, NEAR_MS[0]) if self._is_first(other, trial, entry)), None
+            )
+            if earlier is None:
+                break
+            self.take(earlier)
+            trial = model.try_request(entry, max(model.clock_ms, trial.at_ms))
+        return trial
+
+    def _is_first(self, other: LoggedRequest, trial: Trial, entry: LoggedRequest) -> bool:
+        """Whether a neighbour fits before this request, which still fits then, and not after it."""
+        model = self.model
+        first = model.try_request(other, trial.at_ms)
+        if not first.fits or not model.try_request(entry, trial.at_ms, first.model, [other]).fits:
+            return False
+        at_ms = max(trial.at_ms, other.request.received_at_ms)
+        return not model.try_request(other, at_ms, trial.model).fits
+
+    def _take_readers_first(self, entry: LoggedRequest) -> None:
+        """A fetch sees a commit only when that is answered; one that saw the offsets before it comes first."""
+        for other in self.ahead.near(entry, NEAR_MS[0]):
+            is_fetch = isinstance(other.request, OffsetFetchRequest)
+            if is_fetch and self.model.try_request(other, self.model.when(other)).fits:
+                self.take(other)
+
+    # ------------------------------------------------------------ coordinators that move
+
+    def _leave_coordinator(self, entry: LoggedRequest) -> None:
+        """The coordinator refuses the group: its timers ran no longer than until the first of them that was due."""
+        model = self.model
+        if self.is_away or not model.group.is_known:
+            return
+        self.is_away = True
+        model.forget_all_parked()
+        due_ms, at_ms = model.next_due_ms(), entry.request.received_at_ms
+        seen = moved(self.scene(entry), "the coordinator is away", is_away=True)
+        model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else min(at_ms, due_ms)))
+
+    def _reach_coordinator(self, entry: LoggedRequest) -> None:
+        """The group is answered again, or by another broker."""
+        if self.model.group.is_known:
+            self._leave_coordinator(entry)
+            seen = moved(self.scene(entry), "a coordinator has loaded the group", is_loaded=True)
+            self.model.observe(seen, self.model.when(entry))
+        self.is_away = False
+
+
+def _joins_again(entry: LoggedRequest) -> str:
+    """The member whose JoinGroup this is; empty for other requests and for strangers."""
+    return entry.request.member_id if isinstance(entry.request, JoinGroupRequest) else ""
+
+
+def _waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
+    """Whether it is a SyncGroup that was answered REBALANCE_IN_PROGRESS, and by this trial would wait for that."""
+    is_vain = isinstance(entry.request, SyncGroupRequest) and entry.recorded.error is Error.REBALANCE_IN_PROGRESS
+    return is_vain and not trial.answers(entry.request.request_id)
+
+
+def _has_changed(before: Group, after: Group) -> bool:
+    """Whether others would be answered in another way now."""
+    return (
+        before.state is not after.state
+        or before.generation_id != after.generation_id
+        or not before.members.keys() <= after.members.keys()
+    )

@@ -1,0 +1,174 @@
+"""The model of one group that a recording is held against: the pure core's group, and what it owes an answer.
+
+What might come of a request is tried on a copy; a trial that is adopted becomes the model, and gives the row of the
+request that was tried. Knows the core's entrances and the rows; knows no order of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.membership import keep_alive
+from coordinator_udfs.protocol.step import step
+from coordinator_udfs.protocol.turn import Turn
+from request_log.explaining.context import ACCEPTED, member_id_of
+from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
+from request_log.recorded import LoggedRequest, Row, Tally
+from schemas.messages import GroupObservedRequest, GroupRequest
+
+
+@dataclass(slots=True)
+class Model:
+    """emit: takes the rows. clock_ms: the time of the last one. parked: requests that wait for an answer, by id.
+
+    owed_ms: when the first of their recorded answers was given.
+    """
+
+    group: Group
+    config: GroupConfig
+    tally: Tally
+    emit: Callable[[Row], None]
+    clock_ms: int = 0
+    parked: dict[str, LoggedRequest] = field(default_factory=dict)
+    owed_ms: float = inf
+    inferred: int = 0
+    silences: int = 0
+    _turn: Turn = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turn = Turn(0, self.config, 0)
+
+    def reconfigure(self, config: GroupConfig) -> None:
+        """From now on the broker is taken to have these settings."""
+        self.config = config
+        self._turn = Turn(0, config, 0)
+
+    # ------------------------------------------------------------ trying
+
+    def when(self, entry: LoggedRequest) -> int:
+        """The earliest time at which a request can happen now."""
+        return max(self.clock_ms, entry.request.received_at_ms)
+
+    def try_request(
+        self, entry: LoggedRequest, at_ms: int, on: Group | None = None, after: Iterable[LoggedRequest] = ()
+    ) -> Trial:
+        """A recorded request, on the group as it is or as it would be after some others."""
+        parked = {**self.parked, **{other.request.request_id: other for other in after}} if after else self.parked
+        return try_request(self.group if on is None else on, entry, at_ms, parked, self.config)
+
+    def try_deadline(self, at_ms: int, on: Group | None = None) -> Trial:
+        """What is due up to this time."""
+        return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
+
+    def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int) -> list[Trial]:
+        """Requests that no line says, one after the other."""
+        trials: list[Trial] = []
+        group = self.group
+        for request in requests:
+            trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
+            group = trials[-1].model
+        return trials
+
+    def next_due_ms(self) -> int | None:
+        """The earliest deadline, exactly."""
+        return settle_next_deadline_ms(self.group)
+
+    # ------------------------------------------------------------ making it so
+
+    def apply(self, entry: LoggedRequest, at_ms: int) -> None:
+        """Applies a request whose outcome is known to fit, without a trial."""
+        self._note(step(self.group, entry.request, at_ms, self.config), entry)
+        self.give(entry, at_ms)
+
+    def touch(self, entry: LoggedRequest, at_ms: int) -> None:
+        """A heartbeat that is answered as recorded: all that comes of it is a session that begins anew."""
+        member = self.group.members.get(member_id_of(entry.request))
+        if member is not None and entry.recorded.error in ACCEPTED:
+            turn = self._turn
+            turn.now_ms = turn.armed_from_ms = at_ms
+            keep_alive(self.group, member, turn)
+        self.give(entry, at_ms)
+
+    def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
+        """Makes a trial come true; entry: the recorded request that was tried."""
+        self.group = trial.model
+        self._note(trial.effects, entry)
+        self.clock_ms = max(self.clock_ms, trial.at_ms)
+        if entry is not None:
+            self.give(entry, trial.at_ms)
+
+    def adopt_deadline(self, fired: Trial) -> None:
+        """Makes a deadline's trial come true; rows of that very time would come before it, so the next are later."""
+        self.adopt(fired)
+        self.clock_ms = max(self.clock_ms, fired.at_ms + 1)
+
+    def adopt_unlogged(self, requests: Iterable[GroupRequest], trials: Iterable[Trial]) -> None:
+        """Makes come true what no line says, and gives rows for it."""
+        for request, trial in zip(requests, trials, strict=True):
+            why = request.why if isinstance(request, GroupObservedRequest) else "a JoinGroup that left no line"
+            self.tally.inferred[why] += 1
+            self.inferred += 1
+            self.adopt(trial)
+            request.request_id = f"{request.request_id}+{self.inferred}"
+            request.received_at_ms = self.clock_ms
+            self.emit(Row(self.group.group_id, request, None))
+
+    def tell_silence(self) -> None:
+        """Gives a row that lets time pass up to now, and says nothing else."""
+        self.silences += 1
+        silence = GroupObservedRequest(
+            request_id=f"silence+{self.silences}@{self.clock_ms}",
+            api_version=0,
+            received_at_ms=self.clock_ms,
+            group_id=self.group.group_id,
+            why="",
+            is_silent=True,
+        )
+        self.emit(Row(self.group.group_id, silence, None))
+
+    def observe(self, request: GroupRequest, at_ms: int) -> None:
+        """Makes an observation come true, whatever comes of it."""
+        self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
+
+    def give(self, entry: LoggedRequest, at_ms: int) -> None:
+        """Gives the row of a request that was applied."""
+        entry.request.received_at_ms = self.clock_ms = at_ms
+        self.emit(Row(self.group.group_id, entry.request, entry.recorded))
+
+    def forget_parked(self, request_id: str) -> None:
+        """Gives up on an answer that the model will not give."""
+        self.parked.pop(request_id, None)
+        self._settle_owed()
+
+    def forget_all_parked(self) -> None:
+        """What waits will not be answered."""
+        self.parked.clear()
+        self._settle_owed()
+
+    def remember_parked(self, entries: Iterable[LoggedRequest]) -> None:
+        """Takes up requests again that wait for an answer."""
+        self.parked.update({entry.request.request_id: entry for entry in entries})
+        self._settle_owed()
+
+    def _note(self, effects: list[Effect], entry: LoggedRequest | None) -> None:
+        has_answered = False
+        for effect in effects:
+            match effect:
+                case RequestParked() if entry is not None:
+                    self.parked[effect.request_id] = entry
+                    self.owed_ms = min(self.owed_ms, entry.recorded.answered_at_ms)
+                case Reply() | RequestDropped():
+                    has_answered |= self.parked.pop(effect.request_id, None) is not None
+                case _:
+                    pass
+        if has_answered:
+            self._settle_owed()
+
+    def _settle_owed(self) -> None:
+        self.owed_ms = min((entry.recorded.answered_at_ms for entry in self.parked.values()), default=inf)

@@ -1,0 +1,139 @@
+"""Time that passes in a followed group: which deadlines fired before a request, and which answers were given by then.
+
+A broker's timers fire a few milliseconds late and a log's times are rounded, so a deadline that is due about now may
+stand on either side of a request; the recorded answers decide. Where a deadline of the model passes and the recording
+shows that nothing came of it, or something came of none, the recording is right, and an observation says so.
+
+Knows deadlines and owed answers; knows not which request is to be taken next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator_udfs.protocol.deadlines import Due, earliest
+from coordinator_udfs.protocol.effects import Reply
+from coordinator_udfs.protocol.turn import Timer
+from request_log.explaining.context import member_id_of
+from request_log.explaining.rebalances import explain_overdue, explain_survival
+from request_log.following.trial import Trial
+from request_log.recorded import LoggedRequest
+from schemas.errors import Error
+
+if TYPE_CHECKING:
+    from request_log.following.follower import Follower
+
+LATE_MS = 2000
+"""How much earlier than a request a deadline may stand in the model and still have fired after it in the broker."""
+FIRES_BEFORE_ANSWER_MS = 25
+"""How much later than an answer that it gives a deadline may stand in the model."""
+
+
+def let_time_pass(follower: Follower, entry: LoggedRequest, at_ms: int) -> int:
+    """Fires what is due before a request; returns when the request happens: at a deadline, if that fires after it."""
+    model = follower.model
+    while True:
+        due = earliest(model.group)
+        model.group.next_due_ms = None if due is None else due.deadline_ms
+        if due is None or due.deadline_ms >= at_ms:
+            return at_ms
+        fired = model.try_deadline(due.deadline_ms)
+        if _fires_before(follower, due, fired, entry, at_ms) or _explain_deadline(follower, due, fired):
+            model.adopt_deadline(model.try_deadline(due.deadline_ms))
+        elif at_ms - due.deadline_ms <= LATE_MS:
+            return max(model.clock_ms, due.deadline_ms)
+        elif not _explain_survival(follower, due, entry):
+            model.adopt_deadline(fired)
+
+
+def _fires_before(follower: Follower, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int) -> bool:
+    """Whether a deadline that has passed fired before this request."""
+    model = follower.model
+    if not fired.fits or _lives_on(follower, due, entry):
+        return False
+    before = model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
+    after = model.try_request(entry, at_ms, fired.model).fits
+    if before is not after:
+        return after
+    answered = [
+        model.parked[effect.request_id].recorded.answered_at_ms
+        for effect in fired.effects
+        if isinstance(effect, Reply) and effect.request_id in model.parked
+    ]
+    return not answered or entry.until_ms >= min(answered)
+
+
+def _lives_on(follower: Follower, due: Due, next_entry: LoggedRequest) -> bool:
+    """Whether the next that is heard of a member shows that its session did not end."""
+    if due.timer is not None:
+        return False
+    for entry in (next_entry, *follower.ahead.upcoming()):
+        if member_id_of(entry.request) == due.member_id:
+            return entry.recorded.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+    return False
+
+
+def _explain_deadline(follower: Follower, due: Due, fired: Trial) -> bool:
+    """Brings about, as far as the recording proves more, that a join phase which ends now ends as recorded."""
+    model = follower.model
+    if fired.fits or due.timer is not Timer.JOIN or model.owed_ms > due.deadline_ms + LATE_MS:
+        return False
+    for waiting in sorted(model.parked.values(), key=_answered_at):
+        for requests in explain_overdue(follower.scene(waiting)):
+            trials = model.try_unlogged(requests, max(model.clock_ms, due.deadline_ms))
+            if all(trial.fits for trial in trials) and model.try_deadline(due.deadline_ms, trials[-1].model).fits:
+                model.adopt_unlogged(requests, trials)
+                return True
+    return False
+
+
+def _explain_survival(follower: Follower, due: Due, entry: LoggedRequest) -> bool:
+    """Brings about that a member outlives its session timer; False if it does not, or nothing explains it."""
+    model = follower.model
+    if not _lives_on(follower, due, entry):
+        return False
+    for request in explain_survival(follower.scene(entry), due.member_id):
+        trials = model.try_unlogged([request], max(model.clock_ms, due.deadline_ms))
+        then = earliest(trials[0].model)
+        if trials[0].fits and (then is None or then != due):
+            model.adopt_unlogged([request], trials)
+            return True
+    return False
+
+
+def settle_overdue(follower: Follower, until_ms: float) -> None:
+    """Brings about what answered each parked request whose recorded answer was given before this time."""
+    model = follower.model
+    while model.owed_ms < until_ms:
+        overdue = min(model.parked.values(), key=_answered_at)
+        due_ms = model.next_due_ms()
+        if due_ms is not None and due_ms <= overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS:
+            fired = model.try_deadline(due_ms)
+            if fired.fits:
+                model.adopt_deadline(fired)
+                continue
+        if not _explain_overdue(follower, overdue):
+            model.forget_parked(overdue.request.request_id)
+
+
+def explain_answered(follower: Follower, entry: LoggedRequest) -> bool:
+    """Brings about what answered a parked request about when this one came; False if nothing is owed or explains it."""
+    model = follower.model
+    if model.owed_ms > entry.until_ms:
+        return False
+    return _explain_overdue(follower, min(model.parked.values(), key=_answered_at))
+
+
+def _explain_overdue(follower: Follower, overdue: LoggedRequest) -> bool:
+    model, request_id = follower.model, overdue.request.request_id
+    at_ms = max(model.clock_ms, overdue.recorded.answered_at_ms)
+    for requests in explain_overdue(follower.scene(overdue)):
+        trials = model.try_unlogged(requests, at_ms)
+        if trials and trials[-1].fits and any(trial.answers(request_id) for trial in trials):
+            model.adopt_unlogged(requests, trials)
+            return True
+    return False
+
+
+def _answered_at(entry: LoggedRequest) -> int:
+    return entry.recorded.answered_at_ms

@@ -1,0 +1,86 @@
+"""What the lines of a group show of its being at rest: up to when nobody can wait for an answer that no line says yet.
+
+A request that waits has its line only when it is answered. So what arrived at a time is fully known once a later line
+proves that nobody waited then: an accepted SyncGroup (the group is Stable), a heartbeat that is answered NONE. A sign
+of a rebalance (REBALANCE_IN_PROGRESS, an id given out, a generation that nobody has synced) says that somebody may;
+once a generation's members are known its heartbeats prove nothing, since followers may wait for the leader.
+
+Knows recorded answers, and no state of a group.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from math import inf
+
+from request_log.recorded import LoggedRequest
+from schemas.errors import Error
+from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+
+PATIENCE_MS = 300_000
+"""How long a rebalance may take where no line says: the rebalance timeout of most clients as shipped."""
+MOST_PATIENCE_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Takes in a group's lines in the order they were written.
+
+    patience_ms: the longest rebalance timeout seen. at_rest_ms: proofs of rest, rising, from the last one asked for.
+    first_sign_ms, last_sign_ms: of the rebalance that is under way. joined_ms: when its members were known.
+    """
+
+    patience_ms: int = 0
+    at_rest_ms: list[float] = field(default_factory=list)
+    first_sign_ms: float = inf
+    last_sign_ms: float = -inf
+    joined_ms: float = -inf
+
+    def note(self, entry: LoggedRequest) -> None:
+        """Looks at one line's request."""
+        request, recorded, began_ms = entry.request, entry.recorded, entry.began_ms
+        sent_ms = recorded.answered_at_ms - recorded.sending_ms
+        if isinstance(request, JoinGroupRequest):
+            timeout_ms = max(request.rebalance_timeout_ms, request.session_timeout_ms)
+            self.patience_ms = max(self.patience_ms, min(timeout_ms, MOST_PATIENCE_MS))
+        match request, recorded.error:
+            case JoinGroupRequest(), Error.NONE:
+                self.joined_ms = self.first_sign_ms = sent_ms
+                self._sign(sent_ms)
+            case SyncGroupRequest(), Error.NONE:
+                self.joined_ms = -inf
+                self._rest(sent_ms)
+            case HeartbeatRequest(), Error.NONE if began_ms > self.joined_ms + (self.patience_ms or PATIENCE_MS):
+                self._rest(began_ms)
+            case OffsetCommitRequest(generation_id_or_member_epoch=generation_id), Error.NONE if generation_id < 0:
+                self._rest(began_ms)
+            case _, Error.REBALANCE_IN_PROGRESS | Error.MEMBER_ID_REQUIRED:
+                self._sign(began_ms)
+            case _:
+                pass
+
+    def rested_ms(self, until_ms: float) -> float:
+        """The last proof of rest up to a time, which never falls from call to call; minus infinity if there is none."""
+        proofs = bisect_right(self.at_rest_ms, until_ms)
+        if not proofs:
+            return -inf
+        del self.at_rest_ms[: proofs - 1]
+        return self.at_rest_ms[0]
+
+    @property
+    def awaited_until_ms(self) -> float:
+        """Until when an end of the rebalance that is under way is worth waiting for; minus infinity if none is."""
+        if self.first_sign_ms == inf:
+            return -inf
+        return self.first_sign_ms + (self.patience_ms or PATIENCE_MS)
+
+    def _rest(self, at_ms: float) -> None:
+        if not self.at_rest_ms or at_ms > self.at_rest_ms[-1]:
+            self.at_rest_ms.append(at_ms)
+        if self.first_sign_ms <= at_ms:
+            self.first_sign_ms = self.last_sign_ms if self.last_sign_ms > at_ms else inf
+
+    def _sign(self, at_ms: float) -> None:
+        self.first_sign_ms = min(self.first_sign_ms, at_ms)
+        self.last_sign_ms = max(self.last_sign_ms, at_ms)

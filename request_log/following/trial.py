@@ -1,0 +1,123 @@
+"""What would come of a request, a deadline or an observation, tried on a copy of the group: does it fit the recording?
+
+A trial fits if every answer it leads to equals the recorded one and was recorded at about that time, and if a request
+that has to wait was recorded as one that might have waited. Nothing is changed by trying; adopting a trial is the
+caller's.
+
+Knows the core's entrances and the recorded answers; knows no order of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import expire_due, step
+from request_log.parity import difference
+from request_log.recorded import LoggedRequest
+from schemas.errors import Error
+from schemas.messages import GroupRequest, JoinGroupRequest, JoinGroupResponse, SyncGroupRequest
+
+ANSWERED_EARLIER_MS = 50
+"""How long before the model answers a parked request its answer may have been recorded."""
+ANSWERED_LATER_MS = 3000
+"""How long after."""
+
+SHORT_OF_A_DELAY_MS = 200
+"""How much earlier than at the end of an initial delay, which nothing cuts short but an expiry, it may end."""
+
+Parked = Mapping[str, LoggedRequest]
+
+_AFTER_WAITING = frozenset(
+    {
+        Error.NONE,
+        Error.UNKNOWN_MEMBER_ID,
+        Error.FENCED_INSTANCE_ID,
+        Error.REBALANCE_IN_PROGRESS,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+    }
+)
+
+
+@dataclass(slots=True)
+class Trial:
+    """A group as it would be. fits: the recording does not speak against it."""
+
+    model: Group
+    effects: list[Effect]
+    at_ms: int
+    fits: bool
+
+    def answers(self, request_id: str) -> bool:
+        """Whether a request would have been answered by it."""
+        return any(isinstance(effect, Reply) and effect.request_id == request_id for effect in self.effects)
+
+
+def try_request(model: Group, entry: LoggedRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+    """A recorded request at this time."""
+    group = model.copy()
+    effects = step(group, entry.request, at_ms, config)
+    return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, entry))
+
+
+def try_unlogged(model: Group, request: GroupRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+    """A request that no line says, an observation for one, at this time."""
+    group = model.copy()
+    effects = step(group, request, at_ms, config)
+    return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, None))
+
+
+def try_deadline(model: Group, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+    """Every deadline up to this time."""
+    group = model.copy()
+    effects = expire_due(group, at_ms, config)
+    return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, None))
+
+
+def _fits(group: Group, effects: list[Effect], at_ms: int, parked: Parked, entry: LoggedRequest | None) -> bool:
+    for effect in effects:
+        match effect:
+            case Reply():
+                answered = entry if entry is not None and entry.request.request_id == effect.request_id else None
+                waiting = answered or parked.get(effect.request_id)
+                if waiting is None:
+                    continue
+                recorded = waiting.recorded
+                if difference(waiting.request, waiting.group_id, recorded, effect.response) is not None:
+                    return False
+                lag_ms = recorded.answered_at_ms - at_ms
+                if answered is None and not -ANSWERED_EARLIER_MS <= lag_ms <= ANSWERED_LATER_MS:
+                    return False
+            case RequestDropped():
+                if effect.request_id in parked:
+                    return False
+            case RequestParked() if entry is not None:
+                if not _may_wait(group, entry):
+                    return False
+            case _:
+                pass
+    return True
+
+
+def _may_wait(group: Group, entry: LoggedRequest) -> bool:
+    """Whether the recorded answer of a request is one that it may get in the end if it has to wait now."""
+    recorded = entry.recorded
+    if recorded.error not in _AFTER_WAITING:
+        return False
+    match entry.request:
+        case JoinGroupRequest() if recorded.error is Error.NONE and group.state is GroupState.PREPARING_REBALANCE:
+            response = recorded.response
+            assert isinstance(response, JoinGroupResponse)
+            is_initial = group.initial_delay_left_ms is not None and group.join_deadline_ms is not None
+            earliest_ms = (group.join_deadline_ms or 0) - SHORT_OF_A_DELAY_MS if is_initial else 0
+            return response.generation_id == group.generation_id + 1 and recorded.answered_at_ms >= earliest_ms
+        case JoinGroupRequest() if recorded.error is Error.REBALANCE_IN_PROGRESS:
+            return False
+        case SyncGroupRequest() | JoinGroupRequest():
+            return True
+        case _:
+            return True

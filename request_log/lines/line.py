@@ -1,0 +1,277 @@
+"""One line of the log: requests for groups, a reason to pass it over, or an error that says what cannot be read.
+
+A line is used where it tells of a request that a classic group answers. The API is found before any JSON is decoded,
+for a broker that logs everything writes far more of other APIs.
+
+Knows the layout of a line; knows no rule of the protocol and no order of lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from request_log.lines.clock import TIMESTAMP_LENGTH
+from request_log.lines.files import LogLine
+from request_log.lines.wire import Message, code_of, error_of, message_of
+from request_log.recorded import LoggedRequest, Recorded
+from schemas.errors import Error
+from schemas.fan_out import group_id_of, split
+from schemas.messages import (
+    APIS,
+    DeleteGroupsResponse,
+    DescribeGroupsResponse,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    Response,
+    SyncGroupRequest,
+)
+
+COMPLETED = b"Completed request:"
+LOGGER = b"(kafka.request.logger)"
+INSTANCE_ID_SINCE = 3
+"""The first version of Heartbeat that names an instance id."""
+NEWER_PROTOCOL = "a member of the newer group protocol (KIP-848)"
+NO_GROUP = "no group answers {}"
+REFUSED = frozenset(
+    {
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+        Error.GROUP_AUTHORIZATION_FAILED,
+        Error.UNSUPPORTED_VERSION,
+    }
+)
+"""Errors that are given before a request reaches its group."""
+
+_KEY = b'"requestApiKey":'
+_VERSION = b'"requestApiVersion":'
+_NAME = b'"requestApiKeyName":"'
+_API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
+_UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
+_HEAD = b"] DEBUG " + COMPLETED
+_SETTLES_WITHIN_MS = 5.0
+"""How long after a handler took it up a JoinGroup or SyncGroup that waits long may still be on its way to the group."""
+_CONNECTIONS_KEPT = 100_000
+_HEADS_KEPT = 1000
+
+
+class Unreadable(ValueError):
+    """A line that should have been used and cannot; the text says why."""
+
+
+class LineReader:
+    """Reads lines one by one; what repeats (a header, the two ends of a connection) is worked out once."""
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Message | str] = {}
+        self._connections: dict[str, _Connection] = {}
+
+    def read(self, line: LogLine) -> list[LoggedRequest] | str:
+        """The requests a line tells of, one for each group it names; or why it is passed over. Raises Unreadable."""
+        if line.broken:
+            raise Unreadable(line.broken)
+        text = line.text
+        at = text.find(_KEY)
+        if at < 0:
+            return _without_api(text)
+        head = text[at : text.find(b",", text.find(b",", at) + 1)]
+        message = self._heads.get(head)
+        if message is None:
+            message = _message_of(text, at)
+            if len(self._heads) < _HEADS_KEPT:
+                self._heads[head] = message
+        if isinstance(message, str):
+            return message
+        if line.at_ms is None:
+            raise Unreadable("the line has no timestamp, nor has any line above it")
+        return self._requests(line, line.at_ms, message)
+
+    def _requests(self, line: LogLine, at_ms: int, message: Message) -> list[LoggedRequest] | str:
+        completed = _decoded(line.text, message)
+        if message.api == "Heartbeat":
+            return [self._heartbeat(line, at_ms, message, completed)]
+        connection = self._connections.get(completed.connection) or self._connected(completed.connection)
+        header, version = completed.request_header, message.version
+        total_ms = completed.total_time_ms
+        envelope: dict[str, Any] = {
+            "request_id": f"{line.file}:{line.number}",
+            "api_version": version,
+            "client_id": header.client_id or "",
+            "client_host": connection.host,
+            "received_at_ms": round(at_ms - total_ms),
+            "principal": completed.principal,
+            "connection": connection.text,
+        }
+        request: GroupRequest = message.request(completed.request, envelope)
+        if _is_of_newer_protocol(request):
+            return NEWER_PROTOCOL
+        response = completed.response
+        if isinstance(request, JoinGroupRequest):
+            _note_choices(request, response)
+        error = error_of(code_of(message.api, response))
+        recorded = _recorded(error, at_ms, completed, message)
+        began_ms = at_ms - total_ms + completed.request_queue_time_ms
+        if isinstance(request, JoinGroupRequest | SyncGroupRequest):
+            until_ms = began_ms + completed.local_time_ms + min(completed.remote_time_ms, _SETTLES_WITHIN_MS)
+        else:
+            until_ms = max(began_ms, float(at_ms))
+        parts = split(request)
+        if len(parts) == 1:
+            group_id = group_id_of(request)
+            return [LoggedRequest(group_id, request, recorded, began_ms, until_ms, connection.broker, error in REFUSED)]
+        return _fanned_out(parts, recorded, began_ms, until_ms, connection.broker)
+
+    def _heartbeat(self, line: LogLine, at_ms: int, message: Message, completed: Any) -> LoggedRequest:
+        """What `_requests` would give, without a detour: most lines are of this kind."""
+        connection = self._connections.get(completed.connection) or self._connected(completed.connection)
+        sent, total_ms = completed.request, completed.total_time_ms
+        request = HeartbeatRequest(
+            request_id=f"{line.file}:{line.number}",
+            api_version=message.version,
+            client_id=completed.request_header.client_id or "",
+            client_host=connection.host,
+            received_at_ms=round(at_ms - total_ms),
+            principal=completed.principal,
+            connection=connection.text,
+            group_id=sent.group_id,
+            generation_id=sent.generation_id,
+            member_id=sent.member_id,
+            group_instance_id=sent.group_instance_id if message.version >= INSTANCE_ID_SINCE else None,
+        )
+        error = error_of(completed.response.error_code)
+        began_ms = at_ms - total_ms + completed.request_queue_time_ms
+        return LoggedRequest(
+            sent.group_id,
+            request,
+            _recorded(error, at_ms, completed, message),
+            began_ms,
+            max(began_ms, float(at_ms)),
+            connection.broker,
+            error in REFUSED,
+        )
+
+    def _connected(self, text: str) -> _Connection:
+        """The two ends of a connection, from `broker:port-client:port-...`; the client's address as Kafka shows it."""
+        broker, _, rest = text.partition("-")
+        host = rest.partition("-")[0].rpartition(":")[0]
+        if len(self._connections) >= _CONNECTIONS_KEPT:
+            self._connections.clear()
+        connection = _Connection(text, f"/{host}" if host else "", broker)
+        self._connections[text] = connection
+        return connection
+
+
+class _Connection(NamedTuple):
+    """One TCP connection: its name in the log, the client's address and the broker's end."""
+
+    text: str
+    host: str
+    broker: str
+
+
+def _decoded(text: bytes, message: Message) -> Any:
+    try:
+        return message.decoder.decode(text[text.find(b"{") : text.rfind(b"}") + 1])
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{message.api} v{message.version}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        what = "holds no JSON" if text.endswith(LOGGER) else "is cut off"
+        raise Unreadable(f"{message.api} v{message.version}: the line {what}: {error}") from None
+
+
+def _recorded(error: Error, at_ms: int, completed: Any, message: Message) -> Recorded:
+    sending_ms = completed.response_queue_time_ms + completed.send_time_ms
+    remote_ms = completed.remote_time_ms
+    return Recorded(error, at_ms, completed.total_time_ms, remote_ms, sending_ms, completed.response, message)
+
+
+def _note_choices(request: JoinGroupRequest, response: Any) -> None:
+    """What the broker chose at random when it answered: a newcomer's id, a generation's leader."""
+    if not request.member_id:
+        request.recorded_member_id = response.member_id or None
+    if response.error_code == 0:
+        request.recorded_leader_id = response.leader or None
+
+
+def _fanned_out(
+    parts: list[GroupRequest], recorded: Recorded, began_ms: float, until_ms: float, broker: str
+) -> list[LoggedRequest] | str:
+    """One request for each group that the request named."""
+    if not parts:
+        return "it names no group"
+    logged = []
+    for i, part in enumerate(parts):
+        part.request_id = f"{part.request_id}/{i}"
+        answer = msgspec.structs.replace(recorded, group_id=group_id_of(part))
+        answer.error = error_in(answer.response)
+        refused = answer.error in REFUSED
+        logged.append(LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, broker, refused))
+    return logged
+
+
+def _without_api(text: bytes) -> str:
+    """A line that names no API: not the request logger's, or one of its lines that lacks its beginning or end."""
+    if not text.strip():
+        return "a blank line"
+    if COMPLETED in text:
+        if text.find(b"{") < 0 and text.endswith(LOGGER):
+            raise Unreadable("no JSON: brokers before Kafka 2.8 log requests as text")
+        raise Unreadable("the line is cut off before it names its API")
+    if text.endswith(LOGGER):
+        if text[:1] == b"[" and text[20:21] in (b",", b"."):
+            return "another message of the request logger"
+        raise Unreadable("the line's beginning is missing")
+    tail = text[TIMESTAMP_LENGTH:]
+    if text[:1] == b"[" and text[1:5].isdigit() and _HEAD.startswith(tail):
+        raise Unreadable("the line is cut off before it names its API")
+    return "another logger's line"
+
+
+def _message_of(text: bytes, at: int) -> Message | str:
+    """The reader for the API and version that a line's header names, or why such a line is passed over."""
+    key = text[at + len(_KEY) : text.find(b",", at)]
+    api = _API_BY_KEY.get(key)
+    if api is None:
+        start = text.find(_NAME, at)
+        name = text[start + len(_NAME) : text.find(b'"', start + len(_NAME))] if start >= 0 else key
+        return f"another API: {name.decode('utf-8', 'replace')}"
+    start = text.find(_VERSION, at)
+    digits = text[start + len(_VERSION) : text.find(b",", start)] if start >= 0 else b""
+    if not digits.isdigit() or len(digits) > 5:
+        raise Unreadable(f"{api}: requestApiVersion is missing or no number")
+    version, known = int(digits), APIS[api].versions
+    if not known.has(version):
+        raise Unreadable(f"{api}: requestApiVersion {version} is not known, {known.first} to {known.last} are")
+    return NO_GROUP.format(api) if api in _UNGROUPED else message_of(api, version)
+
+
+def is_classic_member_id(member_id: str) -> bool:
+    """Whether a coordinator gave this id out: `<client or instance id>-<UUID>`. Newer members bring a bare UUID."""
+    return len(member_id) > 36 and member_id[-37] == "-" and member_id[-28] == "-" and member_id[-13] == "-"
+
+
+def _is_of_newer_protocol(request: GroupRequest) -> bool:
+    match request:
+        case OffsetCommitRequest(member_id=member_id) if request.generation_id_or_member_epoch >= 0:
+            return bool(member_id) and not is_classic_member_id(member_id)
+        case OffsetFetchRequest(groups=groups):
+            return any(not is_classic_member_id(group.member_id) for group in groups if group.member_id)
+        case _:
+            return False
+
+
+def error_in(response: Response) -> Error:
+    """The error that the answer for one group is known by."""
+    match response:
+        case DescribeGroupsResponse() | OffsetFetchResponse(groups=[_]):
+            return response.groups[0].error_code
+        case DeleteGroupsResponse():
+            return response.results[0].error_code
+        case _:
+            return response.error_code  # type: ignore[attr-defined, no-any-return]

@@ -1,0 +1,54 @@
+"""Lines as requests, each line counted: used, skipped or put into quarantine.
+
+Knows what becomes of a line; knows no order of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from request_log.lines.files import LogLine
+from request_log.lines.line import LineReader, Unreadable
+from request_log.recorded import LoggedRequest, Quarantined, Tally
+
+_RAW_KEPT = 4_000
+_REASON_SHOWN = 200
+
+
+class Reading:
+    """Reads lines and keeps the tally of a log. quarantine: takes bad lines."""
+
+    def __init__(self, reader: LineReader, tally: Tally, quarantine: Callable[[Quarantined], None]) -> None:
+        self._reader = reader
+        self._tally = tally
+        self._quarantine = quarantine
+
+    def read(self, line: LogLine) -> list[LoggedRequest]:
+        """The requests a line tells of; none for a line that is passed over, or bad."""
+        tally = self._tally
+        self._count(line)
+        try:
+            logged = self._reader.read(line)
+        except Unreadable as error:
+            reason = str(error)
+            tally.quarantined[reason.partition(": ")[0] if len(reason) > _REASON_SHOWN else reason] += 1
+            text = line.text[:_RAW_KEPT].decode("utf-8", "replace")
+            self._quarantine(Quarantined(file=line.file, line=line.number, reason=reason, text=text))
+            return []
+        if isinstance(logged, str):
+            tally.skipped[logged] += 1
+            return []
+        if logged[0].was_refused and all(entry.was_refused for entry in logged):
+            tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1
+        else:
+            tally.used += 1
+        return logged
+
+    def _count(self, line: LogLine) -> None:
+        tally = self._tally
+        tally.read += 1
+        if line.at_ms is not None:
+            if tally.first_at_ms is None:
+                tally.first_at_ms = line.at_ms
+            if tally.last_at_ms is None or line.at_ms > tally.last_at_ms:
+                tally.last_at_ms = line.at_ms

@@ -1,0 +1,229 @@
+"""A log file that grows, and is rotated: its lines as they are written, and a position from which to go on.
+
+A line is given once its end is written. When the file is renamed or copied away and begins anew, what was left of the
+old one is read first, then what was rotated since, oldest first, then the new one. A file is known by its beginning
+rather than by its name: the names of a rotated series move. Lines are numbered through all of them.
+
+Knows files and timestamps; knows nothing of what a line says.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from request_log.lines.clock import LogClock
+from request_log.lines.files import LogFileError, LogLine, opened, read_lines
+
+_HEAD_BYTES = 512
+"""So much of a file's first line tells it from others."""
+_LINE_MAX_BYTES = 64 << 20
+STRAY_MS = 86_400_000
+"""A single line so far ahead of its neighbours has a wrong time; what comes after it would be late by that much."""
+_LINES_TO_FIRST_TIMESTAMP = 1000
+
+
+class Position(msgspec.Struct):
+    """How far a log was read. head: the beginning of the file being read, empty before its first line is there.
+
+    offset: bytes of it that were read. first_ms: its first timestamp. number: lines given so far, through all files.
+    at_ms: the last line's timestamp. offsets: of a topic rather than a file, the next record's by partition.
+    """
+
+    head: bytes = b""
+    offset: int = 0
+    first_ms: int = 0
+    number: int = 0
+    at_ms: int | None = None
+    offsets: dict[int, int] = {}
+
+
+class _Rotated(NamedTuple):
+    first_ms: int
+    head: bytes
+    path: Path
+
+
+@dataclass(slots=True)
+class LogTail:
+    """Follows one path. `poll` gives what was written since; `position` is behind it. Raises LogFileError at first."""
+
+    path: Path
+    zone: ZoneInfo
+    position: Position = field(default_factory=Position)
+    _file: IO[bytes] | None = None
+    _clock: LogClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clock = LogClock(self.zone)
+        if self.path.is_dir():
+            raise LogFileError(f"LOG={self.path}: is a folder: name the file that grows, as kafka-request.log")
+        if not self.path.exists() and not self.position.head:
+            raise LogFileError(f"LOG={self.path}: there is no such file")
+        if self.path.exists() and not os.access(self.path, os.R_OK):
+            raise LogFileError(f"LOG={self.path}: may not be read by this user")
+
+    def poll(self, lines_at_most: int) -> list[LogLine]:
+        """The lines that were written since, at most so many; none if there are no more by now."""
+        if self._file is None and not self._open():
+            return []
+        lines = self._read(lines_at_most) if self._is_still_there() else []
+        if not lines and self._has_moved_on():
+            lines = (self._read(lines_at_most) if self._is_still_there() else []) or self._finish()
+        return lines
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    # ------------------------------------------------------------ one file
+
+    def _open(self) -> bool:
+        """Opens the file that the position is in; a new log's is the path itself. False: there is no line in it yet."""
+        if not self.position.head:
+            return self._begin(self.path)
+        for path in (self.path, *self._siblings()):
+            if _head_of(path) == self.position.head:
+                self._file = opened(path)
+                self._file.seek(self.position.offset)
+                return True
+        # What was not read of that file is gone with it.
+        return self._begin_next()
+
+    def _begin(self, path: Path) -> bool:
+        head = _head_of(path)
+        if not head:
+            return False
+        self._file = opened(path)
+        position = self.position
+        position.head, position.offset = head, 0
+        position.first_ms = _first_ms(path, self.zone) or position.first_ms
+        return True
+
+    def _read(self, lines_at_most: int) -> list[LogLine]:
+        """Whole lines from here on; a last one without its end is left for later."""
+        assert self._file is not None
+        lines: list[LogLine] = []
+        while len(lines) < lines_at_most:
+            try:
+                text = self._file.readline(_LINE_MAX_BYTES)
+            except (OSError, EOFError, zlib.error) as error:
+                lines.append(self._line(b"", f"the file cannot be read from here on: {error}"))
+                self._begin_next()
+                break
+            is_whole = text.endswith(b"\n") or len(text) >= _LINE_MAX_BYTES
+            is_stray = is_whole and self._is_far_ahead(text) and self._is_stray()
+            if not is_whole or is_stray is None:
+                self._file.seek(self.position.offset)
+                break
+            self.position.offset += len(text)
+            self._file.seek(self.position.offset)
+            lines.append(self._line(text, has_time=not is_stray))
+        return lines
+
+    def _is_far_ahead(self, text: bytes) -> bool:
+        """Whether a line is a day or more later than the one above it."""
+        at_ms = self._clock.read(text)
+        return None not in (at_ms, self.position.at_ms) and (at_ms or 0) - (self.position.at_ms or 0) > STRAY_MS
+
+    def _is_stray(self) -> bool | None:
+        """Whether the next line is not as late as this one, whose time is wrong then; None: it is not there yet."""
+        assert self._file is not None
+        text = self._file.readline(_LINE_MAX_BYTES)
+        return not self._is_far_ahead(text) if text.endswith(b"\n") else None
+
+    def _line(self, text: bytes, broken: str = "", *, has_time: bool = True) -> LogLine:
+        position = self.position
+        position.number += 1
+        at_ms = self._clock.read(text) if has_time else None
+        if at_ms is not None:
+            position.at_ms = at_ms
+        return LogLine(self.path.name, position.number, position.at_ms, text.rstrip(b"\r\n"), broken)
+
+    # ------------------------------------------------------------ rotation
+
+    def _is_still_there(self) -> bool:
+        """Whether the open file still begins as it did, and was not emptied and written anew."""
+        assert self._file is not None
+        file: object = self._file
+        if isinstance(file, gzip.GzipFile):
+            return True
+        return os.pread(self._file.fileno(), len(self.position.head), 0) == self.position.head
+
+    def _has_moved_on(self) -> bool:
+        """Whether the path is another file by now, or the same one begun anew."""
+        return _head_of(self.path) not in (self.position.head, b"")
+
+    def _finish(self) -> list[LogLine]:
+        """The end of a file that was rotated, and the beginning of the next one."""
+        assert self._file is not None
+        rest = self._rest()
+        self.position.offset += len(rest)
+        lines = [self._line(text) for text in rest.removesuffix(b"\n").split(b"\n")] if rest else []
+        self._begin_next()
+        return lines
+
+    def _rest(self) -> bytes:
+        """What no line's end will follow any more; of a file that was begun anew, what a copy of it holds beyond."""
+        assert self._file is not None
+        position = self.position
+        if self._is_still_there():
+            self._file.seek(position.offset)
+            return self._file.read()
+        for path in self._siblings():
+            if _head_of(path) == position.head:
+                with opened(path) as copy:
+                    copy.seek(position.offset)
+                    return copy.read()
+        return b""
+
+    def _begin_next(self) -> bool:
+        """Leaves the file being read, and begins the oldest one that is younger."""
+        self.close()
+        later = [
+            _Rotated(first_ms, head, path)
+            for path in self._siblings()
+            if (head := _head_of(path)) not in (b"", self.position.head, _head_of(self.path))
+            and (first_ms := _first_ms(path, self.zone)) > self.position.first_ms
+        ]
+        path = min(later).path if later else self.path
+        return self._begin(path)
+
+    def _siblings(self) -> Iterator[Path]:
+        """The files beside the log whose names begin with its own."""
+        for path in sorted(self.path.parent.glob(f"{_escaped(self.path.name)}?*")):
+            if path.is_file():
+                yield path
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _head_of(path: Path) -> bytes:
+    """The beginning of a file's first line; empty if that is not whole yet, or there is no file."""
+    try:
+        with opened(path) as file:
+            line = file.readline(_LINE_MAX_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return b""
+    return line[:_HEAD_BYTES] if line.endswith(b"\n") else b""
+
+
+def _first_ms(path: Path, zone: ZoneInfo) -> int:
+    """The first timestamp near the top; 0 if there is none."""
+    for line in read_lines(path, path.name, zone):
+        if line.at_ms is not None:
+            return line.at_ms
+        if line.number >= _LINES_TO_FIRST_TIMESTAMP:
+            break
+    return 0

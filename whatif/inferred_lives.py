@@ -1,0 +1,305 @@
+"""What a process was seen to do -> how it lived: its heartbeat's pace, stalls, late polls, its end.
+
+    silent for more than two heartbeats and back    it stood still meanwhile
+    left because it did not poll, and back          its application was busy, since max.poll.interval.ms before it left
+    told of a rebalance, and joined much later      its application was busy until then
+    left and did not come back                      closed
+    silent up to the end of the recording           killed, half a heartbeat after its last word
+
+max.poll.interval.ms is taken for its rebalance timeout, as in the Java client. Knows what was seen; knows no setting
+that is tried and no rule of the coordinator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median_low
+
+from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
+from request_log.explaining.inferred_causes import LEAVE_NAMES_MEMBERS_SINCE
+from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest
+from simulation.plan import Span
+from whatif.lives import GroupPast, ProcessLife
+from whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
+
+STALL_BEATS = 2
+STALL_MARGIN_MS = 500
+"""A process that is silent for more than so many heartbeats and this stood still, or is gone."""
+LATE_POLL_MS = 1000
+"""Who joins later than this after being told to was busy; sooner is how it always comes back."""
+STEADY_WITHIN = 0.05
+"""A rhythm is steady if the middle half of its gaps part by no more than this share of them."""
+LEAST_PACE_MS = 100
+"""What comes sooner after the last of its kind is no rhythm: a retry, or one of many at once."""
+DEFAULT_BEAT_MS = ConsumerConfig().heartbeat_interval_ms
+LATENCY_AT_MOST_MS = 500
+CONSUMER = "consumer"
+
+
+@dataclass(slots=True)
+class _Pace:
+    """What passes in one process from one of a kind to the next. told: from hearing of a rebalance to its JoinGroup."""
+
+    beats: list[int] = field(default_factory=list)
+    commits: list[int] = field(default_factory=list)
+    told: list[int] = field(default_factory=list)
+
+
+def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupPast | None:
+    """How a group lived in from_ms..until_ms; None where it has no members, or none that are consumers."""
+    if observer.protocol_types != {CONSUMER}:
+        return None
+    names: dict[str, int] = {}
+    lives = []
+    any_join = next(process.join for process in observer.processes if process.join is not None)
+    for process in observer.processes:
+        if not process.member_ids:
+            continue
+        client = process.group_instance_id or process.client_id or "consumer"
+        names[client] = names.get(client, 0) + 1
+        name = client if names[client] == 1 else f"{client}#{names[client]}"
+        lives.append(life_of(process, process.join or any_join, name, until_ms, observer.aways))
+    if not lives:
+        return None
+    topics = {topic: 0 for life in lives for topic in life.topics} | observer.topics
+    latency_ms = _latency_ms(observer.processes)
+    growths = tuple(observer.growths)
+    return GroupPast(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
+
+
+def life_of(
+    process: Process, join: JoinGroupRequest, name: str, until_ms: int, aways: Sequence[tuple[int, int]]
+) -> ProcessLife:
+    """One process; its name is given. join: its own, or where it was there before and never joined, another member's.
+
+    aways: while its group had no coordinator, its silence says nothing.
+    """
+    pace = _pace_of(process.seen)
+    beat_ms = min(_beat_ms(pace.beats), max(1, join.session_timeout_ms // 2))
+    rebalance_timeout_ms = join.rebalance_timeout_ms if join.rebalance_timeout_ms > 0 else join.session_timeout_ms
+    close_ms, kill_ms = _end_of(process, join, beat_ms, until_ms)
+    told = [lag for lag in pace.told if lag <= LATE_POLL_MS]
+    return ProcessLife(
+        name=name,
+        member_ids=tuple(process.member_ids),
+        client_id=process.client_id,
+        client_host=process.client_host,
+        group_instance_id=process.group_instance_id,
+        topics=_topics_of(join),
+        assignors=tuple(protocol.name for protocol in join.protocols),
+        session_timeout_ms=join.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        heartbeat_interval_ms=beat_ms,
+        api_versions=_versions_of(process, join.api_version),
+        consumer_protocol_version=_consumer_protocol_version(join),
+        start_ms=process.seen[0].at_ms,
+        was_there=process.was_there,
+        first_beat_ms=_first_beat_ms(process) if process.was_there else None,
+        close_ms=close_ms,
+        kill_ms=kill_ms,
+        pauses=tuple(_without(_pauses(process.seen, beat_ms), aways)),
+        slow=tuple(_slow(process.seen, beat_ms, rebalance_timeout_ms, until_ms)),
+        rejoin_delay_ms=median_low(told) if told else 0,
+        restart_after_ms=_restart_after_ms(process.seen),
+        auto_commit_interval_ms=_commit_interval_ms(pace.commits, process),
+    )
+
+
+# ---------------------------------------------------------------- rhythms
+
+
+def _pace_of(seen: Sequence[Seen]) -> _Pace:
+    pace = _Pace()
+    last_beat_ms = last_commit_ms = told_ms = None
+    joined_ms = 0
+    for each in seen:
+        match each.act:
+            case Act.BEAT:
+                if last_beat_ms is not None:
+                    pace.beats.append(each.at_ms - last_beat_ms)
+                last_beat_ms = each.at_ms
+                if _tells(each, joined_ms) and told_ms is None:
+                    told_ms = each.answered_ms
+            case Act.COMMIT:
+                if last_commit_ms is not None:
+                    pace.commits.append(each.at_ms - last_commit_ms)
+                last_commit_ms = each.at_ms
+            case Act.JOIN:
+                if told_ms is not None:
+                    pace.told.append(max(0, each.at_ms - told_ms))
+                last_beat_ms = last_commit_ms = told_ms = None
+                joined_ms = each.answered_ms or each.at_ms
+            case _:
+                last_beat_ms = told_ms = None
+    pace.beats = [gap for gap in pace.beats if gap >= LEAST_PACE_MS]
+    pace.commits = [gap for gap in pace.commits if gap >= LEAST_PACE_MS]
+    return pace
+
+
+def _first_beat_ms(process: Process) -> int | None:
+    """Before it joins anew, which begins another rhythm."""
+    for each in process.seen:
+        if each.act is Act.BEAT:
+            return each.at_ms
+        if each.act is Act.JOIN:
+            break
+    return None
+
+
+def _beat_ms(gaps: Sequence[int]) -> int:
+    """The median of a steady rhythm; the mean of one that is not, as of libraries that beat when a fetch returns:
+
+    their members drift apart by what theirs differ.
+    """
+    if not gaps:
+        return DEFAULT_BEAT_MS
+    middle_ms = median_low(gaps)
+    regular = sorted(gap for gap in gaps if not _is_stall(gap, middle_ms))
+    spread_ms = regular[len(regular) * 3 // 4] - regular[len(regular) // 4]
+    return round(fmean(regular)) if spread_ms > middle_ms * STEADY_WITHIN else middle_ms
+
+
+def _commit_interval_ms(gaps: Sequence[int], process: Process) -> int | None:
+    if Act.COMMIT not in process.versions:
+        return None
+    return median_low(gaps) if gaps else ConsumerConfig().auto_commit_interval_ms
+
+
+def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
+    """One way: half of what passes from the answer to a JoinGroup to the SyncGroup that follows."""
+    lags = []
+    for process in processes:
+        for before, after in zip(process.seen, process.seen[1:], strict=False):
+            is_pair = before.act is Act.JOIN and after.act is Act.SYNC
+            if is_pair and before.answered_ms is not None:
+                lags.append(max(0, after.at_ms - before.answered_ms))
+    round_trip_ms = min(median_low(lags), LATENCY_AT_MOST_MS) if lags else 1
+    return round_trip_ms // 2, round_trip_ms - round_trip_ms // 2
+
+
+def _tells(seen: Seen, joined_ms: int) -> bool:
+    """Whether it is told to join here, and has not done so meanwhile on another connection."""
+    is_told = seen.act is Act.BEAT and seen.error is Error.REBALANCE_IN_PROGRESS
+    return is_told and seen.at_ms > joined_ms
+
+
+# ---------------------------------------------------------------- stalls
+
+
+def _is_stall(silent_ms: int, beat_ms: int) -> bool:
+    return silent_ms > STALL_BEATS * beat_ms + STALL_MARGIN_MS
+
+
+def _pauses(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
+    """While it is a member and nothing is awaited, a process that does not speak stands still."""
+    pauses: list[Span] = []
+    free_ms: int | None = None
+    for each in seen:
+        if free_ms is not None and _is_stall(each.at_ms - free_ms, beat_ms):
+            pauses.append(Span(free_ms + beat_ms // 2, each.at_ms - free_ms - beat_ms // 2))
+        free_ms = max(free_ms or 0, each.answered_ms) if _is_member_after(each) and each.answered_ms else None
+    return pauses
+
+
+def _without(spans: Sequence[Span], others: Sequence[tuple[int, int]]) -> list[Span]:
+    """Those spans that meet none of the others."""
+    return [span for span in spans if not any(a <= span.to_ms and b >= span.from_ms for a, b in others)]
+
+
+def _is_member_after(seen: Seen) -> bool:
+    """Whether heartbeats are due once this is answered."""
+    return seen.act not in (Act.LEAVE, Act.LEAVE_UNPOLLED) and seen.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+
+
+def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: int) -> list[Span]:
+    """Where its application did not poll: for so long that it left, or that others waited for its JoinGroup."""
+    slow: list[Span] = []
+    left_ms = told_ms = answered_ms = None
+    joined_ms = 0
+    for each in seen:
+        if each.act is Act.LEAVE_UNPOLLED:
+            left_ms, told_ms = each.at_ms, None
+        elif _tells(each, joined_ms) and told_ms is None:
+            told_ms, answered_ms = each.at_ms, each.answered_ms
+        elif each.act is Act.JOIN:
+            if left_ms is not None:
+                slow.append(Span(left_ms - poll_interval_ms, each.at_ms - left_ms + poll_interval_ms))
+            elif told_ms is not None and answered_ms is not None and each.at_ms - answered_ms > LATE_POLL_MS:
+                slow.append(Span(told_ms - beat_ms, each.at_ms - told_ms + beat_ms))
+            left_ms = told_ms = None
+            joined_ms = each.answered_ms or each.at_ms
+    if seen[-1].act is Act.LEAVE_UNPOLLED:
+        begun_ms = seen[-1].at_ms - poll_interval_ms
+        slow.append(Span(begun_ms, until_ms - begun_ms))
+    return slow
+
+
+# ---------------------------------------------------------------- its end
+
+
+def _end_of(process: Process, join: JoinGroupRequest, beat_ms: int, until_ms: int) -> tuple[int | None, int | None]:
+    """(when it closed, when it was killed): one of the two, or neither."""
+    last = process.seen[-1]
+    if last.act is Act.LEAVE:
+        return last.at_ms, None
+    if last.answered_ms is None:
+        return None, last.at_ms + 1
+    is_out = last.act is Act.LEAVE_UNPOLLED or last.error in FATAL
+    if is_out or not _is_stall(until_ms - last.answered_ms, beat_ms):
+        return None, None
+    is_told = last.act is Act.BEAT and last.error is Error.REBALANCE_IN_PROGRESS
+    if is_told and until_ms - last.answered_ms <= max(join.rebalance_timeout_ms, join.session_timeout_ms):
+        return None, None
+    if last.act is Act.COMMIT and process.group_instance_id is not None:
+        return last.at_ms, None
+    return None, last.answered_ms + beat_ms // 2
+
+
+def _restart_after_ms(seen: Sequence[Seen]) -> int | None:
+    """How long after it was refused for good the same process, as a new one, asked for an id."""
+    lags = []
+    refused_ms: int | None = None
+    for each in seen:
+        if each.act is Act.JOIN and refused_ms is not None:
+            lags.append(each.at_ms - refused_ms)
+            refused_ms = None
+        if each.error in FATAL and refused_ms is None:
+            refused_ms = each.answered_ms
+    return median_low(lags) if lags else None
+
+
+# ---------------------------------------------------------------- what it speaks
+
+
+def _topics_of(join: JoinGroupRequest) -> tuple[str, ...]:
+    topics: set[str] = set()
+    for protocol in join.protocols:
+        try:
+            topics |= decode_topics(protocol.metadata)
+        except ConsumerProtocolError:
+            continue
+    return tuple(sorted(topics))
+
+
+def _consumer_protocol_version(join: JoinGroupRequest) -> int:
+    versions = [int.from_bytes(each.metadata[:2], "big", signed=True) for each in join.protocols if each.metadata]
+    return max(0, min([*versions, HIGHEST_VERSION]))
+
+
+def _versions_of(process: Process, join: int) -> ApiVersions:
+    """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9."""
+    spoken, known = process.versions, ApiVersions()
+    leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, LEAVE_NAMES_MEMBERS_SINCE))
+    try:
+        return ApiVersions(
+            join_group=join,
+            sync_group=min(spoken.get(Act.SYNC, known.sync_group), known.sync_group),
+            heartbeat=min(spoken.get(Act.BEAT, known.heartbeat), known.heartbeat),
+            leave_group=leave,
+            offset_commit=min(spoken.get(Act.COMMIT, known.offset_commit), known.offset_commit),
+        )
+    except ConsumerConfigError:
+        return ApiVersions()

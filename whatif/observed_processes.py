@@ -1,0 +1,231 @@
+"""Request rows of one group in, what each process was seen to do out: which ids are one process, and when it spoke.
+
+A process is known by the member ids it was given. One that asks for another id is the same process if it does so on a
+connection it has, or if its last id was of no use any more and client id, host and instance id are the same.
+
+Knows requests and recorded answers; infers no life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coordinator_udfs.protocol.cause import CauseKind, cause_of_leaving
+from request_log.explaining.inferred_causes import LEAVE_NAMES_MEMBERS_SINCE, partition_counts
+from request_log.recorded import Recorded, Row
+from schemas.errors import Error
+from schemas.messages import (
+    GroupObservedRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from whatif.lives import TopicGrowth
+
+FATAL = frozenset(
+    {
+        Error.FENCED_INSTANCE_ID,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.INVALID_SESSION_TIMEOUT,
+    }
+)
+"""Answers that end an application, unless it is started anew."""
+IDLE_MS = 8000
+"""Who was heard later than this before is no other process of its client id and host, for members beat more often."""
+FromMember = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest
+ID_IS_OF_NO_USE = FATAL | {Error.UNKNOWN_MEMBER_ID}
+
+
+class Act(StrEnum):
+    """What a process did. LEAVE: it closed, or unsubscribed. LEAVE_UNPOLLED: its application did not poll."""
+
+    JOIN = "join"
+    SYNC = "sync"
+    BEAT = "beat"
+    COMMIT = "commit"
+    LEAVE = "leave"
+    LEAVE_UNPOLLED = "leave_unpolled"
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request. answered_ms: None where the answer was never sent. error: of the answer."""
+
+    act: Act
+    at_ms: int
+    answered_ms: int | None
+    error: Error
+
+
+@dataclass(slots=True)
+class Process:
+    """One process, as far as it was seen. join: its last JoinGroup. versions: of each API that it spoke."""
+
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    was_there: bool
+    member_ids: list[str] = field(default_factory=list)
+    connections: set[str] = field(default_factory=set)
+    seen: list[Seen] = field(default_factory=list)
+    versions: dict[Act, int] = field(default_factory=dict)
+    join: JoinGroupRequest | None = None
+
+    @property
+    def needs_another_id(self) -> bool:
+        """Its last id is of no use: it left by that id, or was told so."""
+        last = self.seen[-1] if self.seen else None
+        return last is not None and (last.act is Act.LEAVE_UNPOLLED or last.error in ID_IS_OF_NO_USE)
+
+    @property
+    def has_closed(self) -> bool:
+        return bool(self.seen) and self.seen[-1].act is Act.LEAVE
+
+
+@dataclass(slots=True)
+class GroupObserver:
+    """Takes one group's rows in order. processes: by their first request. topics: counts that assignments showed.
+
+    aways: from when to when the group had no coordinator.
+    """
+
+    group_id: str
+    processes: list[Process] = field(default_factory=list)
+    topics: dict[str, int] = field(default_factory=dict)
+    growths: list[TopicGrowth] = field(default_factory=list)
+    protocol_types: set[str] = field(default_factory=set)
+    aways: list[tuple[int, int]] = field(default_factory=list)
+    _by_member: dict[str, Process] = field(default_factory=dict)
+    _metadata_changed_ms: int | None = None
+    _away_ms: int | None = None
+
+    def take(self, row: Row) -> None:
+        """Looks at one row; those that no member sent say nothing of a life."""
+        request, recorded = row.request, row.recorded
+        match request:
+            case JoinGroupRequest():
+                self._take_join(request, recorded)
+            case SyncGroupRequest():
+                self._note_topics(request, recorded)
+                self._note(Act.SYNC, request, request.member_id, recorded)
+            case HeartbeatRequest():
+                self._note(Act.BEAT, request, request.member_id, recorded)
+            case OffsetCommitRequest(member_id=member_id) if member_id:
+                self._note(Act.COMMIT, request, member_id, recorded)
+            case LeaveGroupRequest():
+                self._take_leave(request, recorded)
+            case GroupObservedRequest(is_away=True):
+                self._away_ms = request.received_at_ms
+            case GroupObservedRequest(is_loaded=True):
+                self.aways.append((self._away_ms or request.received_at_ms, request.received_at_ms))
+                self._away_ms = None
+            case _:
+                pass
+
+    # ------------------------------------------------------------ one request each
+
+    def _take_join(self, request: JoinGroupRequest, recorded: Recorded | None) -> None:
+        self.protocol_types.add(request.protocol_type)
+        reason = (request.reason or "").lower()
+        if request.inferred_cause == CauseKind.METADATA_CHANGED.value or "metadata has changed" in reason:
+            self._metadata_changed_ms = request.received_at_ms
+        process = self._process_of(request)
+        process.join = request
+        self._add(process, Act.JOIN, request, recorded)
+        response = recorded.response if recorded is not None else None
+        if isinstance(response, JoinGroupResponse) and response.member_id:
+            self._name(process, response.member_id)
+
+    def _take_leave(self, request: LeaveGroupRequest, recorded: Recorded | None) -> None:
+        for identity in _identities(request):
+            process = self._by_member.get(identity.member_id)
+            if process is None or process.client_host != request.client_host:
+                continue
+            inferred = getattr(identity, "inferred_cause", None)
+            reason = getattr(identity, "reason", None)
+            kind = cause_of_leaving(reason, inferred, by_instance_id_only=False, by_another=False)
+            act = Act.LEAVE_UNPOLLED if kind is CauseKind.POLL_TIMEOUT else Act.LEAVE
+            self._add(process, act, request, recorded)
+
+    def _note(self, act: Act, request: FromMember, member_id: str, recorded: Recorded | None) -> None:
+        process = self._by_member.get(member_id) or self._stranger(request, member_id)
+        self._add(process, act, request, recorded)
+
+    def _add(self, process: Process, act: Act, request: GroupRequest, recorded: Recorded | None) -> None:
+        if request.connection:
+            process.connections.add(request.connection)
+        process.versions[act] = request.api_version
+        error = Error.NONE if recorded is None else recorded.error
+        answered_ms = None if recorded is None else recorded.answered_at_ms
+        process.seen.append(Seen(act, request.received_at_ms, answered_ms, error))
+
+    # ------------------------------------------------------------ who it was
+
+    def _process_of(self, request: JoinGroupRequest) -> Process:
+        """Who joins; a JoinGroup that left no line is of a process that nothing else tells of."""
+        if request.member_id:
+            return self._by_member.get(request.member_id) or self._stranger(request, request.member_id)
+        same = next((each for each in reversed(self.processes) if _is_same(each, request)), None)
+        return same or self._begin(request, was_there=False)
+
+    def _stranger(self, request: FromMember, member_id: str) -> Process:
+        """A member id that no line gave out: of a process that fell silent under another, or that was there before."""
+        silent_since_ms = request.received_at_ms - IDLE_MS
+        idle = [each for each in self.processes if each.seen and each.seen[-1].at_ms < silent_since_ms]
+        alike = next((each for each in reversed(idle) if _is_alike(each, request)), None)
+        process = alike or self._begin(request, was_there=True)
+        self._name(process, member_id)
+        return process
+
+    def _begin(self, request: FromMember, *, was_there: bool) -> Process:
+        process = Process(request.client_id, request.client_host, request.group_instance_id, was_there)
+        self.processes.append(process)
+        return process
+
+    def _name(self, process: Process, member_id: str) -> None:
+        if member_id not in process.member_ids:
+            process.member_ids.append(member_id)
+        self._by_member[member_id] = process
+
+    # ------------------------------------------------------------ topics
+
+    def _note_topics(self, request: SyncGroupRequest, recorded: Recorded | None) -> None:
+        if not request.assignments or recorded is None or recorded.error is not Error.NONE:
+            return
+        at_ms = request.received_at_ms if self._metadata_changed_ms is None else self._metadata_changed_ms
+        for topic, count in partition_counts(request).items():
+            known = self.topics.get(topic)
+            if known is None:
+                self.topics[topic] = count
+            elif count > max([known, *(each.partitions for each in self.growths if each.topic == topic)]):
+                self.growths.append(TopicGrowth(at_ms, topic, count))
+        self._metadata_changed_ms = None
+
+
+def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGroupRequest]:
+    if request.api_version >= LEAVE_NAMES_MEMBERS_SINCE:
+        yield from request.members
+    else:
+        yield request
+
+
+def _is_same(process: Process, request: JoinGroupRequest) -> bool:
+    """Whether a process without an id is one that is known; one that closed and starts again is another life."""
+    if process.has_closed:
+        return False
+    if request.connection and request.connection in process.connections:
+        return True
+    return _is_alike(process, request) and process.needs_another_id
+
+
+def _is_alike(process: Process, request: FromMember) -> bool:
+    who = (request.client_id, request.client_host, request.group_instance_id)
+    return who == (process.client_id, process.client_host, process.group_instance_id)
