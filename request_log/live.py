@@ -1,7 +1,7 @@
 """A log that is still being written, as request rows: what `importer` makes of a whole log, as soon as it can be known.
 
 Lines go in as they are read; rows of each group come out in its order, of different groups in any. A group at rest is
-told of within a second, or as soon as a heartbeat shows that it is at rest (see `rest_proofs`); from the first sign of a
+told of within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`); from the first sign of a
 rebalance its lines are held until it is over, or its timeout has passed. What changes a group waits a few seconds more,
 for what is concluded from later lines.
 
