@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p jobs/preflight.py python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard schemas coordinator_udfs clients table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
+SOURCES := $(wildcard schemas coordinator_udfs clients tables table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 
 ##@ Start here

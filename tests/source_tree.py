@@ -14,6 +14,7 @@ PACKAGES = (
     "schemas",
     "coordinator_udfs",
     "clients",
+    "tables",
     "table_client",
     "simulation",
     "request_log",

@@ -34,7 +34,8 @@ LAYERS = {
     "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
     "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas"), third_party=True),
     "coordinator_udfs.group_udf": Layer(own=("coordinator_udfs", "schemas"), third_party=True, pyspark=True),
-    "table_client": Layer(own=("table_client", "clients", "schemas"), third_party=True),
+    "tables": Layer(own=("tables", "schemas"), third_party=True),
+    "table_client": Layer(own=("table_client", "tables", "clients", "schemas"), third_party=True),
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
     "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas"), third_party=True),
     "whatif": Layer(
@@ -44,7 +45,7 @@ LAYERS = {
     "why": Layer(own=("why",)),
     "pictures": Layer(own=("pictures", "why"), third_party=True),
     "gateway": Layer(
-        own=("gateway", "table_client", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True
+        own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True
     ),
     "jobs": Layer(
         own=(
@@ -55,6 +56,7 @@ LAYERS = {
             "request_log",
             "whatif",
             "simulation",
+            "tables",
             "table_client",
             "coordinator_udfs",
             "clients",
@@ -72,6 +74,7 @@ LAYERS = {
             "request_log",
             "whatif",
             "simulation",
+            "tables",
             "table_client",
             "coordinator_udfs",
             "clients",
@@ -143,6 +146,10 @@ def test_importing_a_pure_package_loads_nothing_heavy_and_no_randomness(package:
     assert loaded.isdisjoint(HEAVY)
     third_parties = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - OUR_PACKAGES
     assert third_parties <= LIGHT
+
+
+def test_the_names_of_a_tables_files_are_known_without_loading_what_reads_them() -> None:
+    assert loaded_by(["tables.delta_log", "tables.live_files"]).isdisjoint(HEAVY | {"deltalake"})
 
 
 def test_a_heavy_module_is_seen_to_be_loaded() -> None:

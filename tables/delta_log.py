@@ -1,0 +1,156 @@
+"""A Delta table's log on the local disk, as its readers use it: which versions there are, and what each one did.
+
+A commit is one small file of JSON named after its version. Everybody who follows a table reads its commits here, so
+there is one rule for which of them bring new rows: `Commit.appended`.
+
+Knows the log's files; must not know what is in a row, nor load pyarrow or deltalake. Source: the Delta protocol, "Delta
+Log Entries", "Add File and Remove File" and "Checkpoints".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+LOG_FOLDER = "_delta_log"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
+
+
+class DeltaLogError(ValueError):
+    """A log that cannot be read as asked; the text names the table and says why."""
+
+
+class AddedFile(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A data file that a commit adds: the protocol's action `add`, as far as it is used here."""
+
+    path: str
+    """Relative to the table's folder, and URL-encoded: `DeltaLog.path_of` gives the file."""
+    partition_values: dict[str, str | None] = {}
+    """Text by partition column; the value is not in the file."""
+    size: int = 0
+    """Bytes."""
+    data_change: bool = True
+    """False: the file's rows were in the table before."""
+    stats: str | None = None
+    """JSON: numRecords, and minValues, maxValues and nullCount by column where the writer gives them."""
+    deletion_vector: dict[str, Any] | None = None
+    """Set where some of the file's rows are deleted; no table of a home has such files."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows the file has; None where its writer did not say."""
+        return None if self.stats is None else _stats_decoder.decode(self.stats).num_records
+
+
+class RemovedFile(msgspec.Struct, frozen=True):
+    """A data file that a commit removes: the protocol's action `remove`."""
+
+    path: str
+
+
+class _Stats(msgspec.Struct, rename="camel"):
+    num_records: int | None = None
+
+
+class _Action(msgspec.Struct):
+    add: AddedFile | None = None
+    remove: RemovedFile | None = None
+
+
+_stats_decoder = msgspec.json.Decoder(_Stats)
+_action_decoder = msgspec.json.Decoder(_Action)
+
+
+class Commit(NamedTuple):
+    """The files that one version adds and removes."""
+
+    added: list[AddedFile]
+    removed: list[RemovedFile]
+
+    @property
+    def appended(self) -> list[AddedFile]:
+        """The files whose rows are new with this version. This is the one rule for what is upkeep.
+
+        A commit that removes a file brings no new row: compaction (`dataChange` is false) and the deletion of old rows
+        (`dataChange` is true) both write the rows that stay into a new file, and those rows were read before.
+        `dataChange` alone would tell them twice after each deletion. A file added with `dataChange` false brings none
+        either, also in a commit that removes nothing (Spark adds a file again when it computes statistics).
+
+        So a commit that both removes files and adds new rows (an overwrite, an update) would be passed over. A home's
+        tables are only ever appended to, put together and shortened, by writers that this project starts.
+        """
+        return [] if self.removed else [file for file in self.added if file.data_change]
+
+
+class Checkpoint(NamedTuple):
+    """The state of a table at a version, in one or several Parquet files."""
+
+    version: int
+    paths: list[Path]
+
+
+class DeltaLog:
+    """The log of one table; reads the disk at each call and remembers nothing."""
+
+    def __init__(self, table: Path) -> None:
+        self.table = table
+        self.folder = table / LOG_FOLDER
+
+    def versions(self) -> list[int]:
+        """Every version whose commit is there, in no order. Lists the folder."""
+        return [int(found.group(1)) for found in map(_COMMIT.fullmatch, self._names()) if found]
+
+    def latest(self) -> int:
+        """The latest version, -1 if there is none. Lists the folder."""
+        return max(self.versions(), default=-1)
+
+    def has(self, version: int) -> bool:
+        return os.path.exists(self.commit_path(version))
+
+    def read(self, version: int) -> Commit | None:
+        """What a version did, None if its commit is not there."""
+        try:
+            lines = self.commit_path(version).read_bytes().splitlines()
+        except FileNotFoundError:
+            return None
+        actions = [_action_decoder.decode(line) for line in lines if line]
+        added = [action.add for action in actions if action.add is not None]
+        return Commit(added, [action.remove for action in actions if action.remove is not None])
+
+    def appended(self, version: int) -> list[Path] | None:
+        """The data files whose rows are new with a version (see `Commit.appended`), None if its commit is not there."""
+        commit = self.read(version)
+        return None if commit is None else [self.path_of(file) for file in commit.appended]
+
+    def last_checkpoint(self, at_most: int) -> Checkpoint | None:
+        """The last whole checkpoint of a version that is at most this one, None if there is none. Lists the folder."""
+        parts: defaultdict[tuple[int, int], list[Path]] = defaultdict(list)
+        for found in filter(None, map(_CHECKPOINT.fullmatch, self._names())):
+            version, _, count = found.groups()
+            if int(version) <= at_most:
+                parts[int(version), int(count or 1)].append(self.folder / found.group())
+        whole = [(version, paths) for (version, count), paths in parts.items() if len(paths) == count]
+        if not whole:
+            return None
+        version, paths = max(whole)
+        return Checkpoint(version, sorted(paths))
+
+    def path_of(self, file: AddedFile) -> Path:
+        """Where a data file lies."""
+        return self.table / unquote(file.path)
+
+    def commit_path(self, version: int) -> Path:
+        return self.folder / f"{version:020d}.json"
+
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
