@@ -10,13 +10,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from schemas.consumer_protocol import HIGHEST_VERSION
-from schemas.messages import APIS
+from schemas.messages import APIS, JoinGroupRequest, OffsetCommitRequestTopic
+from schemas.wire_fields import first_version, versions_of
 
 INT32_MAX = 2147483647
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5000
 """How much longer than the rebalance may take a JoinGroup is waited for."""
 
-STATIC_MEMBERS_SINCE = 5
+_COMMIT_BY_NAME = versions_of(OffsetCommitRequestTopic, "name")
+STATIC_MEMBERS_SINCE = first_version(JoinGroupRequest, "group_instance_id")
 
 
 class ConsumerConfigError(ValueError):
@@ -35,12 +37,12 @@ class ApiVersions:
     sync_group: int = 5
     heartbeat: int = 4
     leave_group: int = 5
-    offset_commit: int = 9
+    offset_commit: int = _COMMIT_BY_NAME.last
 
     def __post_init__(self) -> None:
         for name, api in _API_NAMES.items():
             version, known = getattr(self, name), APIS[api].versions
-            last = min(known.last, 9) if api == "OffsetCommit" else known.last
+            last = _COMMIT_BY_NAME.last if api == "OffsetCommit" else known.last
             if not known.first <= version <= last:
                 raise ConsumerConfigError(f"api_versions.{name}={version}: {known.first} to {last} are spoken")
 

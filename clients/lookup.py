@@ -13,8 +13,7 @@ from clients.reactions import FIND_COORDINATOR, Reaction
 from clients.requests import send_find_coordinator
 from schemas.errors import Error
 from schemas.messages import FindCoordinatorResponse
-
-KEYS_SINCE = 4
+from schemas.wire_fields import carries
 
 
 def maybe_look(member: Membership, turn: Turn) -> None:
@@ -26,10 +25,11 @@ def maybe_look(member: Membership, turn: Turn) -> None:
 
 def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, version: int, turn: Turn) -> None:
     """A coordinator found restarts the session timer; GROUP_AUTHORIZATION_FAILED is fatal, other errors retried."""
-    if version >= KEYS_SINCE and len(response.coordinators) != 1:
+    has_list = carries(FindCoordinatorResponse, "coordinators", version)
+    if has_list and len(response.coordinators) != 1:
         message = f"FindCoordinator answered with {len(response.coordinators)} coordinators for one group"
         return _fail_for_good(member, None, message, turn)
-    found = response.coordinators[0] if version >= KEYS_SINCE else response
+    found = response.coordinators[0] if has_list else response
     if FIND_COORDINATOR.get(found.error_code, Reaction.RETRY) is Reaction.FATAL:
         message = f"not authorized to access group {member.config.group_id}"
         return _fail_for_good(member, found.error_code, message, turn)

@@ -23,13 +23,14 @@ from schemas.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from schemas.wire_fields import carries
 
 PROTOCOL_TYPE = "consumer"
 
 
 def send_find_coordinator(member: Membership, turn: Turn) -> None:
     config, version = member.config, member.config.api_versions.find_coordinator
-    has_list = version >= 4
+    has_list = carries(FindCoordinatorRequest, "coordinator_keys", version)
     request = FindCoordinatorRequest(
         request_id=member.next_request_id(),
         api_version=version,
@@ -42,18 +43,19 @@ def send_find_coordinator(member: Membership, turn: Turn) -> None:
 
 def send_join_group(member: Membership, turn: Turn) -> None:
     config, version = member.config, member.config.api_versions.join_group
+    has_rebalance_timeout = carries(JoinGroupRequest, "rebalance_timeout_ms", version)
     request = JoinGroupRequest(
         request_id=member.next_request_id(),
         api_version=version,
         client_id=config.client_id,
         group_id=config.group_id,
         session_timeout_ms=config.session_timeout_ms,
-        rebalance_timeout_ms=config.join_rebalance_timeout_ms if version >= 1 else -1,
+        rebalance_timeout_ms=config.join_rebalance_timeout_ms if has_rebalance_timeout else -1,
         member_id=member.generation.member_id,
         group_instance_id=config.group_instance_id,
         protocol_type=PROTOCOL_TYPE,
         protocols=[JoinGroupProtocol(name=name, metadata=_metadata(member, name)) for name in member.assignors],
-        reason=cut(member.rejoin.reason) if version >= 8 else None,
+        reason=_reason(member.rejoin.reason, JoinGroupRequest, version),
     )
     _send(member, request, config.join_request_timeout_ms, turn)
 
@@ -77,7 +79,7 @@ def _metadata(member: Membership, assignor_name: str) -> bytes:
 def send_sync_group(member: Membership, assignments: list[SyncGroupAssignment], turn: Turn) -> None:
     """assignments: the leader's; a follower has none."""
     config, version = member.config, member.config.api_versions.sync_group
-    names_protocol = version >= 5
+    names_protocol = carries(SyncGroupRequest, "protocol_name", version)
     request = SyncGroupRequest(
         request_id=member.next_request_id(),
         api_version=version,
@@ -85,7 +87,7 @@ def send_sync_group(member: Membership, assignments: list[SyncGroupAssignment], 
         group_id=config.group_id,
         generation_id=member.generation.generation_id,
         member_id=member.generation.member_id,
-        group_instance_id=config.group_instance_id if version >= 3 else None,
+        group_instance_id=_instance_id(member, SyncGroupRequest, version),
         protocol_type=PROTOCOL_TYPE if names_protocol else None,
         protocol_name=member.generation.protocol_name if names_protocol else None,
         assignments=assignments,
@@ -102,15 +104,15 @@ def send_heartbeat(member: Membership, turn: Turn) -> None:
         group_id=config.group_id,
         generation_id=member.generation.generation_id,
         member_id=member.generation.member_id,
-        group_instance_id=config.group_instance_id if version >= 3 else None,
+        group_instance_id=_instance_id(member, HeartbeatRequest, version),
     )
     _send(member, request, config.request_timeout_ms, turn)
 
 
 def send_leave_group(member: Membership, reason: str, turn: Turn) -> None:
     config, version = member.config, member.config.api_versions.leave_group
-    names_members, member_id = version >= 3, member.generation.member_id
-    identity = MemberIdentity(member_id=member_id, reason=cut(reason) if version >= 5 else None)
+    names_members, member_id = carries(LeaveGroupRequest, "members", version), member.generation.member_id
+    identity = MemberIdentity(member_id=member_id, reason=_reason(reason, MemberIdentity, version))
     request = LeaveGroupRequest(
         request_id=member.next_request_id(),
         api_version=version,
@@ -133,13 +135,23 @@ def send_offset_commit(member: Membership, commit: Commit, turn: Turn) -> None:
         group_id=config.group_id,
         generation_id_or_member_epoch=member.generation.generation_id if is_subscribed else -1,
         member_id=member.generation.member_id if is_subscribed else "",
-        group_instance_id=config.group_instance_id if is_subscribed and version >= 7 else None,
+        group_instance_id=_instance_id(member, OffsetCommitRequest, version) if is_subscribed else None,
         topics=[
             OffsetCommitRequestTopic(name=topic, partitions=_committed(commit, topic))
             for topic in sorted({partition.topic for partition in commit.offsets})
         ],
     )
     _send(member, request, config.request_timeout_ms, turn, commit.commit_id)
+
+
+def _reason(text: str, shape: type[JoinGroupRequest | MemberIdentity], version: int) -> str | None:
+    """Why it is sent, where this version carries a reason."""
+    return cut(text) if carries(shape, "reason", version) else None
+
+
+def _instance_id(member: Membership, request: type[MemberRequest], version: int) -> str | None:
+    """The member's group.instance.id, where this version of a request carries one."""
+    return member.config.group_instance_id if carries(request, "group_instance_id", version) else None
 
 
 def _committed(commit: Commit, topic: str) -> list[OffsetCommitRequestPartition]:

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 
 from coordinator_udfs.protocol.effects import AnyEffect, Effect, RebalanceEnded, RebalanceStarted, Reply
+from schemas.effect_names import EffectName
 from schemas.messages import Response
 from schemas.tables import EFFECTS, Table
 from schemas.wire_fields import carried, carried_names
@@ -42,6 +43,7 @@ class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
 LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
 """The columns of a line of `texts_of`."""
 
+_REPLY = EffectName.REPLY.value
 _CAUSES = ("end_cause", "why")
 _GENERATIONS = ("generation_id", "to_generation_id", "from_generation_id")
 _PLAIN = ("request_id", "api", "member_id", "client_id")
@@ -56,7 +58,7 @@ def row_of(effect: Effect, seq: int) -> EffectRow:
     if type(effect) is Reply:
         return EffectRow(
             seq,
-            "reply",
+            _REPLY,
             effect.at_ms,
             effect.request_id,
             effect.api,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
-from schemas.fan_out import group_id_of
+from schemas.fan_out import group_id_of, names_many_groups
 from schemas.messages import (
     APIS,
     ENVELOPE_FIELDS,
@@ -25,8 +25,6 @@ from schemas.messages import (
     Versions,
 )
 from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
-
-OFFSET_FETCH_GROUPS_SINCE = 8
 
 _decoder = msgspec.json.Decoder(GroupRequest)
 _APIS = APIS | REPLAY_APIS
@@ -96,7 +94,7 @@ def _group_named(request: GroupRequest) -> str:
     match request:
         case DescribeGroupsRequest(groups=names) | DeleteGroupsRequest(groups_names=names):
             count = len(names)
-        case OffsetFetchRequest() if request.api_version >= OFFSET_FETCH_GROUPS_SINCE:
+        case OffsetFetchRequest() if names_many_groups(request):
             count = len(request.groups)
         case _:
             count = 1

@@ -25,6 +25,7 @@ from pictures.scene import (
     Mark,
 )
 from pictures.stretch import Past
+from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.rebalances import Rebalance
 from why.slack import last_heard_ms
@@ -43,7 +44,7 @@ KINDS = {
 LABEL_WIDTH = 0.075
 """The share of the picture's width that a label beside a mark takes."""
 EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
-GENERATION_FORMED = "join_phase_ended"
+GENERATION_FORMED = EffectName.JOIN_PHASE_ENDED
 
 
 def timeline(past: Past) -> Lanes:
@@ -85,11 +86,11 @@ def _changes(past: Past, own: list[Fact], joined_ms: int) -> Iterator[tuple[int,
     yield (joined_ms, "waiting") if joined_ms >= past.from_ms or was_waiting else (past.from_ms, "stable")
     for fact in own:
         match fact.effect, fact.api:
-            case ("join_received", _):
+            case (EffectName.JOIN_RECEIVED, _):
                 yield (fact.at_ms, "waiting")
-            case ("reply", "JoinGroup") if fact.error_code == "NONE":
+            case (EffectName.REPLY, "JoinGroup") if fact.error_code == "NONE":
                 yield (fact.at_ms, "syncing")
-            case ("reply", "SyncGroup") if fact.error_code == "NONE":
+            case (EffectName.REPLY, "SyncGroup") if fact.error_code == "NONE":
                 yield (fact.at_ms, "stable")
             case _:
                 pass

@@ -22,6 +22,14 @@ from schemas.messages import (
     OffsetFetchResponse,
     Response,
 )
+from schemas.wire_fields import first_version
+
+_GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
+
+
+def names_many_groups(request: OffsetFetchRequest) -> bool:
+    """Whether an OffsetFetch is of a version that lists groups; an older one names one group, beside its topics."""
+    return request.api_version >= _GROUPS_SINCE
 
 
 def group_id_of(request: GroupRequest) -> str:
@@ -31,7 +39,7 @@ def group_id_of(request: GroupRequest) -> str:
             return request.groups[0]
         case DeleteGroupsRequest():
             return request.groups_names[0]
-        case OffsetFetchRequest() if request.api_version >= 8:
+        case OffsetFetchRequest() if names_many_groups(request):
             return request.groups[0].group_id
         case _:
             return request.group_id
@@ -46,7 +54,7 @@ def split(request: GroupRequest) -> list[GroupRequest]:
             return [
                 msgspec.structs.replace(request, groups_names=[name]) for name in dict.fromkeys(request.groups_names)
             ]
-        case OffsetFetchRequest() if request.api_version >= 8:
+        case OffsetFetchRequest() if names_many_groups(request):
             return [msgspec.structs.replace(request, groups=[group]) for group in request.groups]
         case _:
             return [request]
@@ -59,7 +67,7 @@ def join(request: GroupRequest, responses: list[Response]) -> Response:
             return DescribeGroupsResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
         case DeleteGroupsRequest():
             return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
-        case OffsetFetchRequest() if request.api_version >= 8:
+        case OffsetFetchRequest() if names_many_groups(request):
             return OffsetFetchResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
         case _:
             return responses[0]

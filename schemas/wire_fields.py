@@ -48,6 +48,22 @@ def _nested_shape(hint: Any) -> type[Shape] | None:
 
 
 @cache
+def versions_of(shape: type[Shape], field: str) -> Versions:
+    """The versions of a message that carry a field of it, or of a shape inside it. Raises KeyError: no such field."""
+    return {each.name: each.versions for each in _fields(shape)}[field]
+
+
+def first_version(shape: type[Shape], field: str) -> int:
+    """The first version that carries a field: `first_version(JoinGroupRequest, "reason")` is 8."""
+    return versions_of(shape, field).first
+
+
+def carries(shape: type[Shape], field: str, version: int) -> bool:
+    """Whether a version carries a field."""
+    return versions_of(shape, field).has(version)
+
+
+@cache
 def carried_names(shape: type[Shape], version: int) -> tuple[tuple[str, bool], ...]:
     """(name, holds shapes) of every field that `version` of the message carries, envelope left out."""
     envelope = ENVELOPE_FIELDS if issubclass(shape, Request) else frozenset()

@@ -42,8 +42,8 @@ LAYERS = {
         own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas"),
     ),
     "views": Layer(own=("views", "schemas")),
-    "why": Layer(own=("why",)),
-    "pictures": Layer(own=("pictures", "why"), third_party=True),
+    "why": Layer(own=("why", "schemas")),
+    "pictures": Layer(own=("pictures", "why", "schemas"), third_party=True),
     "gateway": Layer(
         own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True
     ),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from schemas.effect_names import EffectName
 from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.members import Membership, Names, memberships_of
@@ -155,7 +156,7 @@ def _join_phase(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> Fac
     phases = [
         fact
         for fact in facts
-        if fact.effect == "join_phase_ended"
+        if fact.effect == EffectName.JOIN_PHASE_ENDED
         and rebalance.started_at_ms <= fact.at_ms <= end_ms
         and fact.generation_id == rebalance.from_generation_id + 1
     ]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from schemas.effect_names import EffectName
+
 COLUMNS = (
     "seq",
     "effect",
@@ -24,13 +26,19 @@ COLUMNS = (
     "cause",
     "detail",
 )
-REBALANCES = ("rebalance_started", "rebalance_ended", "group_removed")
+REBALANCES = (EffectName.REBALANCE_STARTED, EffectName.REBALANCE_ENDED, EffectName.GROUP_REMOVED)
 """The facts that say which rebalances there were: needed of the whole history."""
-MEMBERSHIPS = ("member_joined", "member_updated", "member_removed")
+MEMBERSHIPS = (EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED)
 """The facts that say who was a member and on which terms: they hold until the next of their kind."""
-HOLDINGS = ("assigned", "join_received")
+HOLDINGS = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED)
 """The facts that, with a member's going, say who holds which partition: needed since the latest settled generation."""
-DEEDS = ("reply", "sync_received", "request_parked", "join_phase_ended", "offsets_committed")
+DEEDS = (
+    EffectName.REPLY,
+    EffectName.SYNC_RECEIVED,
+    EffectName.REQUEST_PARKED,
+    EffectName.JOIN_PHASE_ENDED,
+    EffectName.OFFSETS_COMMITTED,
+)
 """The facts of what happened in a span of time: needed of that span alone."""
 
 TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
@@ -62,13 +70,13 @@ class Fact:
     def is_sign_of_life(self) -> bool:
         """Whether it tells of a request that restarted its member's session timer there and then."""
         match self.effect:
-            case "member_joined":
+            case EffectName.MEMBER_JOINED:
                 return True
-            case "offsets_committed":
+            case EffectName.OFFSETS_COMMITTED:
                 return self.generation_id >= 0
-            case "reply" if self.api == "OffsetCommit":
+            case EffectName.REPLY if self.api == "OffsetCommit":
                 return self.error_code == "OFFSET_METADATA_TOO_LARGE" and self.generation_id >= 0
-            case "reply":
+            case EffectName.REPLY:
                 return self.api == "Heartbeat" and self.error_code in TAKEN
             case _:
                 return False
@@ -76,7 +84,7 @@ class Fact:
     @property
     def is_answer(self) -> bool:
         """Whether it answers a JoinGroup or SyncGroup that was taken."""
-        return self.effect == "reply" and self.api in ("JoinGroup", "SyncGroup") and self.error_code in TAKEN
+        return self.effect == EffectName.REPLY and self.api in ("JoinGroup", "SyncGroup") and self.error_code in TAKEN
 
 
 def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from schemas.effect_names import EffectName
 from why.facts import Fact
 
 
@@ -40,11 +41,11 @@ def holdings_of(facts: Iterable[Fact]) -> list[Holding]:
     over: list[Holding] = []
     for fact in facts:
         match fact.effect:
-            case "assigned":
+            case EffectName.ASSIGNED:
                 given = _partitions(fact.told.get("partitions"))
-            case "join_received":
+            case EffectName.JOIN_RECEIVED:
                 given = _partitions(fact.told.get("owned_partitions")) & held.get(fact.member_id, {}).keys()
-            case "member_removed":
+            case EffectName.MEMBER_REMOVED:
                 given = set()
             case _:
                 continue

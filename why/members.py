@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from schemas.effect_names import EffectName
 from why.facts import Fact
 
 UUID_LENGTH = 36
@@ -40,11 +41,11 @@ def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
     open_ones: dict[str, Membership] = {}
     for fact in facts:
         match fact.effect:
-            case "member_joined":
+            case EffectName.MEMBER_JOINED:
                 open_ones[fact.member_id] = _joined(fact)
-            case "member_updated" if fact.member_id in open_ones:
+            case EffectName.MEMBER_UPDATED if fact.member_id in open_ones:
                 open_ones[fact.member_id] = _with_terms(open_ones[fact.member_id], fact)
-            case "member_removed" if fact.member_id in open_ones:
+            case EffectName.MEMBER_REMOVED if fact.member_id in open_ones:
                 ended.append(
                     replace(
                         open_ones.pop(fact.member_id),

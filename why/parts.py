@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.members import Membership, Names, host_of
 from why.rebalances import Rebalance
@@ -77,13 +78,13 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
             continue
         own = found.setdefault(fact.member_id, {})
         match fact.effect:
-            case "join_received" if fact.at_ms <= end_ms:
+            case EffectName.JOIN_RECEIVED if fact.at_ms <= end_ms:
                 own["joined"] = fact.at_ms
-            case "sync_received" if fact.generation_id == to_generation_id:
+            case EffectName.SYNC_RECEIVED if fact.generation_id == to_generation_id:
                 own.setdefault("synced", fact.at_ms)
-            case "reply" if fact.error_code == "REBALANCE_IN_PROGRESS" and fact.at_ms <= end_ms:
+            case EffectName.REPLY if fact.error_code == "REBALANCE_IN_PROGRESS" and fact.at_ms <= end_ms:
                 own.setdefault("told", fact.at_ms)
-            case "reply" if fact.api == "SyncGroup" and fact.error_code == "NONE":
+            case EffectName.REPLY if fact.api == "SyncGroup" and fact.error_code == "NONE":
                 if fact.generation_id == to_generation_id:
                     own.setdefault("back", fact.at_ms)
             case _:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from schemas.effect_names import EffectName
 from why.facts import Fact
 
 
@@ -82,12 +83,12 @@ def rebalances_of(facts: Iterable[Fact]) -> list[Rebalance]:
     running: Rebalance | None = None
     for fact in facts:
         match fact.effect:
-            case "rebalance_started":
+            case EffectName.REBALANCE_STARTED:
                 running = _started(fact.told)
-            case "rebalance_ended":
+            case EffectName.REBALANCE_ENDED:
                 found.append(_ended(fact.told))
                 running = None
-            case "group_removed":
+            case EffectName.GROUP_REMOVED:
                 running = None
             case _:
                 pass

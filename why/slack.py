@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.members import Membership, Names
 
@@ -44,7 +45,7 @@ def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
     since: dict[str, int] = {}
     found: list[Gap] = []
     for fact in facts:
-        is_request = fact.is_sign_of_life or fact.effect == "request_parked" or is_expiry(fact)
+        is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
         if not is_request and not (fact.is_answer and fact.at_ms > fact.received_at_ms):
             continue
         if is_request and fact.member_id in since:
@@ -55,7 +56,7 @@ def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
 
 def is_expiry(fact: Fact) -> bool:
     """Whether a member's session ran out."""
-    return fact.effect == "member_removed" and fact.cause == "session_expired"
+    return fact.effect == EffectName.MEMBER_REMOVED and fact.cause == "session_expired"
 
 
 def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
@@ -65,7 +66,11 @@ def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int 
         for fact in facts
         if fact.member_id == member_id
         and fact.at_ms < before_ms
-        and (fact.is_sign_of_life or fact.is_answer or fact.effect in ("request_parked", "sync_received"))
+        and (
+            fact.is_sign_of_life
+            or fact.is_answer
+            or fact.effect in (EffectName.REQUEST_PARKED, EffectName.SYNC_RECEIVED)
+        )
     ]
     return max(heard, default=None)
 

@@ -19,6 +19,8 @@ from schemas.messages import (
     SyncGroupResponse,
 )
 
+NULL_PROTOCOL_NAME_SINCE = 7
+
 
 def answer(
     request: Request,
@@ -53,7 +55,8 @@ def refuse_join(request: JoinGroupRequest, error: Error, turn: Turn, *, member_i
 
 def send_join(to: JoinGroupRequest | ParkedJoin, client_id: str, response: JoinGroupResponse, turn: Turn) -> None:
     """Answers a JoinGroup. Up to v6 a missing protocol name is an empty text, from v7 an empty one is null."""
-    response.protocol_name = (response.protocol_name or None) if to.api_version >= 7 else (response.protocol_name or "")
+    missing = None if to.api_version >= NULL_PROTOCOL_NAME_SINCE else ""
+    response.protocol_name = response.protocol_name or missing
     turn.emit(
         Reply(
             at_ms=turn.now_ms,

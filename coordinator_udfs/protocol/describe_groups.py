@@ -11,8 +11,9 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.messages import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest, DescribeGroupsResponse
+from schemas.wire_fields import first_version
 
-NOT_FOUND_SINCE = 6
+NOT_FOUND_SINCE = first_version(DescribedGroup, "error_message")
 ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as Kafka's bit field, where no authorizer restricts them."""
 

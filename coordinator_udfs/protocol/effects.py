@@ -1,7 +1,7 @@
 """Everything that can come out of a group: one shape a fact, in the past tense.
 
 Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
-name of an effect (`effect`) is its class name in snake_case. `at_ms` is when it happened on the group's clock.
+name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
 
 Knows the shapes; knows no group and no table.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.messages import Response, Shape
 
@@ -20,7 +21,7 @@ class Effect(Shape, kw_only=True, tag_field="effect"):
     at_ms: int
 
 
-class Reply(Effect, tag="reply", kw_only=True):
+class Reply(Effect, tag=EffectName.REPLY.value, kw_only=True):
     """A request was answered. received_at_ms: when it arrived; at_ms - received_at_ms is how long it was parked.
 
     member_id: the member that asked (as the request named it, or the id it was given).
@@ -37,7 +38,7 @@ class Reply(Effect, tag="reply", kw_only=True):
     response: Response
 
 
-class RequestParked(Effect, tag="request_parked", kw_only=True):
+class RequestParked(Effect, tag=EffectName.REQUEST_PARKED.value, kw_only=True):
     """A JoinGroup or SyncGroup was accepted and its answer withheld."""
 
     request_id: str
@@ -46,7 +47,7 @@ class RequestParked(Effect, tag="request_parked", kw_only=True):
     generation_id: int
 
 
-class RequestDropped(Effect, tag="request_dropped", kw_only=True):
+class RequestDropped(Effect, tag=EffectName.REQUEST_DROPPED.value, kw_only=True):
     """A parked request that Kafka never answers: the same member sent another, or left or expired while syncing."""
 
     request_id: str
@@ -55,7 +56,7 @@ class RequestDropped(Effect, tag="request_dropped", kw_only=True):
     why: str
 
 
-class RequestRepeated(Effect, tag="request_repeated", kw_only=True):
+class RequestRepeated(Effect, tag=EffectName.REQUEST_REPEATED.value, kw_only=True):
     """A request whose id its group had seen before; nothing came of it, the first one has or gets the answer."""
 
     request_id: str
@@ -63,18 +64,18 @@ class RequestRepeated(Effect, tag="request_repeated", kw_only=True):
     member_id: str
 
 
-class GroupCreated(Effect, tag="group_created", kw_only=True):
+class GroupCreated(Effect, tag=EffectName.GROUP_CREATED.value, kw_only=True):
     """A group that was unknown is now Empty."""
 
 
-class GroupRemoved(Effect, tag="group_removed", kw_only=True):
+class GroupRemoved(Effect, tag=EffectName.GROUP_REMOVED.value, kw_only=True):
     """A group is unknown again. why: deleted, expired or unloaded."""
 
     why: str
     generation_id: int
 
 
-class GroupObserved(Effect, tag="group_observed", kw_only=True):
+class GroupObserved(Effect, tag=EffectName.GROUP_OBSERVED.value, kw_only=True):
     """A recording proves something of the group that no request of it says; all that follows from it is inferred.
 
     why: what proves it. is_away: it has no coordinator. is_loaded: one took it over. member_ids: the members seen.
@@ -87,7 +88,7 @@ class GroupObserved(Effect, tag="group_observed", kw_only=True):
     member_ids: list[str]
 
 
-class StateChanged(Effect, tag="state_changed", kw_only=True):
+class StateChanged(Effect, tag=EffectName.STATE_CHANGED.value, kw_only=True):
     """A group moved from one state to another. generation_id: after the move."""
 
     from_state: GroupState
@@ -98,7 +99,7 @@ class StateChanged(Effect, tag="state_changed", kw_only=True):
     leader_id: str | None
 
 
-class MemberIdGiven(Effect, tag="member_id_given", kw_only=True):
+class MemberIdGiven(Effect, tag=EffectName.MEMBER_ID_GIVEN.value, kw_only=True):
     """A joining client was told its id (MEMBER_ID_REQUIRED) and is awaited."""
 
     member_id: str
@@ -107,14 +108,14 @@ class MemberIdGiven(Effect, tag="member_id_given", kw_only=True):
     session_timeout_ms: int
 
 
-class PendingMemberRemoved(Effect, tag="pending_member_removed", kw_only=True):
+class PendingMemberRemoved(Effect, tag=EffectName.PENDING_MEMBER_REMOVED.value, kw_only=True):
     """An id given out is awaited no longer: it left, expired or was refused."""
 
     member_id: str
     end_cause: EndCause
 
 
-class MemberJoined(Effect, tag="member_joined", kw_only=True):
+class MemberJoined(Effect, tag=EffectName.MEMBER_JOINED.value, kw_only=True):
     """A client became a member. is_inferred: a recording shows it as one, from now at the latest."""
 
     member_id: str
@@ -128,7 +129,7 @@ class MemberJoined(Effect, tag="member_joined", kw_only=True):
     is_inferred: bool = False
 
 
-class MemberUpdated(Effect, tag="member_updated", kw_only=True):
+class MemberUpdated(Effect, tag=EffectName.MEMBER_UPDATED.value, kw_only=True):
     """A member's JoinGroup says something else of it than the one before: these hold from now on."""
 
     member_id: str
@@ -138,7 +139,7 @@ class MemberUpdated(Effect, tag="member_updated", kw_only=True):
     topics: list[str] | None
 
 
-class MemberRemoved(Effect, tag="member_removed", kw_only=True):
+class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
     """A member is one no longer. generation_id: the group's at that moment."""
 
     member_id: str
@@ -151,14 +152,14 @@ class MemberRemoved(Effect, tag="member_removed", kw_only=True):
     replaced_by_member_id: str | None = None
 
 
-class TimerArmed(Effect, tag="timer_armed", kw_only=True):
+class TimerArmed(Effect, tag=EffectName.TIMER_ARMED.value, kw_only=True):
     """A group's own timer runs anew. timer: join (it ends the join phase, or one initial delay) or sync."""
 
     timer: str
     length_ms: int
 
 
-class RebalanceStarted(Effect, tag="rebalance_started", kw_only=True):
+class RebalanceStarted(Effect, tag=EffectName.REBALANCE_STARTED.value, kw_only=True):
     """The group began to rebalance. from_generation_id: the generation it leaves."""
 
     from_generation_id: int
@@ -173,7 +174,7 @@ class TopicPartitions(Shape, kw_only=True):
     partitions: list[int]
 
 
-class JoinReceived(Effect, tag="join_received", kw_only=True):
+class JoinReceived(Effect, tag=EffectName.JOIN_RECEIVED.value, kw_only=True):
     """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id.
 
     owned_partitions: what it says it still owns (KIP-429), null where its bytes do not say. An eager member has given
@@ -186,7 +187,7 @@ class JoinReceived(Effect, tag="join_received", kw_only=True):
     owned_partitions: list[TopicPartitions] | None = None
 
 
-class JoinPhaseEnded(Effect, tag="join_phase_ended", kw_only=True):
+class JoinPhaseEnded(Effect, tag=EffectName.JOIN_PHASE_ENDED.value, kw_only=True):
     """Everybody who will be in generation_id is known; the leader is awaited."""
 
     generation_id: int
@@ -195,7 +196,7 @@ class JoinPhaseEnded(Effect, tag="join_phase_ended", kw_only=True):
     member_ids: list[str]
 
 
-class SyncReceived(Effect, tag="sync_received", kw_only=True):
+class SyncReceived(Effect, tag=EffectName.SYNC_RECEIVED.value, kw_only=True):
     """A member's SyncGroup arrived for generation_id while the group was completing its rebalance."""
 
     member_id: str
@@ -204,7 +205,7 @@ class SyncReceived(Effect, tag="sync_received", kw_only=True):
     is_leader: bool
 
 
-class Assigned(Effect, tag="assigned", kw_only=True):
+class Assigned(Effect, tag=EffectName.ASSIGNED.value, kw_only=True):
     """A member owns these bytes of assignment from now on. partitions: decoded where protocol type is consumer."""
 
     member_id: str
@@ -227,7 +228,7 @@ class MemberWait(Shape, kw_only=True):
     held_others_ms: int
 
 
-class RebalanceEnded(Effect, tag="rebalance_ended", kw_only=True):
+class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True):
     """A rebalance is over. outcome: completed (Stable), superseded (another began first) or empty (nobody is left).
 
     joined, left, expired: client ids (a static member without one by its instance id). slowest_*: who kept the
@@ -259,7 +260,7 @@ class OffsetCommitted(Shape, kw_only=True):
     commit_timestamp_ms: int
 
 
-class OffsetsCommitted(Effect, tag="offsets_committed", kw_only=True):
+class OffsetsCommitted(Effect, tag=EffectName.OFFSETS_COMMITTED.value, kw_only=True):
     """Offsets of one request were stored."""
 
     request_id: str
@@ -268,7 +269,7 @@ class OffsetsCommitted(Effect, tag="offsets_committed", kw_only=True):
     offsets: list[OffsetCommitted]
 
 
-class OffsetsRemoved(Effect, tag="offsets_removed", kw_only=True):
+class OffsetsRemoved(Effect, tag=EffectName.OFFSETS_REMOVED.value, kw_only=True):
     """Stored offsets are gone. why: deleted, expired or group_removed."""
 
     why: str

@@ -11,8 +11,9 @@ import re
 from coordinator_udfs.protocol.java_strings import hash_code
 from schemas.errors import Error
 from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from schemas.wire_fields import first_version
 
-KEYS_SINCE = 4
+KEYS_SINCE = first_version(FindCoordinatorRequest, "coordinator_keys")
 SHARE_SINCE = 6
 INT32_MIN = -(1 << 31)
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")

@@ -142,7 +142,7 @@ def gave_partitions_up(group: Group, member: Member) -> bool:
         return False
 
 
-def assigned(group: Group, member: Member, turn: Turn) -> None:
+def note_assigned(group: Group, member: Member, turn: Turn) -> None:
     """Tells what a member owns from now on."""
     turn.emit(
         Assigned(
@@ -349,13 +349,13 @@ def _name(part: MemberPart) -> str:
     return part.client_id or part.group_instance_id or ""
 
 
-def absent(group: Group, member: Member) -> None:
+def note_absent(group: Group, member: Member) -> None:
     """Notes a static member that the join phase waited for in vain and that stays a member."""
     if group.rebalance is not None:
         _part(group.rebalance, member)
 
 
-def newcomer(group: Group, member: Member) -> None:
+def note_newcomer(group: Group, member: Member) -> None:
     """Notes a member that came into a rebalance already under way."""
     if group.rebalance is not None:
         group.rebalance.joined.append(member.name)

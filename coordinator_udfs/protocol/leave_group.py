@@ -17,8 +17,9 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity
+from schemas.wire_fields import first_version
 
-MEMBERS_SINCE = 3
+MEMBERS_SINCE = first_version(LeaveGroupRequest, "members")
 
 _Gone = list[tuple[Member, EndCause]]
 

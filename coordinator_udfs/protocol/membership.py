@@ -17,6 +17,7 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, JoinGroupResponse
+from schemas.wire_fields import carries
 
 
 def refusal_of_member(group: Group, member_id: str, group_instance_id: str | None) -> Error | None:
@@ -44,7 +45,8 @@ def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:
 
 def rebalance_timeout_of(request: JoinGroupRequest) -> int:
     """JoinGroup v0 has no rebalance timeout: its session timeout serves as such."""
-    return request.session_timeout_ms if request.api_version == 0 else request.rebalance_timeout_ms
+    has_its_own = carries(JoinGroupRequest, "rebalance_timeout_ms", request.api_version)
+    return request.rebalance_timeout_ms if has_its_own else request.session_timeout_ms
 
 
 def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
@@ -75,7 +77,7 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
             group, history.cause_by(CauseKind.MEMBER_JOINED, member, request.reason), turn, joined=[member]
         )
         return
-    history.newcomer(group, member)
+    history.note_newcomer(group, member)
     history.join_received(group, member, turn)
     maybe_complete_join(group, turn)
 

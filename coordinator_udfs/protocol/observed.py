@@ -121,7 +121,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
     if observed.assignment is not None:
         member.assignment = observed.assignment
         if group.state is GroupState.STABLE:
-            history.assigned(group, member, turn)
+            history.note_assigned(group, member, turn)
 
 
 def _forget(group: Group, member: Member, turn: Turn) -> None:

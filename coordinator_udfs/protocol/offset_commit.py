@@ -24,9 +24,9 @@ from schemas.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from schemas.wire_fields import carries
 
 GROUP_ID_NOT_FOUND_SINCE = 9
-_RETENTION_VERSIONS = range(2, 5)
 
 
 def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> None:
@@ -125,7 +125,8 @@ def _commit_topic(
 def _store(
     group: Group, topic: str, partition: OffsetCommitRequestPartition, request: OffsetCommitRequest, turn: Turn
 ) -> OffsetCommitted:
-    names_retention = request.api_version in _RETENTION_VERSIONS and request.retention_time_ms != -1
+    has_retention = carries(OffsetCommitRequest, "retention_time_ms", request.api_version)
+    names_retention = has_retention and request.retention_time_ms != -1
     offset = CommittedOffset(
         committed_offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,

@@ -11,6 +11,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
+from schemas.fan_out import names_many_groups
 from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
@@ -19,8 +20,9 @@ from schemas.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from schemas.wire_fields import first_version
 
-GROUPS_SINCE = 8
+TOPIC_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 
 
 def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
@@ -28,10 +30,10 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
 
     Error: UNKNOWN_TOPIC_ID (v10) per partition.
     """
-    is_grouped = request.api_version >= GROUPS_SINCE
+    is_grouped = names_many_groups(request)
     asked = request.groups[0].topics if is_grouped else request.topics
     if asked is None:
-        topics = _all_topics(group, by_id=request.api_version >= 10)
+        topics = _all_topics(group, by_id=request.api_version >= TOPIC_IDS_SINCE)
     else:
         topics = [_topic(group, topic, turn.config) for topic in asked]
     if is_grouped:

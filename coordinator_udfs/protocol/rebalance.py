@@ -144,7 +144,7 @@ def complete_join(group: Group, turn: Turn) -> None:
             group.remove(member.member_id)
             history.member_removed(group, member, EndCause.REBALANCE_TIMEOUT, turn)
         else:
-            history.absent(group, member)
+            history.note_absent(group, member)
     group.join_deadline_ms = None
     group.initial_delay_left_ms = None
     if not _elect_joined_leader(group) and group.members:
@@ -234,7 +234,7 @@ def assign_and_stabilize(group: Group, assignments: dict[str, bytes], turn: Turn
         _answer_sync(group, member, own_assignment(group, member), turn)
     transition(group, GroupState.STABLE, turn)
     for member in group.members.values():
-        history.assigned(group, member, turn)
+        history.note_assigned(group, member, turn)
     history.rebalance_ended(group, "completed", turn)
 
 

@@ -16,8 +16,7 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
-
-SKIP_ASSIGNMENT_SINCE = 9
+from schemas.wire_fields import carries
 
 
 def replace_static_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
@@ -39,7 +38,7 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
     cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
     match group.state:
         case GroupState.STABLE if select_protocol(group) == group.protocol_name:
-            history.assigned(group, new, turn)
+            history.note_assigned(group, new, turn)
             send_join(
                 request, request.client_id, _same_generation(group, new, request.api_version, leader_before), turn
             )
@@ -68,7 +67,7 @@ def _same_generation(group: Group, member: Member, version: int, leader_before: 
 
     so that a returning leader takes itself for a follower and runs no assignor.
     """
-    can_skip = version >= SKIP_ASSIGNMENT_SINCE
+    can_skip = carries(JoinGroupResponse, "skip_assignment", version)
     leads = can_skip and group.leader_id == member.member_id
     return JoinGroupResponse(
         generation_id=group.generation_id,

@@ -15,8 +15,9 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.messages import SyncGroupRequest, SyncGroupResponse
+from schemas.wire_fields import first_version
 
-PROTOCOL_MANDATORY_SINCE = 5
+PROTOCOL_MANDATORY_SINCE = first_version(SyncGroupRequest, "protocol_name")
 
 
 def sync_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:

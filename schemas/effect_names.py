@@ -1,0 +1,38 @@
+"""The names of effects: what stands in the column `effect` of the effects table, and in `effect` of a fact's JSON.
+
+Every reader and writer of that column takes the names from here: `coordinator_udfs.protocol.effects`, which gives each
+effect its shape, and whoever reads the table. The SQL of the views spells them out; a test holds it to this list.
+
+Knows names alone; knows no shape of an effect and no column beside `effect`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class EffectName(StrEnum):
+    """One kind of fact about a group; the name of its class in snake_case."""
+
+    REPLY = "reply"
+    REQUEST_PARKED = "request_parked"
+    REQUEST_DROPPED = "request_dropped"
+    REQUEST_REPEATED = "request_repeated"
+    GROUP_CREATED = "group_created"
+    GROUP_REMOVED = "group_removed"
+    GROUP_OBSERVED = "group_observed"
+    STATE_CHANGED = "state_changed"
+    MEMBER_ID_GIVEN = "member_id_given"
+    PENDING_MEMBER_REMOVED = "pending_member_removed"
+    MEMBER_JOINED = "member_joined"
+    MEMBER_UPDATED = "member_updated"
+    MEMBER_REMOVED = "member_removed"
+    TIMER_ARMED = "timer_armed"
+    REBALANCE_STARTED = "rebalance_started"
+    JOIN_RECEIVED = "join_received"
+    JOIN_PHASE_ENDED = "join_phase_ended"
+    SYNC_RECEIVED = "sync_received"
+    ASSIGNED = "assigned"
+    REBALANCE_ENDED = "rebalance_ended"
+    OFFSETS_COMMITTED = "offsets_committed"
+    OFFSETS_REMOVED = "offsets_removed"
