@@ -25,7 +25,7 @@ from pictures.ownership import ownership
 from pictures.rebalance import rebalance
 from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import NothingToShow, past_of
+from pictures.stretch import NothingToShow, stretch_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 
@@ -60,13 +60,13 @@ def scenes_of(
     length_ms = int(minutes * MINUTE_MS)
     to_ms = last_ms if at is None else min(read_moment(at).from_ms + length_ms // 2, last_ms)
     try:
-        past = past_of(group_id, read, to_ms - length_ms, to_ms)
+        stretch = stretch_of(group_id, read, to_ms - length_ms, to_ms)
     except NothingToShow as nothing:
         raise PictureError(str(nothing)) from None
-    first_ms = max(past.from_ms, min(one.joined_at_ms for one in past.memberships))
+    first_ms = max(stretch.from_ms, min(one.joined_at_ms for one in stretch.memberships))
     room_ms = int(MARGIN * (to_ms - first_ms)) + 1
-    past = past_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
-    return {"timeline": timeline(past), "ownership": ownership(past), "slack": heartbeat_slack(past)}
+    stretch = stretch_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
+    return {"timeline": timeline(stretch), "ownership": ownership(stretch), "slack": heartbeat_slack(stretch)}
 
 
 def rebalance_scene(

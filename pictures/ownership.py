@@ -6,35 +6,35 @@ Knows ownership intervals. Must not know a drawing library.
 from __future__ import annotations
 
 from pictures.scene import Bar, Kind, Lanes, colour_of
-from pictures.stretch import Past
+from pictures.stretch import Stretch
 from why.holdings import holdings_of
 from why.words import clock, duration, moment
 
 
-def ownership(past: Past) -> Lanes:
+def ownership(stretch: Stretch) -> Lanes:
     """The picture; a gap in a lane is a time in which nobody owned the partition."""
     holdings = [
         one
-        for one in holdings_of(past.facts)
-        if one.from_ms <= past.to_ms and (one.to_ms or past.to_ms) >= past.from_ms
+        for one in holdings_of(stretch.facts)
+        if one.from_ms <= stretch.to_ms and (one.to_ms or stretch.to_ms) >= stretch.from_ms
     ]
     partitions = sorted({one.partition for one in holdings})
     places = {partition: place for place, partition in enumerate(partitions)}
-    owners = [name for name in past.lanes if name in {past.names.of(one.member_id) for one in holdings}]
+    owners = [name for name in stretch.lanes if name in {stretch.names.of(one.member_id) for one in holdings}]
     bars = []
     for one in holdings:
-        name, to_ms = past.names.of(one.member_id), past.to_ms if one.to_ms is None else one.to_ms
+        name, to_ms = stretch.names.of(one.member_id), stretch.to_ms if one.to_ms is None else one.to_ms
         text = (
             f"{one.partition.topic}-{one.partition.number}: {name} for {duration(to_ms - one.from_ms)} "
             f"from {clock(one.from_ms)} UTC (generation {one.generation_id})"
         )
-        bars.append(Bar(places[one.partition], max(one.from_ms, past.from_ms), to_ms, name, text))
+        bars.append(Bar(places[one.partition], max(one.from_ms, stretch.from_ms), to_ms, name, text))
     return Lanes(
-        title=f"{past.group_id}: owners from {moment(past.from_ms)} to {moment(past.to_ms)} UTC",
-        from_ms=past.from_ms,
-        to_ms=past.to_ms,
+        title=f"{stretch.group_id}: owners from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
+        from_ms=stretch.from_ms,
+        to_ms=stretch.to_ms,
         lanes=[f"{partition.topic}-{partition.number}" for partition in partitions],
         kinds={name: Kind(name, colour_of(place)) for place, name in enumerate(owners)},
         bars=bars,
-        lines=[one.started_at_ms for one in past.rebalances if one.started_at_ms >= past.from_ms],
+        lines=[one.started_at_ms for one in stretch.rebalances if one.started_at_ms >= stretch.from_ms],
     )

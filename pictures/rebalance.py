@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pictures.scene import Lanes
-from pictures.stretch import past_of
+from pictures.stretch import stretch_of
 from pictures.timeline import timeline
 from why.explanation import Explanation, Read
 from why.telling import title
@@ -23,5 +23,5 @@ def rebalance(e: Explanation, read: Read) -> Lanes:
     over_ms = e.told_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
     to_ms = max(over_ms, *(part.back_at_ms or 0 for part in e.parts)) if e.parts else over_ms
     margin_ms = max(int(MARGIN * (to_ms - from_ms)), SHORTEST_MARGIN_MS)
-    past = past_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)
-    return replace(timeline(past), title=title(e))
+    stretch = stretch_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)
+    return replace(timeline(stretch), title=title(e))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import nan
 
 from pictures.scene import PALE, Curve, Curves, colour_of
-from pictures.stretch import Past
+from pictures.stretch import Stretch
 from why.slack import Gap, gaps_of
 from why.words import moment
 
@@ -16,19 +16,19 @@ NAMED = 8
 LINE_BELOW = 50.0
 
 
-def heartbeat_slack(past: Past) -> Curves:
+def heartbeat_slack(stretch: Stretch) -> Curves:
     """The picture, in % of the session timeout: what was left each time a member was heard of, 0 where it expired.
 
     A line leads to a point only where half of the session was gone: from the moment that the timer was restarted.
 
     The NAMED members with the least slack have a colour and a name; the others are pale.
     """
-    timeouts = {one.member_id: one.session_timeout_ms for one in past.memberships}
+    timeouts = {one.member_id: one.session_timeout_ms for one in stretch.memberships}
     points: dict[str, list[tuple[Gap, float]]] = {}
-    for gap in gaps_of(past.facts):
+    for gap in gaps_of(stretch.facts):
         timeout_ms = timeouts.get(gap.member_id)
-        if timeout_ms and gap.to_ms >= past.from_ms:
-            points.setdefault(past.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
+        if timeout_ms and gap.to_ms >= stretch.from_ms:
+            points.setdefault(stretch.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
     by_need = sorted(points, key=lambda name: (min(left for _, left in points[name]), name))
     named = {name: place for place, name in enumerate(by_need[:NAMED])}
     curves = [
@@ -38,7 +38,7 @@ def heartbeat_slack(past: Past) -> Curves:
         for name in reversed(by_need)
     ]
     return Curves(
-        title=f"{past.group_id}: heartbeat slack from {moment(past.from_ms)} to {moment(past.to_ms)} UTC",
+        title=f"{stretch.group_id}: heartbeat slack from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
         x_label="time (UTC)",
         y_label="session left when heard of, %",
         curves=curves,

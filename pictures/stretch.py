@@ -14,7 +14,7 @@ from why.rebalances import Rebalance, rebalances_of
 
 
 @dataclass(frozen=True)
-class Past:
+class Stretch:
     """A stretch of a group's time. facts: ordered, those of before included that still mattered in it."""
 
     group_id: str
@@ -35,7 +35,7 @@ class NothingToShow(Exception):
     """No fact of the group lies in that stretch; the text is the sentence for the person in front of it."""
 
 
-def past_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Past:
+def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
     """Reads it. Raises NothingToShow: nobody was a member then."""
     lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, to_ms))
     memberships = [one for one in memberships_of(lasting) if one.is_member_in(from_ms, to_ms)]
@@ -48,4 +48,4 @@ def past_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Past:
     rows = [*read(HOLDINGS, since_ms, deeds_from_ms - 1), *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms)]
     facts = sorted([*lasting, *facts_of(rows)], key=lambda fact: (fact.at_ms, fact.seq))
     shown = [one for one in rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
-    return Past(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships))
+    return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships))

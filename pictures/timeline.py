@@ -24,7 +24,7 @@ from pictures.scene import (
     Lanes,
     Mark,
 )
-from pictures.stretch import Past
+from pictures.stretch import Stretch
 from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.rebalances import Rebalance
@@ -47,43 +47,43 @@ EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
 GENERATION_FORMED = EffectName.JOIN_PHASE_ENDED
 
 
-def timeline(past: Past) -> Lanes:
+def timeline(stretch: Stretch) -> Lanes:
     """The picture, from what was until what will be of everybody that was a member."""
-    places = {name: place for place, name in enumerate(past.lanes)}
-    bars = [bar for bar in _bars(past, places) if bar.to_ms >= past.from_ms]
+    places = {name: place for place, name in enumerate(stretch.lanes)}
+    bars = [bar for bar in _bars(stretch, places) if bar.to_ms >= stretch.from_ms]
     return Lanes(
-        title=f"{past.group_id}: members from {moment(past.from_ms)} to {moment(past.to_ms)} UTC",
-        from_ms=past.from_ms,
-        to_ms=past.to_ms,
+        title=f"{stretch.group_id}: members from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
+        from_ms=stretch.from_ms,
+        to_ms=stretch.to_ms,
         lanes=list(places),
         kinds=KINDS,
         bars=bars,
-        bands=list(_bands(past)),
-        marks=_legible([mark for mark in _marks(past, places) if mark.at_ms >= past.from_ms], past),
-        lines=[one.started_at_ms for one in past.rebalances if one.started_at_ms >= past.from_ms],
+        bands=list(_bands(stretch)),
+        marks=_legible([mark for mark in _marks(stretch, places) if mark.at_ms >= stretch.from_ms], stretch),
+        lines=[one.started_at_ms for one in stretch.rebalances if one.started_at_ms >= stretch.from_ms],
     )
 
 
-def _bars(past: Past, places: dict[str, int]) -> Iterator[Bar]:
-    for one in past.memberships:
-        ended_ms = past.to_ms if one.ended_at_ms is None else one.ended_at_ms
-        own = [fact for fact in past.facts if fact.member_id == one.member_id and fact.at_ms >= one.joined_at_ms]
-        changes = list(_changes(past, own, one.joined_at_ms))
+def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
+    for one in stretch.memberships:
+        ended_ms = stretch.to_ms if one.ended_at_ms is None else one.ended_at_ms
+        own = [fact for fact in stretch.facts if fact.member_id == one.member_id and fact.at_ms >= one.joined_at_ms]
+        changes = list(_changes(stretch, own, one.joined_at_ms))
         if one.end_cause == "session_expired":
             heard_ms = last_heard_ms(own, one.member_id, ended_ms)
             changes = [change for change in changes if heard_ms is None or change[0] <= heard_ms]
             changes += [] if heard_ms is None else [(heard_ms, "silent")]
-        name = past.names.of(one.member_id)
+        name = stretch.names.of(one.member_id)
         for (from_ms, kind), (to_ms, _) in pairwise([*changes, (ended_ms, "")]):
             if to_ms > from_ms:
                 text = f"{name}: {KINDS[kind].label} for {duration(to_ms - from_ms)} from {clock(from_ms)} UTC"
-                yield Bar(places[name], max(from_ms, past.from_ms), to_ms, kind, text)
+                yield Bar(places[name], max(from_ms, stretch.from_ms), to_ms, kind, text)
 
 
-def _changes(past: Past, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
+def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
     """What a member was from when on. One from before the picture begins was at work then, unless the group waited."""
-    was_waiting = any(one.started_at_ms < past.from_ms for one in past.rebalances)
-    yield (joined_ms, "waiting") if joined_ms >= past.from_ms or was_waiting else (past.from_ms, "stable")
+    was_waiting = any(one.started_at_ms < stretch.from_ms for one in stretch.rebalances)
+    yield (joined_ms, "waiting") if joined_ms >= stretch.from_ms or was_waiting else (stretch.from_ms, "stable")
     for fact in own:
         match fact.effect, fact.api:
             case (EffectName.JOIN_RECEIVED, _):
@@ -96,19 +96,19 @@ def _changes(past: Past, own: list[Fact], joined_ms: int) -> Iterator[tuple[int,
                 pass
 
 
-def _bands(past: Past) -> Iterator[Band]:
+def _bands(stretch: Stretch) -> Iterator[Band]:
     """A band a generation, from when its members are known until those of the next are."""
-    formed = [(fact.at_ms, fact.generation_id) for fact in past.facts if fact.effect == GENERATION_FORMED]
-    before = [pair for pair in formed if pair[0] < past.from_ms][-1:]
-    inside = [pair for pair in formed if pair[0] >= past.from_ms]
-    shown = [*((past.from_ms, generation_id) for _, generation_id in before), *inside]
-    for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (past.to_ms, 0)]):
+    formed = [(fact.at_ms, fact.generation_id) for fact in stretch.facts if fact.effect == GENERATION_FORMED]
+    before = [pair for pair in formed if pair[0] < stretch.from_ms][-1:]
+    inside = [pair for pair in formed if pair[0] >= stretch.from_ms]
+    shown = [*((stretch.from_ms, generation_id) for _, generation_id in before), *inside]
+    for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (stretch.to_ms, 0)]):
         yield Band(from_ms, to_ms, f"gen {generation_id}", generation_id % 2 == 1)
 
 
-def _marks(past: Past, places: dict[str, int]) -> Iterator[Mark]:
-    for one in past.memberships:
-        name = past.names.of(one.member_id)
+def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
+    for one in stretch.memberships:
+        name = stretch.names.of(one.member_id)
         yield Mark(places[name], one.joined_at_ms, "joined", "up", f"{name} joined at {clock(one.joined_at_ms)} UTC")
         if one.ended_at_ms is not None:
             is_expiry = one.end_cause in EXPIRIES
@@ -116,23 +116,23 @@ def _marks(past: Past, places: dict[str, int]) -> Iterator[Mark]:
             yield Mark(
                 places[name], one.ended_at_ms, kind, symbol, f"{name}: {one.end_cause} at {clock(one.ended_at_ms)} UTC"
             )
-    for rebalance in past.rebalances:
-        culprit = past.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
+    for rebalance in stretch.rebalances:
+        culprit = stretch.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
         if culprit in places:
             text, kind = _culprit_text(rebalance, culprit), rebalance.cause.kind
             yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, kind)
 
 
-def _legible(marks: list[Mark], past: Past) -> list[Mark]:
+def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
     """The marks, each label on the side on which no star stands in it, and none where stars stand on both."""
-    width_ms = LABEL_WIDTH * (past.to_ms - past.from_ms)
+    width_ms = LABEL_WIDTH * (stretch.to_ms - stretch.from_ms)
     stars = [mark for mark in marks if mark.symbol == "star"]
     found: list[Mark] = []
     for mark in marks:
         gaps_ms = [star.at_ms - mark.at_ms for star in stars if star.lane == mark.lane]
         if not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
             found.append(mark)
-        elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - past.from_ms < width_ms:
+        elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - stretch.from_ms < width_ms:
             found.append(replace(mark, label=""))
         else:
             found.append(replace(mark, is_label_left=True))

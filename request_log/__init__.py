@@ -1,4 +1,4 @@
-"""A Kafka broker's request log as input: its lines, in the order the broker worked through them, as request rows.
+"""A Kafka broker's request log as input: its lines, in the order the broker worked through them, as requests.
 
     lines/       from file to request: files.py (rotated, compressed, of several brokers), tail.py (a file that grows),
                  clock.py (local timestamps), wire.py (JSON as messages), line.py (one line: used, skipped or
@@ -10,9 +10,9 @@
                  conclusion has to go by), inferred_causes.py
     recorded.py  the shapes that come out: requests with the answers that were recorded for them
     survey.py    what only a first look over the whole log can tell; broker_settings.py: the broker's, as far as shown
-    importer.py  all of it together: paths in, request rows out; live.py: the same for a log that is still written;
+    importer.py  all of it together: paths in, requests out; live.py: the same for a log that is still written;
                  snapshot.py: its state as bytes, and back
-    parity.py    recorded answers beside ours; core_replay.py: the pure core driven by request rows
+    parity.py    recorded answers beside ours; core_replay.py: the pure core driven by them
 
 Knows lines, messages and the pure core; knows no Spark and no table.
 """

@@ -1,7 +1,7 @@
-"""The pure core driven by request rows, many groups in one virtual time; recorded answers are compared on the way.
+"""The pure core driven by a log's requests, many groups in one virtual time; recorded answers are compared on the way.
 
 Deadlines fire in order of time over all groups; before a request at T every earlier one, as in the live job; at the end
-all up to the last moment of the log. Knows rows and the core's entrances; knows no line and no file.
+all up to the last moment of the log. Knows ordered requests and the core's entrances; knows no line and no file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from request_log.parity import Parity
-from request_log.recorded import Row
+from request_log.recorded import OrderedRequest
 
 
 class Replay:
@@ -24,34 +24,34 @@ class Replay:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.parity = Parity()
-        self._open: dict[str, Row] = {}
+        self._open: dict[str, OrderedRequest] = {}
         self._due: list[tuple[int, str]] = []
 
-    def run(self, rows: Iterable[Row], end_ms: int | None = None) -> Iterator[tuple[str, Effect]]:
-        """All effects of all rows. end_ms: the log's last moment, up to which deadlines fire; None: the last row's."""
+    def run(self, requests: Iterable[OrderedRequest], end_ms: int | None = None) -> Iterator[tuple[str, Effect]]:
+        """All effects. end_ms: the log's last moment, up to which deadlines fire; None: the last request's."""
         at_ms = 0
-        for row in rows:
-            at_ms = row.request.received_at_ms
+        for ordered in requests:
+            at_ms = ordered.request.received_at_ms
             yield from self._expire(at_ms - 1)
-            yield from self._apply(row, at_ms)
+            yield from self._apply(ordered, at_ms)
         yield from self._expire(at_ms if end_ms is None else end_ms)
-        for row in self._open.values():
-            self.parity.note(row, None)
+        for ordered in self._open.values():
+            self.parity.note(ordered, None)
         self._open.clear()
 
-    def _apply(self, row: Row, at_ms: int) -> Iterator[tuple[str, Effect]]:
-        group = self.groups.get(row.group_id)
+    def _apply(self, ordered: OrderedRequest, at_ms: int) -> Iterator[tuple[str, Effect]]:
+        group = self.groups.get(ordered.group_id)
         if group is None:
-            group = self.groups[row.group_id] = Group(row.group_id)
+            group = self.groups[ordered.group_id] = Group(ordered.group_id)
         due_ms = group.next_due_ms
-        if row.recorded is not None:
-            self._open[row.request.request_id] = row
-        effects = step(group, row.request, at_ms, self.config)
-        yield from self._told(row.group_id, effects)
+        if ordered.recorded is not None:
+            self._open[ordered.request.request_id] = ordered
+        effects = step(group, ordered.request, at_ms, self.config)
+        yield from self._told(ordered.group_id, effects)
         if not group.is_known:
-            del self.groups[row.group_id]
+            del self.groups[ordered.group_id]
         elif group.next_due_ms is not None and group.next_due_ms != due_ms:
-            heapq.heappush(self._due, (group.next_due_ms, row.group_id))
+            heapq.heappush(self._due, (group.next_due_ms, ordered.group_id))
 
     def _expire(self, until_ms: int) -> Iterator[tuple[str, Effect]]:
         while self._due and self._due[0][0] <= until_ms:
@@ -69,7 +69,7 @@ class Replay:
     def _told(self, group_id: str, effects: Iterable[Effect]) -> Iterator[tuple[str, Effect]]:
         for effect in effects:
             if isinstance(effect, Reply | RequestDropped):
-                row = self._open.pop(effect.request_id, None)
-                if row is not None:
-                    self.parity.note(row, effect.response if isinstance(effect, Reply) else None)
+                ordered = self._open.pop(effect.request_id, None)
+                if ordered is not None:
+                    self.parity.note(ordered, effect.response if isinstance(effect, Reply) else None)
             yield group_id, effect

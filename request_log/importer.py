@@ -1,4 +1,4 @@
-"""A request log in, request rows out: read twice, ordered by arrival, each group followed, all rows in order of time.
+"""A request log in, requests out: read twice, ordered by arrival, each group followed, all requests in order of time.
 
 Lines are held back for a few seconds, and longer where the survey announces that a request that arrived about now was
 answered late; so memory depends on how long requests wait and how many groups there are, not on the log's length.
@@ -18,14 +18,14 @@ from zoneinfo import ZoneInfo
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from request_log.following.follower import Follower
-from request_log.following.group_model import Model
+from request_log.following.group_model import GroupModel
 from request_log.following.topic_names import TopicNames
 from request_log.lines.files import LogFiles
 from request_log.lines.in_order import InOrder
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
-from request_log.lines.work_times import Moments
-from request_log.recorded import LoggedRequest, Quarantined, Row, Tally
+from request_log.lines.work_times import WorkTimes
+from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import MEMBERSHIP, Survey, WaitsToCome, survey
 
 LOOK_AHEAD_MS = 10_000
@@ -33,28 +33,30 @@ LOOK_AHEAD_MS = 10_000
 BEFORE_A_WAIT_MS = 5_000
 """A group is held back from this long before a long wait, since that has its reason a little earlier."""
 ORDER_MS = 30_000
-"""How far rows of different groups may be apart in time: by deadlines being settled, and by coordinators that move."""
+"""How far apart in time requests of different groups may be: deadlines are settled, and coordinators move."""
 _LINES_AT_ONCE = 2_000
 
 
 @dataclass(slots=True)
 class LogImport:
-    """One log. Iterating gives its rows; `tally` is complete when they are through. quarantine: takes bad lines.
-
-    config: the broker's settings, which may be changed until the iteration begins: see `look_over`.
-    """
+    """One log. Iterating gives its requests in order of time."""
 
     path: Path
     zone: ZoneInfo
     config: GroupConfig = field(default_factory=GroupConfig)
+    """The broker's settings, which may be changed until the iteration begins: see `look_over`."""
     quarantine: Callable[[Quarantined], None] = lambda line: None
+    """Takes bad lines."""
     progress: Callable[[float], None] | None = None
+    """Told the share of the log that is read."""
     tally: Tally = field(default_factory=Tally)
+    """What became of the lines, complete once the iteration is over."""
     survey: Survey | None = None
+    """What the first look found; None before it."""
     _names: TopicNames = field(default_factory=TopicNames)
     _followers: dict[str, Follower] = field(default_factory=dict)
     _pending: InOrder[LoggedRequest] = field(default_factory=lambda: InOrder(attrgetter("began_ms")))
-    _rows: InOrder[Row] = field(default_factory=lambda: InOrder(attrgetter("request.received_at_ms")))
+    _ordered: InOrder[OrderedRequest] = field(default_factory=lambda: InOrder(attrgetter("request.received_at_ms")))
     _seq: int = 0
     _at_ms: int = -1
 
@@ -67,13 +69,13 @@ class LogImport:
             self.survey = survey(LogFiles(self.path, self.zone, MEMBERSHIP))
         return self.survey
 
-    def __iter__(self) -> Iterator[Row]:
-        """All rows in order of time. Raises LogFileError where there is no log."""
+    def __iter__(self) -> Iterator[OrderedRequest]:
+        """All requests in order of time. Raises LogFileError where there is no log."""
         found = self.look_over()
         reading = Reading(LineReader(), self.tally, self.quarantine)
-        waits, moments = WaitsToCome(found), Moments()
+        waits, work_times = WaitsToCome(found), WorkTimes()
         for line in LogFiles(self.path, self.zone):
-            for entry in moments.read(line.at_ms, reading.read(line)):
+            for entry in work_times.read(line.at_ms, reading.read(line)):
                 self._await(entry, found)
                 waits.note(entry)
             if self.tally.read % _LINES_AT_ONCE == 0:
@@ -81,31 +83,31 @@ class LogImport:
                 yield from self._release(min(looked_ahead_ms, waits.first_ms - BEFORE_A_WAIT_MS))
                 if self.progress is not None:
                     self.progress(self.tally.read / found.lines)
-        for entry in moments.rest():
+        for entry in work_times.rest():
             self._await(entry, found)
         yield from self._release(inf)
 
     # ------------------------------------------------------------ order
 
-    def _release(self, until_ms: float) -> Iterator[Row]:
-        """Takes the requests before this time, then gives the rows that none to come can be earlier than."""
+    def _release(self, until_ms: float) -> Iterator[OrderedRequest]:
+        """Takes the requests before this time, then gives those that none to come can be earlier than."""
         for entry in self._pending.take_before(until_ms):
             self._followers[entry.group_id].take(entry)
         if until_ms == inf:
             for follower in self._followers.values():
-                follower.finish(self.tally.last_at_ms or 0)
-        for row in self._rows.take_before(until_ms - ORDER_MS):
-            at_ms = max(row.request.received_at_ms, self._at_ms)
+                follower.settle_overdue(self.tally.last_at_ms or 0)
+        for ordered in self._ordered.take_before(until_ms - ORDER_MS):
+            at_ms = max(ordered.request.received_at_ms, self._at_ms)
             self._seq = self._seq + 1 if at_ms == self._at_ms else 0
-            self._at_ms = row.request.received_at_ms = at_ms
-            row.request.request_seq = self._seq
-            yield row
+            self._at_ms = ordered.request.received_at_ms = at_ms
+            ordered.request.request_seq = self._seq
+            yield ordered
 
     def _await(self, entry: LoggedRequest, found: Survey) -> None:
         """Holds a request back until all is read that may come before it."""
         follower = self._followers.get(entry.group_id)
         if follower is None:
-            model = Model(Group(entry.group_id), self.config, self.tally, self._rows.add)
+            model = GroupModel(Group(entry.group_id), self.config, self.tally, self._ordered.add)
             follower = self._followers[entry.group_id] = Follower(model, found, self._names)
         follower.read(entry)
         self._pending.add(entry)

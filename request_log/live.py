@@ -1,12 +1,12 @@
-"""A log that is still being written, as request rows: what `importer` makes of a whole log, as soon as it can be known.
+"""A log that is still being written, as ordered requests: what `importer` makes of a whole log, as soon as it is known.
 
-Lines go in as they are read; rows of each group come out in its order, of different groups in any. A group at rest is
-told of within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`); from the first sign of a
-rebalance its lines are held until it is over, or its timeout has passed. What changes a group waits a few seconds more,
-for what is concluded from later lines.
+Lines go in as they are read. The requests of each group come out in its order, those of different groups in any order.
+The requests of a group at rest come out within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`).
+From the first sign of a rebalance the lines of its group are held until the rebalance is over, or its timeout has
+passed. What changes a group waits a few seconds more, for what is concluded from later lines.
 
 Time is the log's: no session ends for a log that stands still. now_ms is the log's last timestamp, and while nothing is
-written what has passed since, so that the last lines are told of as well.
+written what has passed since, so that the last lines come out as well.
 
 Knows how the parts go together; knows no file and no clock on a wall.
 """
@@ -22,15 +22,14 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from request_log.broker_settings import SettingsSeen
 from request_log.following.follower import Follower
-from request_log.following.group_model import Model
-from request_log.following.passed_deadlines import settle_overdue
-from request_log.following.rest_proofs import Evidence
+from request_log.following.group_model import GroupModel
+from request_log.following.rest_proofs import RestProofs
 from request_log.following.topic_names import TopicNames
 from request_log.lines.files import LogLine
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
-from request_log.lines.work_times import Moments
-from request_log.recorded import LoggedRequest, Quarantined, Row, Tally
+from request_log.lines.work_times import WorkTimes
+from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import CameBack, Survey
 from schemas.messages import JoinGroupRequest, LeaveGroupRequest
 
@@ -53,34 +52,36 @@ _began = attrgetter("began_ms")
 
 @dataclass(slots=True)
 class Held:
-    """One group: its requests that are read and not taken, in order of time, and what they are held against.
-
-    rows: that are not given yet. at_ms, seq: of the last one given. changes: grows with all that is held.
-    """
+    """One group: its requests that are read and not taken, and what they are held against."""
 
     follower: Follower
-    evidence: Evidence = field(default_factory=Evidence)
+    rest_proofs: RestProofs = field(default_factory=RestProofs)
     entries: list[LoggedRequest] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    """Requests that are read and not taken, in order of time."""
+    ordered: list[OrderedRequest] = field(default_factory=list)
+    """Requests that are taken and not given."""
     at_ms: int = -1
+    """received_at_ms of the last request given."""
     seq: int = 0
+    """request_seq of the last request given."""
     changes: int = 0
+    """Grows whenever something of the group changes."""
 
-    def give_rows(self) -> list[Row]:
-        """The rows that came of what was taken, numbered so that they rise."""
-        given = self.rows.copy()
-        self.rows.clear()
+    def give(self) -> list[OrderedRequest]:
+        """The requests that came of what was taken, numbered so that they rise."""
+        given = self.ordered.copy()
+        self.ordered.clear()
         self.changes += len(given)
-        for row in given:
-            at_ms = max(row.request.received_at_ms, self.at_ms)
+        for ordered in given:
+            at_ms = max(ordered.request.received_at_ms, self.at_ms)
             self.seq = self.seq + 1 if at_ms == self.at_ms else 0
-            self.at_ms = row.request.received_at_ms = at_ms
-            row.request.request_seq = self.seq
+            self.at_ms = ordered.request.received_at_ms = at_ms
+            ordered.request.request_seq = self.seq
         return given
 
 
 class LiveImport:
-    """`read` takes lines, `release` gives rows. quarantine: takes bad lines. See `snapshot` for its whole state.
+    """`read` takes lines, `release` gives requests. quarantine: takes bad lines. See `snapshot` for its whole state.
 
     seen: what the log gives away of the broker's settings, for whoever keeps them; no part of a snapshot.
     """
@@ -91,7 +92,7 @@ class LiveImport:
         self.names = TopicNames()
         self.came_back = CameBack()
         self.seen = SettingsSeen()
-        self.moments = Moments()
+        self.work_times = WorkTimes()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
         self.still_from_ms = self.still_until_ms = 0
@@ -106,26 +107,26 @@ class LiveImport:
             self.still_from_ms, self.still_until_ms = last_ms, line.at_ms or 0
         for part, entry in enumerate(logged):
             entry.line, entry.part = line, part
-        for entry in self.moments.read(line.at_ms, logged):
+        for entry in self.work_times.read(line.at_ms, logged):
             self.hold(entry)
 
-    def release(self, now_ms: float) -> list[Row]:
-        """All rows that are known by now, those of each group in its order."""
+    def release(self, now_ms: float) -> list[OrderedRequest]:
+        """All requests that are known by now, those of each group in its order."""
         last_ms = self.tally.last_at_ms
         if last_ms is None:
             return []
         if now_ms > last_ms:
-            for entry in self.moments.rest():
+            for entry in self.work_times.rest():
                 self.hold(entry)
-        rows: list[Row] = []
+        released: list[OrderedRequest] = []
         for group_id, held in list(self.groups.items()):
             self._take(held, now_ms)
             if not held.entries:
                 self._let_time_pass(held, self._silent_until_ms(held, last_ms, now_ms))
                 if not held.follower.model.group.is_known and now_ms > held.at_ms + FORGOTTEN_AFTER_MS:
                     del self.groups[group_id]
-            rows += held.give_rows()
-        return rows
+            released += held.give()
+        return released
 
     def reconfigure(self, config: GroupConfig) -> None:
         """From now on the broker is taken to have these settings."""
@@ -137,9 +138,9 @@ class LiveImport:
         """A group's share, made where it is new."""
         held = self.groups.get(group_id)
         if held is None:
-            rows: list[Row] = []
-            model = Model(Group(group_id), self.config, self.tally, rows.append)
-            held = self.groups[group_id] = Held(Follower(model, self._survey, self.names), rows=rows)
+            ordered: list[OrderedRequest] = []
+            model = GroupModel(Group(group_id), self.config, self.tally, ordered.append)
+            held = self.groups[group_id] = Held(Follower(model, self._survey, self.names), ordered=ordered)
         return held
 
     def hold(self, entry: LoggedRequest) -> None:
@@ -148,7 +149,7 @@ class LiveImport:
         self.seen.note(entry)
         held = self.group(entry.group_id)
         held.changes += 1
-        held.evidence.note(entry)
+        held.rest_proofs.note(entry)
         held.follower.read(entry)
         insort(held.entries, entry, key=_began)
 
@@ -156,7 +157,7 @@ class LiveImport:
 
     def _take(self, held: Held, now_ms: float) -> None:
         settled_ms = now_ms - SETTLED_MS
-        rested_ms = held.evidence.rested_ms(settled_ms)
+        rested_ms = held.rest_proofs.rested_ms(settled_ms)
         taken = 0
         for entry in held.entries:
             if not entry.is_taken:
@@ -172,10 +173,10 @@ class LiveImport:
         """Whether all is read that may come before a request, and that is concluded from."""
         if entry.was_refused:
             return True
-        known_ms = max(held.evidence.awaited_until_ms, entry.until_ms) + LOOK_AHEAD_MS
+        known_ms = max(held.rest_proofs.awaited_until_ms, entry.until_ms) + LOOK_AHEAD_MS
         if entry.began_ms > rested_ms and now_ms < known_ms:
             return False
-        if held.follower.is_quiet(entry):
+        if held.follower.can_skip_trial(entry):
             return True
         return now_ms >= entry.until_ms + self._looked_ahead_ms(held, entry)
 
@@ -203,7 +204,7 @@ class LiveImport:
         """
         model = held.follower.model
         if model.owed_ms < until_ms:
-            settle_overdue(held.follower, until_ms)
+            held.follower.settle_overdue(until_ms)
             held.changes += 1
         deadlines_ms = [member.session_deadline_ms or 0 for member in model.group.members.values()]
         if not model.parked and max(deadlines_ms, default=0) <= until_ms:

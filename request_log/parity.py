@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from request_log.recorded import Recorded, Row
+from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.messages import (
     DescribeGroupsResponse,
@@ -158,13 +158,13 @@ class Parity:
     different: Counter[str] = field(default_factory=Counter)
     first: list[Difference] = field(default_factory=list)
 
-    def note(self, row: Row, ours: Response | None) -> Difference | None:
+    def note(self, ordered: OrderedRequest, ours: Response | None) -> Difference | None:
         """Counts one answer. ours: None for a request that we never answered."""
-        if row.recorded is None:
+        if ordered.recorded is None:
             return None
-        found = difference(row.request, row.group_id, row.recorded, ours)
+        found = difference(ordered.request, ordered.group_id, ordered.recorded, ours)
         if found is None:
-            self.equal[row.recorded.message.api] += 1
+            self.equal[ordered.recorded.message.api] += 1
             return None
         self.different[found.api] += 1
         if len(self.first) < DIFFERENCES_KEPT:

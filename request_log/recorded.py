@@ -69,15 +69,16 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
     part: int = 0
 
 
-class Row(msgspec.Struct, eq=False, gc=False):
-    """One request row, in the order to apply it. recorded: None for what no line says and the answers prove.
+class OrderedRequest(msgspec.Struct, eq=False, gc=False):
+    """A request whose time and place are final: apply them in this order.
 
-    The request's received_at_ms and request_seq are final: rows of a group rise by them, and so do all rows together.
+    The requests of a group rise by received_at_ms and request_seq, and so do those of all groups together.
     """
 
     group_id: str
     request: GroupRequest
     recorded: Recorded | None
+    """The recorded answer; None for a request that no line says and the answers prove."""
 
 
 class Quarantined(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The whole state of a `LiveImport` as bytes, and back: whoever goes on from there gives the rows that are to come.
+"""The whole state of a `LiveImport` as bytes, and back: whoever goes on from there gives the requests that are to come.
 
 What is held is kept as the lines' own text, and read again; groups as the documents of the state store. A group that
 has not changed since the last snapshot costs nothing but its bytes.
@@ -18,13 +18,13 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import decode, encode
 from request_log.explaining.inferred_causes import PartitionCounts
-from request_log.following.rest_proofs import Evidence
+from request_log.following.rest_proofs import RestProofs
 from request_log.lines.files import LogLine
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
 from request_log.recorded import LoggedRequest, Quarantined, Tally
 from schemas.messages import JoinGroupRequest
 
-VERSION = 1
+VERSION = 2
 _CONNECTION_MATTERS_MS = 60_000
 """How long after its last request a connection's order is kept."""
 
@@ -55,7 +55,7 @@ class _Group(msgspec.Struct):
     is_away: bool
     offered: dict[str, JoinGroupRequest]
     partition_counts: PartitionCounts
-    evidence: Evidence
+    rest_proofs: RestProofs
     entries: list[_Entry]
     at_ms: int
     seq: int
@@ -72,7 +72,7 @@ class _Tally(msgspec.Struct):
     last_at_ms: int | None
 
 
-class _Moments(msgspec.Struct):
+class _WorkTimes(msgspec.Struct):
     at_ms: int | None
     lines: int
     unsettled: list[tuple[int, _Entry]]
@@ -85,7 +85,7 @@ class _Snapshot(msgspec.Struct):
     names: dict[str, str]
     left: list[tuple[str, str, str, float]]
     leaves: list[str]
-    moments: _Moments
+    work_times: _WorkTimes
     still_ms: tuple[int, int]
     groups: dict[str, msgspec.Raw]
 
@@ -111,21 +111,21 @@ class Snapshots:
         self._kept: dict[str, _Kept] = {}
 
     def take(self) -> bytes:
-        """All rows that were released are behind it, all others before it."""
+        """All requests that were released are behind it, all others before it."""
         imported = self._imported
         last_ms = imported.tally.last_at_ms or 0
         self._kept = {group_id: self._group(group_id, held) for group_id, held in imported.groups.items()}
-        began_ms = imported.moments.began_ms.items()
+        began_ms = imported.work_times.began_ms.items()
         snapshot = _Snapshot(
             version=VERSION,
             tally=_Tally(**{name: getattr(imported.tally, name) for name in _Tally.__struct_fields__}),
             names=imported.names.names,
             left=[(*by, *at) for by, at in imported.came_back.left.items() if at[1] > last_ms - 2 * BACK_WITHIN_MS],
             leaves=sorted(imported.came_back.leaves),
-            moments=_Moments(
-                at_ms=imported.moments.at_ms,
-                lines=imported.moments.lines,
-                unsettled=[(place, _entry(entry)) for place, entry in imported.moments.unsettled],
+            work_times=_WorkTimes(
+                at_ms=imported.work_times.at_ms,
+                lines=imported.work_times.lines,
+                unsettled=[(place, _entry(entry)) for place, entry in imported.work_times.unsettled],
                 began_ms={by: ms for by, ms in began_ms if by is not None and ms > last_ms - _CONNECTION_MATTERS_MS},
             ),
             still_ms=(imported.still_from_ms, imported.still_until_ms),
@@ -146,9 +146,9 @@ class Snapshots:
             parked=[_entry(entry) for entry in model.parked.values()],
             broker=follower.broker,
             is_away=follower.is_away,
-            offered=follower.offered,
+            offered=model.offered,
             partition_counts=follower.partition_counts,
-            evidence=held.evidence,
+            rest_proofs=held.rest_proofs,
             entries=[_entry(entry) for entry in held.entries if not entry.is_taken],
             at_ms=held.at_ms,
             seq=held.seq,
@@ -172,10 +172,10 @@ def restored(
     imported.names.names.update(snapshot.names)
     imported.came_back.left.update({(connection, of): (leave, ms) for connection, of, leave, ms in snapshot.left})
     imported.came_back.leaves.update(snapshot.leaves)
-    moments = imported.moments
-    moments.at_ms, moments.lines = snapshot.moments.at_ms, snapshot.moments.lines
-    moments.unsettled += [(place, _read(imported, entry)) for place, entry in snapshot.moments.unsettled]
-    moments.began_ms.update(snapshot.moments.began_ms)
+    work_times = imported.work_times
+    work_times.at_ms, work_times.lines = snapshot.work_times.at_ms, snapshot.work_times.lines
+    work_times.unsettled += [(place, _read(imported, entry)) for place, entry in snapshot.work_times.unsettled]
+    work_times.began_ms.update(snapshot.work_times.began_ms)
     imported.still_from_ms, imported.still_until_ms = snapshot.still_ms
     for group_id, group in groups.items():
         _restore_group(imported, group_id, group)
@@ -195,8 +195,8 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
     model.remember_parked(_reads(imported, kept.parked))
     follower.broker, follower.is_away = kept.broker, kept.is_away
-    follower.offered, follower.partition_counts = kept.offered, kept.partition_counts
-    held.evidence, held.at_ms, held.seq = kept.evidence, kept.at_ms, kept.seq
+    model.offered, follower.partition_counts = kept.offered, kept.partition_counts
+    held.rest_proofs, held.at_ms, held.seq = kept.rest_proofs, kept.at_ms, kept.seq
     held.entries = _reads(imported, kept.entries)
     for entry in held.entries:
         follower.read(entry)

@@ -1,7 +1,7 @@
 """What if: a recorded world played again, with the settings it had and with others.
 
     recording.py           a request log -> the lives of its groups' processes, and what was recorded to come of them
-    observed_processes.py  request rows -> what each process was seen to do
+    observed_processes.py  ordered requests -> what each process was seen to do
     inferred_lives.py      what was seen -> how it lived
     lives.py               the shapes: how each process lived, apart from what the coordinator did to it
     changes.py             SET= -> what is changed, one value or a sweep
@@ -13,5 +13,5 @@
 Clients react to answers, so a changed setting cannot be replayed, only simulated; and what is simulated is only as good
 as its baseline: the same simulation with the recorded settings, held against the recording.
 
-Knows rows, clients and the pure core; knows no Spark, no clock and no randomness.
+Knows requests, clients and the pure core; knows no Spark, no clock and no randomness.
 """

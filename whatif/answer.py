@@ -103,10 +103,10 @@ def share_of(fidelities: Iterable[Fidelity]) -> float:
 
 
 def refuse_unfit(recording: Recording, trial: Trial) -> None:
-    """Raises SettingError: a setting that some group's past cannot be played with."""
+    """Raises SettingError: a setting that some group's lives cannot be played with."""
     for setting in trial.settings:
-        for past in recording.pasts.values():
-            plan_of(past, setting)
+        for group_lives in recording.lives.values():
+            plan_of(group_lives, setting)
 
 
 def assumptions(recording: Recording, trial: Trial) -> list[str]:
@@ -122,7 +122,7 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
             "static=true: a process that starts after another of its client id has ended is its restart and has its "
             "instance id; a clean close sends no LeaveGroup then."
         )
-    lives = [life for past in recording.pasts.values() for life in past.lives]
+    lives = [life for group_lives in recording.lives.values() for life in group_lives.processes]
     strange = sorted({name for life in lives for name in life.assignors if name not in ASSIGNORS})
     if strange:
         said.append(f"Assignors of other libraries ({', '.join(strange)}) share out as roundrobin does.")

@@ -9,7 +9,7 @@ One key may be swept. Beside Kafka's keys of the broker's groups and of consumer
 partition.assignment.strategy, `max.size` is group.max.size, and `static=true` gives every consumer an instance id, as
 `static=false` takes it away.
 
-Knows which keys change what; knows no past and no coordinator.
+Knows which keys change what; knows no lives and no coordinator.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _setting(chosen: Mapping[str, str], swept: list[str], value: str) -> Setting
 
 
 def _refuse_unfit(setting: Setting) -> None:
-    """What no past could make fit."""
+    """What no lives could make fit."""
     try:
         broker = GroupConfig.from_pairs(setting.broker)
         consumer_changes(setting)

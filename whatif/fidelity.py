@@ -1,6 +1,6 @@
-"""How well the baseline, the past played with nothing changed, equals what was recorded: a what-if is only as good.
+"""How well the baseline, the lives played with nothing changed, equals what was recorded: a what-if is only as good.
 
-Knows outcomes; knows no past.
+Knows outcomes; knows no life.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, de
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest
 from simulation.plan import Span
-from whatif.lives import GroupPast, ProcessLife
+from whatif.lives import GroupLives, ProcessLife
 from whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
 
 STALL_BEATS = 2
@@ -48,7 +48,7 @@ class _Pace:
     told: list[int] = field(default_factory=list)
 
 
-def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupPast | None:
+def lives_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupLives | None:
     """How a group lived in from_ms..until_ms; None where it has no members, or none that are consumers."""
     if observer.protocol_types != {CONSUMER}:
         return None
@@ -67,7 +67,7 @@ def past_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[s
     topics = {topic: 0 for life in lives for topic in life.topics} | observer.topics
     latency_ms = _latency_ms(observer.processes)
     growths = tuple(observer.growths)
-    return GroupPast(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
+    return GroupLives(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
 
 
 def life_of(

@@ -61,7 +61,7 @@ class TopicGrowth:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPast:
+class GroupLives:
     """One group in the recording. topics: partition counts, as far as assignments show them.
 
     broker: the settings of its broker, under Kafka's keys, where they differ from Kafka's defaults.
@@ -70,7 +70,7 @@ class GroupPast:
     group_id: str
     from_ms: int
     until_ms: int
-    lives: tuple[ProcessLife, ...]
+    processes: tuple[ProcessLife, ...]
     topics: Mapping[str, int]
     growths: tuple[TopicGrowth, ...] = ()
     latency_ms: tuple[int, int] = (0, 1)

@@ -1,4 +1,4 @@
-"""Request rows of one group in, what each process was seen to do out: which ids are one process, and when it spoke.
+"""The requests of one group in, what each process was seen to do out: which ids are one process, and when it spoke.
 
 A process is known by the member ids it was given. One that asks for another id is the same process if it does so on a
 connection it has, or if its last id was of no use any more and client id, host and instance id are the same.
@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from coordinator_udfs.protocol.cause import CauseKind, cause_of_leaving
 from request_log.explaining.inferred_causes import LEAVE_NAMES_MEMBERS_SINCE, partition_counts
-from request_log.recorded import Recorded, Row
+from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.messages import (
     GroupObservedRequest,
@@ -92,7 +92,7 @@ class Process:
 
 @dataclass(slots=True)
 class GroupObserver:
-    """Takes one group's rows in order. processes: by their first request. topics: counts that assignments showed.
+    """Takes one group's requests in order. processes: by their first request. topics: counts that assignments showed.
 
     aways: from when to when the group had no coordinator.
     """
@@ -107,9 +107,9 @@ class GroupObserver:
     _metadata_changed_ms: int | None = None
     _away_ms: int | None = None
 
-    def take(self, row: Row) -> None:
-        """Looks at one row; those that no member sent say nothing of a life."""
-        request, recorded = row.request, row.recorded
+    def take(self, ordered: OrderedRequest) -> None:
+        """Looks at one request; those that no member sent say nothing of a life."""
+        request, recorded = ordered.request, ordered.recorded
         match request:
             case JoinGroupRequest():
                 self._take_join(request, recorded)

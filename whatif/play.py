@@ -1,11 +1,11 @@
-"""A past under a setting: the pure clients and the pure coordinator in virtual time, and what came of it.
+"""Lives under a setting: the pure clients and the pure coordinator in virtual time, and what came of it.
 
 Every process lives as it did: it starts, stalls, closes and dies when it did. What it does in between, its group's
 answers decide. A setting changes what it was configured with, or its broker. With `static=true` a process that starts
 after another one of its client id has ended is that one's restart, at best one on the same host, and has its instance
 id. With `static=false` a silent end that had a successor is a close.
 
-Knows pasts and settings; knows no log and no Spark.
+Knows lives and settings; knows no log and no Spark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, 
 from simulation.record import Record
 from simulation.world import World
 from whatif.changes import ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
-from whatif.lives import GroupPast, ProcessLife
+from whatif.lives import GroupLives, ProcessLife
 from whatif.outcome import Known, Outcome, measure
 
 SETTLES_WITHIN_MS = 15_000
@@ -43,17 +43,19 @@ _CHANGES = {
 }
 
 
-def play(past: GroupPast, setting: Setting) -> Outcome:
-    """One group through its whole time. Raises SettingError: a setting that does not fit this past."""
-    plan, zero_ms = plan_of(past, setting)
+def play(group_lives: GroupLives, setting: Setting) -> Outcome:
+    """One group through its whole time. Raises SettingError: a setting that does not fit these lives."""
+    plan, zero_ms = plan_of(group_lives, setting)
     world = World(plan)
-    world.run_until(past.until_ms - zero_ms)
-    lives = past.lives if setting.is_static is None else tuple(_seated(past.lives, setting.is_static))
+    world.run_until(group_lives.until_ms - zero_ms)
+    lives = (
+        group_lives.processes if setting.is_static is None else tuple(_seated(group_lives.processes, setting.is_static))
+    )
     ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(lives, setting).items()}
     grown_ms = tuple(each.at_ms for each in plan.topic_changes)
     known = Known(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
     effects = (each.effect for each in world.record.effects)
-    return measure(effects, known, past.from_ms - zero_ms, past.until_ms - zero_ms)
+    return measure(effects, known, group_lives.from_ms - zero_ms, group_lives.until_ms - zero_ms)
 
 
 def silent_ends(lives: tuple[ProcessLife, ...], setting: Setting) -> dict[str, int]:
@@ -86,31 +88,31 @@ def unpolled_in(record: Record) -> frozenset[str]:
 # ---------------------------------------------------------------- the plan
 
 
-def plan_of(past: GroupPast, setting: Setting) -> tuple[WorldPlan, int]:
+def plan_of(group_lives: GroupLives, setting: Setting) -> tuple[WorldPlan, int]:
     """What is simulated, and the moment of the recording that is its time 0. Raises SettingError."""
-    broker = GroupConfig.from_pairs({**past.broker, **setting.broker})
-    lives = past.lives if setting.is_static is None else _seated(past.lives, setting.is_static)
+    broker = GroupConfig.from_pairs({**group_lives.broker, **setting.broker})
+    lives = group_lives.processes if setting.is_static is None else _seated(group_lives.processes, setting.is_static)
     warm_up_ms = 0
-    if any(life.was_there for life in past.lives):
+    if any(life.was_there for life in group_lives.processes):
         warm_up_ms = SETTLES_WITHIN_MS + broker.group_initial_rebalance_delay_ms * 2
-    zero_ms = past.from_ms - warm_up_ms
-    changes = [TopicChange(each.at_ms - zero_ms, each.topic, each.partitions) for each in past.growths]
+    zero_ms = group_lives.from_ms - warm_up_ms
+    changes = [TopicChange(each.at_ms - zero_ms, each.topic, each.partitions) for each in group_lives.growths]
     plan = WorldPlan(
-        consumers=tuple(_consumer(life, past, setting, zero_ms) for life in lives),
-        topics=past.topics,
+        consumers=tuple(_consumer(life, group_lives, setting, zero_ms) for life in lives),
+        topics=group_lives.topics,
         group_config=broker,
-        network=NetworkPlan(latency_ms=past.latency_ms),
+        network=NetworkPlan(latency_ms=group_lives.latency_ms),
         topic_changes=tuple(changes),
     )
     return plan, zero_ms
 
 
-def _consumer(life: ProcessLife, past: GroupPast, setting: Setting, zero_ms: int) -> ConsumerPlan:
+def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero_ms: int) -> ConsumerPlan:
     # A client looks for its coordinator before it joins: three messages, and the JoinGroup is what was seen.
-    trip_ms = sum(past.latency_ms) // 2
+    trip_ms = sum(group_lives.latency_ms) // 2
     start_ms = 0 if life.was_there else max(0, life.start_ms - zero_ms - 3 * trip_ms)
     close_ms = None if life.close_ms is None else max(start_ms, life.close_ms - zero_ms - trip_ms)
-    config = _config(life, past.group_id, setting)
+    config = _config(life, group_lives.group_id, setting)
     return ConsumerPlan(
         name=life.name,
         config=config,

@@ -1,6 +1,6 @@
-"""A request log in; the pasts of its groups, and what was recorded to come of them.
+"""A request log in; the lives of its groups, and what was recorded to come of them.
 
-The rows are read once: each goes to its group's observer and to the pure core, whose effects are what is recorded.
+The requests are read once: each goes to its group's observer and to the pure core, whose effects are what is recorded.
 
 Knows the importer, the replay and the observers; decides nothing.
 """
@@ -15,10 +15,10 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
-from request_log.recorded import Row
+from request_log.recorded import OrderedRequest
 from whatif.changes import BASELINE
-from whatif.inferred_lives import past_of
-from whatif.lives import GroupPast
+from whatif.inferred_lives import lives_of
+from whatif.lives import GroupLives
 from whatif.observed_processes import GroupObserver
 from whatif.outcome import Known, Outcome, is_counted, measure
 from whatif.play import silent_ends
@@ -26,14 +26,14 @@ from whatif.play import silent_ends
 
 @dataclass(slots=True)
 class Recording:
-    """pasts, outcomes: by group. left_out: groups that are not played, with the reason. moved: groups that were without
+    """lives, outcomes: by group. left_out: groups that are not played, with the reason. moved: groups that were without
 
     a coordinator for a while, which is not played.
     """
 
     from_ms: int = 0
     until_ms: int = 0
-    pasts: dict[str, GroupPast] = field(default_factory=dict)
+    lives: dict[str, GroupLives] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     moved: list[str] = field(default_factory=list)
@@ -45,8 +45,7 @@ def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
     effects: defaultdict[str, list[Effect]] = defaultdict(list)
     log.config = GroupConfig.from_pairs(broker)
     replay = Replay(log.config)
-    rows = _observed(log, observers)
-    for group_id, effect in replay.run(rows):
+    for group_id, effect in replay.run(_observed(log, observers)):
         if is_counted(effect):
             effects[group_id].append(effect)
     found = Recording(log.tally.first_at_ms or 0, log.tally.last_at_ms or 0)
@@ -55,25 +54,25 @@ def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
     return found
 
 
-def _observed(rows: Iterable[Row], observers: dict[str, GroupObserver]) -> Iterator[Row]:
-    for row in rows:
-        observer = observers.get(row.group_id)
+def _observed(requests: Iterable[OrderedRequest], observers: dict[str, GroupObserver]) -> Iterator[OrderedRequest]:
+    for ordered in requests:
+        observer = observers.get(ordered.group_id)
         if observer is None:
-            observer = observers[row.group_id] = GroupObserver(row.group_id)
-        observer.take(row)
-        yield row
+            observer = observers[ordered.group_id] = GroupObserver(ordered.group_id)
+        observer.take(ordered)
+        yield ordered
 
 
 def _settle(found: Recording, observer: GroupObserver, effects: list[Effect], broker: dict[str, str]) -> None:
     group_id = observer.group_id
-    past = past_of(observer, found.from_ms, found.until_ms, broker)
-    if past is None:
+    group_lives = lives_of(observer, found.from_ms, found.until_ms, broker)
+    if group_lives is None:
         kinds = ", ".join(sorted(observer.protocol_types - {"consumer"}))
         found.left_out[group_id] = f"its protocol type is {kinds}" if kinds else "nobody was seen to join it"
         return
-    process_of = {member_id: life.name for life in past.lives for member_id in life.member_ids}
-    known = Known(process_of, silent_ends(past.lives, BASELINE))
-    found.pasts[group_id] = past
+    process_of = {member_id: life.name for life in group_lives.processes for member_id in life.member_ids}
+    known = Known(process_of, silent_ends(group_lives.processes, BASELINE))
+    found.lives[group_id] = group_lives
     if observer.aways:
         found.moved.append(group_id)
     found.outcomes[group_id] = measure(effects, known, found.from_ms, found.until_ms)

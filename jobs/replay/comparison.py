@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from request_log.parity import Parity
-from request_log.recorded import Row
+from request_log.recorded import OrderedRequest
 from schemas.messages import HeartbeatRequest
 from table_client.follower import TableFollower
 from table_client.rows import REPLY_COLUMNS, response_of
@@ -30,17 +30,17 @@ class Comparison:
     def __init__(self, effects: Path, parity: Parity) -> None:
         self.parity = parity
         self._follower = TableFollower(effects, REPLY_COLUMNS, from_version=0)
-        self._rows: dict[str, Row] = {}
-        self._heartbeats: list[Row] = []
+        self._rows: dict[str, OrderedRequest] = {}
+        self._heartbeats: list[OrderedRequest] = []
         self._changing = threading.Lock()
 
     @property
-    def unanswered(self) -> list[Row]:
+    def unanswered(self) -> list[OrderedRequest]:
         """Rows whose recorded answers have not met ours yet."""
         with self._changing:
             return [*self._rows.values(), *self._heartbeats]
 
-    def expect(self, rows: Iterable[Row]) -> None:
+    def expect(self, rows: Iterable[OrderedRequest]) -> None:
         """These rows will be answered; those that no line recorded an answer for are passed over."""
         recorded = [row for row in rows if row.recorded is not None]
         heartbeats = [row for row in recorded if isinstance(row.request, HeartbeatRequest)]
@@ -87,7 +87,7 @@ class Comparison:
                 self.parity.note(row, response_of(api, error_code, detail) if effect == "reply" else None)
 
 
-def _recorded_error(row: Row) -> str:
+def _recorded_error(row: OrderedRequest) -> str:
     assert row.recorded is not None
     return row.recorded.error.value
 

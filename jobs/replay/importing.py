@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 
 from jobs.home import Home
 from request_log.importer import LogImport
-from request_log.recorded import Quarantined, Row
+from request_log.recorded import OrderedRequest, Quarantined
 from schemas.tables import QUARANTINE, REQUESTS, TICK_ID
 from table_client.rows import request_rows
 
@@ -33,7 +33,7 @@ class Import:
 
     log: LogImport
     home: Home
-    expect: Callable[[Sequence[Row]], None]
+    expect: Callable[[Sequence[OrderedRequest]], None]
     unfit: list[Quarantined] = field(default_factory=list)
     written: int = 0
     applied: int = 0
@@ -67,7 +67,7 @@ class Import:
         self.share_read = share
 
     def _import(self) -> None:
-        rows: list[Row] = []
+        rows: list[OrderedRequest] = []
         for row in self.log:
             rows.append(row)
             if len(rows) >= ROWS_A_COMMIT:
@@ -77,7 +77,7 @@ class Import:
         self._write_tick()
         self._write_unfit()
 
-    def _write(self, rows: Sequence[Row]) -> None:
+    def _write(self, rows: Sequence[OrderedRequest]) -> None:
         if not rows:
             return
         self.expect(rows)

@@ -27,7 +27,7 @@ from request_log.broker_settings import SettingsSeen
 from request_log.lines.files import LogLine
 from request_log.lines.tail import Position
 from request_log.live import LiveImport
-from request_log.recorded import Quarantined, Row
+from request_log.recorded import OrderedRequest, Quarantined
 from request_log.snapshot import SnapshotError, Snapshots, restored
 from schemas.tables import QUARANTINE
 from table_client.rows import request_rows
@@ -106,7 +106,7 @@ class ShadowFeed:
         self._requests = open_requests(home, config)
         self._quarantine = open_table(home.quarantine, QUARANTINE, config)
         self._unfit: list[Quarantined] = []
-        self._rows: list[Row] = []
+        self._rows: list[OrderedRequest] = []
         try:
             self.live = _live(kept, config, self._unfit)
         except SnapshotError as error:

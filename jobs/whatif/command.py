@@ -31,7 +31,7 @@ from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError
 from whatif.answer import Answer, refuse_unfit
 from whatif.changes import BASELINE, Setting, SettingError, Trial, trial_of
-from whatif.lives import GroupPast
+from whatif.lives import GroupLives
 from whatif.outcome import Outcome
 from whatif.play import play
 from whatif.recording import Recording, recording_of
@@ -42,8 +42,8 @@ TASKS_A_CORE = 4
 """Groups differ in size; small tasks even that out."""
 _PLAYED = "group_id string, setting int, outcome string"
 
-Player = Callable[[Mapping[str, GroupPast], Sequence[Setting]], Iterable[tuple[str, int, Outcome]]]
-"""Plays every past under every setting: (group id, the setting's place, outcome), in any order."""
+Player = Callable[[Mapping[str, GroupLives], Sequence[Setting]], Iterable[tuple[str, int, Outcome]]]
+"""Plays every group's lives under every setting: (group id, the setting's place, outcome), in any order."""
 
 
 class WhatIfError(Missing):
@@ -67,7 +67,7 @@ def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
     refuse_unfit(recording, trial)
     settings = [BASELINE, *trial.settings]
     played: list[dict[str, Outcome]] = [{} for _ in settings]
-    for group_id, place, outcome in player(recording.pasts, settings):
+    for group_id, place, outcome in player(recording.lives, settings):
         played[place][group_id] = outcome
     return Answer(recording, trial, played[0], tuple(played[1:]))
 
@@ -75,12 +75,12 @@ def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
 def on_spark(spark: SparkSession) -> Player:
     """Plays on Spark: one small task for a few groups and settings."""
 
-    def run(pasts: Mapping[str, GroupPast], settings: Sequence[Setting]) -> Iterator[tuple[str, int, Outcome]]:
-        if not pasts:
+    def run(lives: Mapping[str, GroupLives], settings: Sequence[Setting]) -> Iterator[tuple[str, int, Outcome]]:
+        if not lives:
             return
-        groups = [(group_id, msgspec.json.encode(past).decode()) for group_id, past in pasts.items()]
+        groups = [(group_id, msgspec.json.encode(group_lives).decode()) for group_id, group_lives in lives.items()]
         tried = [(place, msgspec.json.encode(setting).decode()) for place, setting in enumerate(settings)]
-        left = spark.createDataFrame(groups, "group_id string, past string")
+        left = spark.createDataFrame(groups, "group_id string, lives string")
         right = spark.createDataFrame(tried, "setting int, text string")
         tasks = min(len(groups) * len(tried), spark.sparkContext.defaultParallelism * TASKS_A_CORE)
         runs = left.crossJoin(right).repartition(tasks, "group_id", "setting")
@@ -94,9 +94,9 @@ def _play_all(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     for batch in batches:
         outcomes = [
             msgspec.json.encode(
-                play(msgspec.json.decode(past, type=GroupPast), msgspec.json.decode(text, type=Setting))
+                play(msgspec.json.decode(group_lives, type=GroupLives), msgspec.json.decode(text, type=Setting))
             ).decode()
-            for past, text in zip(batch["past"], batch["text"], strict=True)
+            for group_lives, text in zip(batch["lives"], batch["text"], strict=True)
         ]
         yield pd.DataFrame({"group_id": batch["group_id"], "setting": batch["setting"], "outcome": outcomes})
 
@@ -119,12 +119,12 @@ def whatif(parsed: argparse.Namespace, console: Console) -> None:
     with status.status("reading the log and inferring lives"):
         recording, inferred, lines = read_log(Path(parsed.log), parsed.zone, settings_of(parsed.was))
     refuse_unfit(recording, trial)
-    if not recording.pasts:
+    if not recording.lives:
         raise WhatIfError(f"{parsed.log}: no group of consumers joins in this log, so there is nothing to play.")
     with status.status("starting Spark"):
         spark = spark_session("rollcall whatif")
     started = time.monotonic()
-    with status.status(f"playing {len(recording.pasts)} groups under {len(trial.settings) + 1} settings"):
+    with status.status(f"playing {len(recording.lives)} groups under {len(trial.settings) + 1} settings"):
         found = answer(recording, trial, on_spark(spark))
     seconds = time.monotonic() - started
     write_rows(found, Path(parsed.out))

@@ -82,11 +82,11 @@ def tell(console: Console, told: Told) -> None:
 
 def _tell_recording(console: Console, told: Told) -> None:
     recording = told.found.recording
-    processes = sum(len(past.lives) for past in recording.pasts.values())
-    plays = len(recording.pasts) * (len(told.found.trial.settings) + 1)
+    processes = sum(len(group_lives.processes) for group_lives in recording.lives.values())
+    plays = len(recording.lives) * (len(told.found.trial.settings) + 1)
     console.print(
         f"{told.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
-        f"{len(recording.pasts)} groups, {processes} processes; {plays} plays in {told.seconds:.1f} s",
+        f"{len(recording.lives)} groups, {processes} processes; {plays} plays in {told.seconds:.1f} s",
         **_PLAIN,
     )
     for key, value in told.inferred.items():

@@ -1,4 +1,4 @@
-"""What an explanation has to go by: the model of a group, a request's recorded answer, and what is read of its future.
+"""What an explanation has to go by: a followed group, a request's recorded answer, and what is read of its future.
 
 Answers what requests and answers at hand show of a group: who is a member of which generation, who is yet to join, what
 a member says of itself. Knows the messages; concludes nothing from them.
@@ -36,13 +36,13 @@ ACCEPTED = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 Explanation = list[GroupRequest]
 
 
-class Scene(NamedTuple):
+class Context(NamedTuple):
     """What an explanation has to go by. upcoming: later requests of the group that are read already.
 
     offered: by the id given out, what newcomers said of themselves when they were told to come back with it.
     """
 
-    model: Group
+    group: Group
     entry: LoggedRequest
     upcoming: list[LoggedRequest]
     parked: Mapping[str, LoggedRequest]
@@ -55,7 +55,7 @@ class Scene(NamedTuple):
             request_id=by.request_id,
             api_version=0,
             received_at_ms=by.received_at_ms,
-            group_id=self.model.group_id,
+            group_id=self.group.group_id,
             why=why,
             **facts,  # type: ignore[arg-type]
         )
@@ -66,9 +66,9 @@ def member_id_of(request: Request) -> str:
     return getattr(request, "member_id", "")
 
 
-def gone_member(scene: Scene, member_id: str) -> GoneMember:
-    member = scene.model.members.get(member_id)
-    silent_ms = scene.entry.began_ms - member.last_seen_at_ms if member is not None else 0
+def gone_member(context: Context, member_id: str) -> GoneMember:
+    member = context.group.members.get(member_id)
+    silent_ms = context.entry.began_ms - member.last_seen_at_ms if member is not None else 0
     has_expired = silent_ms >= LEAST_SILENCE_MS
     return GoneMember(
         member_id=member_id, end_cause=(EndCause.SESSION_EXPIRED if has_expired else EndCause.UNKNOWN).value
@@ -80,23 +80,23 @@ def unseen_id(group_instance_id: str) -> str:
     return f"{group_instance_id}-unseen"
 
 
-def with_protocols(model: Group, protocols: list[JoinGroupProtocol]) -> list[ObservedMember]:
+def with_protocols(group: Group, protocols: list[JoinGroupProtocol]) -> list[ObservedMember]:
     """Members of whom nobody knows what they named, as naming what a newcomer is accepted with."""
     empty = [JoinGroupProtocol(name=protocol.name, metadata=b"") for protocol in protocols]
     return [
         ObservedMember(member_id=member.member_id, protocols=empty)
-        for member in model.members.values()
+        for member in group.members.values()
         if not member.has_known_timeouts
     ]
 
 
-def members_of(scene: Scene, generation_id: int) -> list[ObservedMember]:
+def members_of(context: Context, generation_id: int) -> list[ObservedMember]:
     """Everybody who is seen to be a member of this generation: by this request or by those read already.
 
     Up to the first stranger that joins, who may be a static member under a new id.
     """
     members: dict[str, ObservedMember] = {}
-    for entry in (scene.entry, *scene.upcoming):
+    for entry in (context.entry, *context.upcoming):
         request = entry.request
         if isinstance(request, JoinGroupRequest) and not request.member_id and entry.recorded.error is Error.NONE:
             break
@@ -144,10 +144,10 @@ def is_assigned(entry: LoggedRequest, generation_id: int) -> bool:
     )
 
 
-def types_of(scene: Scene) -> dict[str, str | None]:
+def types_of(context: Context) -> dict[str, str | None]:
     """Protocol type and name, as far as any request or answer at hand says."""
-    protocol_type, name = scene.model.protocol_type, scene.model.protocol_name
-    for entry in (scene.entry, *scene.upcoming):
+    protocol_type, name = context.group.protocol_type, context.group.protocol_name
+    for entry in (context.entry, *context.upcoming):
         request, response = entry.request, entry.recorded.response
         if isinstance(request, JoinGroupRequest):
             protocol_type = protocol_type or request.protocol_type
@@ -156,73 +156,73 @@ def types_of(scene: Scene) -> dict[str, str | None]:
     return {"protocol_type": protocol_type, "protocol_name": name}
 
 
-def next_generation(scene: Scene) -> list[JoinGroupResponseMember] | None:
-    return generation_of(scene, scene.model.generation_id + 1)
+def next_generation(context: Context) -> list[JoinGroupResponseMember] | None:
+    return generation_of(context, context.group.generation_id + 1)
 
 
-def generation_of(scene: Scene, generation_id: int) -> list[JoinGroupResponseMember] | None:
+def generation_of(context: Context, generation_id: int) -> list[JoinGroupResponseMember] | None:
     """The members of a generation as its leader was told; None if the leader's answer is not at hand."""
-    for entry in (scene.entry, *scene.parked.values(), *scene.upcoming):
+    for entry in (context.entry, *context.parked.values(), *context.upcoming):
         response = entry.recorded.response
         if isinstance(response, JoinGroupResponse) and response.generation_id == generation_id and response.members:
             return response.members
     return None
 
 
-def next_leader_id(scene: Scene) -> str | None:
+def next_leader_id(context: Context) -> str | None:
     """Who leads the next generation, as any of its members was told; None if no such answer is at hand."""
-    for entry in (scene.entry, *scene.parked.values(), *scene.upcoming):
+    for entry in (context.entry, *context.parked.values(), *context.upcoming):
         response = entry.recorded.response
-        if isinstance(response, JoinGroupResponse) and response.generation_id == scene.model.generation_id + 1:
+        if isinstance(response, JoinGroupResponse) and response.generation_id == context.group.generation_id + 1:
             return response.leader
     return None
 
 
-def is_joining(scene: Scene, member_id: str) -> bool:
+def is_joining(context: Context, member_id: str) -> bool:
     """Whether a JoinGroup of this member is at hand."""
     return any(
         isinstance(entry.request, JoinGroupRequest)
         and (entry.request.member_id == member_id or entry.request.recorded_member_id == member_id)
-        for entry in (scene.entry, *scene.parked.values(), *scene.upcoming)
+        for entry in (context.entry, *context.parked.values(), *context.upcoming)
     )
 
 
-def newcomer_without_line(scene: Scene) -> JoinGroupResponseMember | None:
+def newcomer_without_line(context: Context) -> JoinGroupResponseMember | None:
     """Who was given an id by this request and is in the next generation, though it never joins with it."""
-    request = scene.entry.request
+    request = context.entry.request
     member_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
-    if any(member_id_of(entry.request) == member_id for entry in scene.upcoming):
+    if any(member_id_of(entry.request) == member_id for entry in context.upcoming):
         return None
-    for entry in (*scene.parked.values(), *scene.upcoming):
+    for entry in (*context.parked.values(), *context.upcoming):
         response = entry.recorded.response
         if isinstance(response, JoinGroupResponse) and entry.recorded.error is Error.NONE:
             if response.leader == member_id:
                 return JoinGroupResponseMember(member_id=response.leader, metadata=b"")
-            listed = generation_of(scene, response.generation_id) or ()
+            listed = generation_of(context, response.generation_id) or ()
             return next((member for member in listed if member.member_id == member_id), None)
     return None
 
 
-def is_heard_of(scene: Scene, member_id: str) -> bool:
+def is_heard_of(context: Context, member_id: str) -> bool:
     return any(
         member_id_of(entry.request) == member_id and entry.recorded.error in ACCEPTED
-        for entry in (scene.entry, *scene.upcoming)
+        for entry in (context.entry, *context.upcoming)
     )
 
 
-def unlogged_join(scene: Scene, listed: JoinGroupResponseMember) -> JoinGroupRequest | None:
+def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGroupRequest | None:
     """The JoinGroup of a member that the leader was told of and no line shows; its client died before its answer.
 
     What it says of itself: what it said when it was given its id or joined before, else what another member says.
     """
-    model, member_id = scene.model, listed.member_id
-    offered, member = scene.offered.get(member_id), model.members.get(member_id)
-    candidates = (member, *model.members.values()) if member is not None else tuple(model.members.values())
+    group, member_id = context.group, listed.member_id
+    offered, member = context.offered.get(member_id), group.members.get(member_id)
+    candidates = (member, *group.members.values()) if member is not None else tuple(group.members.values())
     alike = next((m for m in candidates if m.has_known_timeouts), None)
     if offered is None and alike is None:
         return None
-    is_known = member is not None or member_id in model.pending
-    name = model.protocol_name or ""
+    is_known = member is not None or member_id in group.pending
+    name = group.protocol_name or ""
     if offered is not None:
         protocols = {protocol.name: protocol.metadata for protocol in offered.protocols}
     else:
@@ -234,17 +234,17 @@ def unlogged_join(scene: Scene, listed: JoinGroupResponseMember) -> JoinGroupReq
     timeouts = offered or alike
     assert timeouts is not None
     return JoinGroupRequest(
-        request_id=f"{scene.entry.request.request_id}+{member_id}",
+        request_id=f"{context.entry.request.request_id}+{member_id}",
         api_version=9 if is_known or listed.group_instance_id is not None else 3,
         client_id=source.client_id if source is not None else member_id[:-37],
         client_host=source.client_host if source is not None else "",
-        received_at_ms=scene.entry.request.received_at_ms,
-        group_id=model.group_id,
+        received_at_ms=context.entry.request.received_at_ms,
+        group_id=group.group_id,
         session_timeout_ms=timeouts.session_timeout_ms,
         rebalance_timeout_ms=timeouts.rebalance_timeout_ms,
         member_id=member_id if is_known else "",
         group_instance_id=listed.group_instance_id,
-        protocol_type=model.protocol_type or (offered.protocol_type if offered is not None else ""),
+        protocol_type=group.protocol_type or (offered.protocol_type if offered is not None else ""),
         protocols=[JoinGroupProtocol(name=n, metadata=m) for n, m in protocols.items()],
         recorded_member_id=None if is_known else member_id,
     )

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import (
     ACCEPTED,
+    Context,
     Explanation,
-    Scene,
     generation_named,
     gone_member,
     is_assigned,
@@ -43,79 +43,79 @@ from schemas.messages import (
 )
 
 
-def moved(scene: Scene, why: str, **facts: bool) -> GroupObservedRequest:
+def moved(context: Context, why: str, **facts: bool) -> GroupObservedRequest:
     """The group's coordinator went away, or came, before this request."""
-    return scene.seen(why, **facts)
+    return context.seen(why, **facts)
 
 
-def explain(scene: Scene) -> Iterator[Explanation]:
+def explain(context: Context) -> Iterator[Explanation]:
     """What may have happened unseen before a request, so that it was answered as recorded."""
-    request = scene.entry.request
+    request = context.entry.request
     match request:
         case HeartbeatRequest():
-            yield from _explain_member(scene, request.member_id, request.generation_id)
+            yield from _explain_member(context, request.member_id, request.generation_id)
         case SyncGroupRequest():
-            yield from _explain_member(scene, request.member_id, request.generation_id)
+            yield from _explain_member(context, request.member_id, request.generation_id)
         case OffsetCommitRequest() if request.generation_id_or_member_epoch >= 0:
-            yield from _explain_member(scene, request.member_id, request.generation_id_or_member_epoch)
-        case OffsetCommitRequest() if scene.entry.recorded.error is Error.NONE:
-            yield [scene.seen("a consumer outside the group commits", is_complete=True, state=GroupState.EMPTY.value)]
+            yield from _explain_member(context, request.member_id, request.generation_id_or_member_epoch)
+        case OffsetCommitRequest() if context.entry.recorded.error is Error.NONE:
+            yield [context.seen("a consumer outside the group commits", is_complete=True, state=GroupState.EMPTY.value)]
         case JoinGroupRequest():
-            yield from explain_join(scene, request)
+            yield from explain_join(context, request)
         case LeaveGroupRequest():
-            yield from _explain_leave(scene, request)
+            yield from _explain_leave(context, request)
         case OffsetFetchRequest():
-            yield from _explain_offsets(scene, request)
+            yield from _explain_offsets(context, request)
         case _:
-            if isinstance(scene.entry.recorded.response, DescribeGroupsResponse):
-                yield from _explain_description(scene, scene.entry.recorded.response)
+            if isinstance(context.entry.recorded.response, DescribeGroupsResponse):
+                yield from _explain_description(context, context.entry.recorded.response)
 
 
-def _explain_member(scene: Scene, member_id: str, generation_id: int) -> Iterator[Explanation]:
+def _explain_member(context: Context, member_id: str, generation_id: int) -> Iterator[Explanation]:
     """A heartbeat, commit or sync: its sender is a member, or it is none, or a rebalance has begun or ended."""
-    model, error = scene.model, scene.entry.recorded.error
-    if error is Error.UNKNOWN_MEMBER_ID and not model.is_known:
-        yield [scene.seen("a group that had generations before it was seen")]
-    if error is Error.UNKNOWN_MEMBER_ID and member_id in model.members:
-        gone = [gone_member(scene, member_id)]
-        yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+    group, error = context.group, context.entry.recorded.error
+    if error is Error.UNKNOWN_MEMBER_ID and not group.is_known:
+        yield [context.seen("a group that had generations before it was seen")]
+    if error is Error.UNKNOWN_MEMBER_ID and member_id in group.members:
+        gone = [gone_member(context, member_id)]
+        yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
     if error is Error.FENCED_INSTANCE_ID:
-        yield from _explain_fenced(scene, member_id)
+        yield from _explain_fenced(context, member_id)
     if error not in ACCEPTED:
         return
-    if member_id in model.members and generation_id == model.generation_id:
+    if member_id in group.members and generation_id == group.generation_id:
         if error is Error.REBALANCE_IN_PROGRESS:
-            yield from explain_rebalance(scene)
-        elif model.state is GroupState.COMPLETING_REBALANCE:
-            yield from explain_assignment(scene)
-    members = members_of(scene, generation_id)
-    if generation_id == model.generation_id and model.members:
-        yield [scene.seen("a member nobody saw join", members=members, **types_of(scene))]
+            yield from explain_rebalance(context)
+        elif group.state is GroupState.COMPLETING_REBALANCE:
+            yield from explain_assignment(context)
+    members = members_of(context, generation_id)
+    if generation_id == group.generation_id and group.members:
+        yield [context.seen("a member nobody saw join", members=members, **types_of(context))]
     state = GroupState.STABLE
-    if any(is_assigned(entry, generation_id) for entry in (scene.entry, *scene.upcoming)):
+    if any(is_assigned(entry, generation_id) for entry in (context.entry, *context.upcoming)):
         state = GroupState.COMPLETING_REBALANCE
     for seen_state in (state, GroupState.STABLE):
-        formed = scene.seen(
+        formed = context.seen(
             "a group formed before it was seen",
             is_complete=True,
             generation_id=generation_id,
             state=seen_state.value,
             members=members,
-            **types_of(scene),
+            **types_of(context),
         )
         yield [formed]
         if error is Error.REBALANCE_IN_PROGRESS:
-            yield [formed, under_way(scene)]
+            yield [formed, under_way(context)]
 
 
-def _explain_fenced(scene: Scene, member_id: str) -> Iterator[Explanation]:
+def _explain_fenced(context: Context, member_id: str) -> Iterator[Explanation]:
     """The instance id is another member's, who is seen later or never."""
-    group_instance_id = getattr(scene.entry.request, "group_instance_id", None)
+    group_instance_id = getattr(context.entry.request, "group_instance_id", None)
     if group_instance_id is None:
         return
     holder = ObservedMember(member_id=unseen_id(group_instance_id), group_instance_id=group_instance_id)
     generation_id = None
-    for entry in scene.upcoming:
+    for entry in context.upcoming:
         request = entry.request
         if getattr(request, "group_instance_id", None) != group_instance_id or entry.recorded.error not in ACCEPTED:
             continue
@@ -128,21 +128,21 @@ def _explain_fenced(scene: Scene, member_id: str) -> Iterator[Explanation]:
             )
             generation_id = generation_named(request)
             break
-    if scene.model.members:
-        yield [scene.seen("an instance id that another one took", members=[holder])]
-    stable = {"state": GroupState.STABLE.value, "generation_id": generation_id, **types_of(scene)}
-    yield [scene.seen("an instance id that another one took", members=[holder], **stable)]
+    if context.group.members:
+        yield [context.seen("an instance id that another one took", members=[holder])]
+    stable = {"state": GroupState.STABLE.value, "generation_id": generation_id, **types_of(context)}
+    yield [context.seen("an instance id that another one took", members=[holder], **stable)]
 
 
-def _explain_leave(scene: Scene, request: LeaveGroupRequest) -> Iterator[Explanation]:
-    model = scene.model
+def _explain_leave(context: Context, request: LeaveGroupRequest) -> Iterator[Explanation]:
+    group = context.group
     leavers = [(member.member_id, member.group_instance_id) for member in request.members]
     if request.api_version < 3:
         leavers = [(request.member_id, None)]
-    if scene.entry.recorded.error is Error.UNKNOWN_MEMBER_ID or model.members:
-        gone = [gone_member(scene, member_id) for member_id, _ in leavers if member_id in model.members]
+    if context.entry.recorded.error is Error.UNKNOWN_MEMBER_ID or group.members:
+        gone = [gone_member(context, member_id) for member_id, _ in leavers if member_id in group.members]
         if gone:
-            yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+            yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
     members = [
         ObservedMember(
             member_id=member_id or unseen_id(instance_id or ""),
@@ -152,14 +152,14 @@ def _explain_leave(scene: Scene, request: LeaveGroupRequest) -> Iterator[Explana
         )
         for member_id, instance_id in leavers
     ]
-    yield [scene.seen("a member nobody saw join", members=members)]
-    state = None if model.members else GroupState.STABLE.value
-    yield [scene.seen("a member nobody saw join", members=members, state=state)]
+    yield [context.seen("a member nobody saw join", members=members)]
+    state = None if group.members else GroupState.STABLE.value
+    yield [context.seen("a member nobody saw join", members=members, state=state)]
 
 
-def _explain_offsets(scene: Scene, request: OffsetFetchRequest) -> Iterator[Explanation]:
+def _explain_offsets(context: Context, request: OffsetFetchRequest) -> Iterator[Explanation]:
     """Offsets that were committed before the log, or in a transaction, or by a newer protocol's member."""
-    response = scene.entry.recorded.response
+    response = context.entry.recorded.response
     assert isinstance(response, OffsetFetchResponse)
     topics = response.topics if request.api_version < 8 else response.groups[0].topics
     asked = (request.topics if request.api_version < 8 else request.groups[0].topics) or ()
@@ -176,24 +176,24 @@ def _explain_offsets(scene: Scene, request: OffsetFetchRequest) -> Iterator[Expl
         for partition in topic.partitions
         if partition.error_code is Error.NONE
     ]
-    known = scene.model.offsets
+    known = context.group.offsets
     new = [o for o in offsets if o.committed_offset >= 0 or (o.topic, o.partition) in known]
-    yield [scene.seen("offsets whose commit left no line", offsets=new)]
+    yield [context.seen("offsets whose commit left no line", offsets=new)]
     shown = {(offset.topic, offset.partition) for offset in offsets}
     lost = [
         ObservedOffset(topic=topic, partition=partition, committed_offset=-1)
         for topic, partition in known
         if (topic, partition) not in shown
     ]
-    yield [scene.seen("offsets that are gone", offsets=[*new, *lost])]
+    yield [context.seen("offsets that are gone", offsets=[*new, *lost])]
 
 
-def _explain_description(scene: Scene, response: DescribeGroupsResponse) -> Iterator[Explanation]:
-    group = response.groups[0]
-    if group.group_state not in set(GroupState) - {GroupState.DEAD}:
+def _explain_description(context: Context, response: DescribeGroupsResponse) -> Iterator[Explanation]:
+    described = response.groups[0]
+    if described.group_state not in set(GroupState) - {GroupState.DEAD}:
         return
-    name = group.protocol_data or scene.model.protocol_name
-    said = {member.member_id for member in scene.model.members.values() if member.has_known_timeouts}
+    name = described.protocol_data or context.group.protocol_name
+    said = {member.member_id for member in context.group.members.values() if member.has_known_timeouts}
     members = [
         ObservedMember(
             member_id=member.member_id,
@@ -205,9 +205,9 @@ def _explain_description(scene: Scene, response: DescribeGroupsResponse) -> Iter
             else None,
             assignment=member.member_assignment,
         )
-        for member in group.members
+        for member in described.members
     ]
     why = "a group that an administrator was shown"
-    types = {"protocol_type": group.protocol_type or None, "protocol_name": group.protocol_data or None}
-    yield [scene.seen(why, members=members, **types)]
-    yield [scene.seen(why, members=members, is_complete=True, state=group.group_state, **types)]
+    types = {"protocol_type": described.protocol_type or None, "protocol_name": described.protocol_data or None}
+    yield [context.seen(why, members=members, **types)]
+    yield [context.seen(why, members=members, is_complete=True, state=described.group_state, **types)]

@@ -29,7 +29,7 @@ PartitionCounts = dict[str, int]
 """By topic, how many partitions assignments have shown: the highest number and one."""
 
 
-def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: Set[str]) -> None:
+def infer_cause_of_leaving(group: Group, request: LeaveGroupRequest, came_back: Set[str]) -> None:
     """A poll timeout needs the process to come back, and a membership of about max.poll.interval.ms at least.
 
     came_back: the ids of LeaveGroups after which the same process joined again, see `survey`.
@@ -40,7 +40,7 @@ def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: 
     if request.api_version >= LEAVE_NAMES_MEMBERS_SINCE:
         identities = request.members
     for identity in identities:
-        member = model.members.get(identity.member_id)
+        member = group.members.get(identity.member_id)
         if member is None or getattr(identity, "reason", None):
             continue
         if request.received_at_ms - member.joined_at_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL:
@@ -48,13 +48,13 @@ def infer_cause_of_leaving(model: Group, request: LeaveGroupRequest, came_back: 
 
 
 def infer_cause_of_rejoining(
-    model: Group, request: JoinGroupRequest, upcoming: Iterable[LoggedRequest], known: PartitionCounts
+    group: Group, request: JoinGroupRequest, upcoming: Iterable[LoggedRequest], known: PartitionCounts
 ) -> None:
     """known: what assignments up to now have shown."""
-    member = model.members.get(request.member_id)
-    if request.reason or member is None or not model.can_rebalance or not known:
+    member = group.members.get(request.member_id)
+    if request.reason or member is None or not group.can_rebalance or not known:
         return
-    if model.protocol_type != CONSUMER or gave_partitions_up(model, member):
+    if group.protocol_type != CONSUMER or gave_partitions_up(group, member):
         return
     for entry in upcoming:
         later = entry.request

@@ -14,8 +14,8 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import (
     ACCEPTED,
+    Context,
     Explanation,
-    Scene,
     generation_named,
     generation_of,
     gone_member,
@@ -40,34 +40,34 @@ AT_ONCE_MS = 50
 """An answer that took longer had to wait for others."""
 
 
-def explain_join(scene: Scene, request: JoinGroupRequest) -> Iterator[Explanation]:
-    model, recorded = scene.model, scene.entry.recorded
+def explain_join(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:
+    group, recorded = context.group, context.entry.recorded
     response, member_id = recorded.response, request.member_id
     assert isinstance(response, JoinGroupResponse)
     types = {"protocol_type": request.protocol_type}
     match recorded.error:
-        case Error.UNKNOWN_MEMBER_ID if member_id in model.members or member_id in model.pending:
-            yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(scene, member_id)])]
+        case Error.UNKNOWN_MEMBER_ID if member_id in group.members or member_id in group.pending:
+            yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(context, member_id)])]
         case Error.FENCED_INSTANCE_ID if request.group_instance_id is not None:
             other = ObservedMember(
                 member_id=unseen_id(request.group_instance_id), group_instance_id=request.group_instance_id
             )
-            yield [scene.seen("an instance id that another one took", members=[other])]
+            yield [context.seen("an instance id that another one took", members=[other])]
         case Error.INCONSISTENT_GROUP_PROTOCOL:
-            other_names = [JoinGroupProtocol(name=model.protocol_name or UNSEEN_PROTOCOL, metadata=b"")]
-            yield [scene.seen("a newcomer is refused", members=with_protocols(model, other_names))]
+            other_names = [JoinGroupProtocol(name=group.protocol_name or UNSEEN_PROTOCOL, metadata=b"")]
+            yield [context.seen("a newcomer is refused", members=with_protocols(group, other_names))]
         case Error.MEMBER_ID_REQUIRED:
-            yield [scene.seen("a newcomer is taken", **types)]
-            yield [scene.seen("a newcomer is taken", members=with_protocols(model, request.protocols), **types)]
+            yield [context.seen("a newcomer is taken", **types)]
+            yield [context.seen("a newcomer is taken", members=with_protocols(group, request.protocols), **types)]
         case Error.NONE:
-            yield from _explain_joined(scene, request, response)
+            yield from _explain_joined(context, request, response)
 
 
-def _explain_joined(scene: Scene, request: JoinGroupRequest, response: JoinGroupResponse) -> Iterator[Explanation]:
+def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinGroupResponse) -> Iterator[Explanation]:
     """A JoinGroup that was accepted: into a running generation, or into the next one of a group seen to exist."""
-    model, generation_id = scene.model, response.generation_id
+    group, generation_id = context.group, response.generation_id
     types = {"protocol_type": request.protocol_type}
-    before = _sender_before(model, request)
+    before = _sender_before(group, request)
     if before is not None and generation_id == FIRST_GENERATION:
         yield [_asked_for_id(request)]
     if before is not None:
@@ -81,40 +81,40 @@ def _explain_joined(scene: Scene, request: JoinGroupRequest, response: JoinGroup
             **types,
         }
         stable = {"state": GroupState.STABLE.value}
-        if generation_id == model.generation_id and model.members:
-            yield [scene.seen("a member nobody saw join", **current)]
-        if generation_id - 1 == model.generation_id and model.members:
-            yield [scene.seen("a member nobody saw join", members=[before], **types)]
-            named = with_protocols(model, request.protocols)
-            yield [scene.seen("a member nobody saw join", members=[*named, before], **types)]
+        if generation_id == group.generation_id and group.members:
+            yield [context.seen("a member nobody saw join", **current)]
+        if generation_id - 1 == group.generation_id and group.members:
+            yield [context.seen("a member nobody saw join", members=[before], **types)]
+            named = with_protocols(group, request.protocols)
+            yield [context.seen("a member nobody saw join", members=[*named, before], **types)]
         why = "a group formed before it was seen"
-        if scene.entry.recorded.remote_ms <= AT_ONCE_MS and not _is_forming(scene, generation_id):
-            yield [scene.seen(why, **current, **stable)]
-        members = [*_members_before(scene, response, before.member_id), before]
+        if context.entry.recorded.remote_ms <= AT_ONCE_MS and not _is_forming(context, generation_id):
+            yield [context.seen(why, **current, **stable)]
+        members = [*_members_before(context, response, before.member_id), before]
         formed = {"is_complete": True, "generation_id": generation_id - 1, "members": members, **types, **stable}
-        yield [scene.seen(why, **formed), under_way(scene)]
-        yield [scene.seen(why, **formed)]
-    if before is None and not model.members:
-        members = _members_before(scene, response, response.member_id)
+        yield [context.seen(why, **formed), under_way(context)]
+        yield [context.seen(why, **formed)]
+    if before is None and not group.members:
+        members = _members_before(context, response, response.member_id)
         if members:
             why = "a group formed before it was seen"
             facts = {"generation_id": generation_id - 1, "members": members, "state": GroupState.STABLE.value}
-            yield [scene.seen(why, **facts, **types)]
+            yield [context.seen(why, **facts, **types)]
     why = "a group that had generations before it was seen"
-    yield [scene.seen(why, generation_id=generation_id - 1)]
-    yield [scene.seen(why, generation_id=generation_id - 1, is_complete=True, state=GroupState.EMPTY.value)]
+    yield [context.seen(why, generation_id=generation_id - 1)]
+    yield [context.seen(why, generation_id=generation_id - 1, is_complete=True, state=GroupState.EMPTY.value)]
 
 
-def _is_forming(scene: Scene, generation_id: int) -> bool:
+def _is_forming(context: Context, generation_id: int) -> bool:
     """Whether others are yet to join this generation, or still accepted in the one before."""
     return any(
         (
             isinstance(entry.recorded.response, JoinGroupResponse)
             and entry.recorded.response.generation_id == generation_id
-            and abs(entry.recorded.answered_at_ms - scene.entry.recorded.answered_at_ms) <= AT_ONCE_MS
+            and abs(entry.recorded.answered_at_ms - context.entry.recorded.answered_at_ms) <= AT_ONCE_MS
         )
         or (generation_named(entry.request) == generation_id - 1 and entry.recorded.error in ACCEPTED)
-        for entry in scene.upcoming
+        for entry in context.upcoming
     )
 
 
@@ -123,24 +123,24 @@ def _asked_for_id(request: JoinGroupRequest) -> JoinGroupRequest:
     return msgspec.structs.replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
 
 
-def under_way(scene: Scene) -> GroupObservedRequest:
-    return scene.seen("a rebalance under way", state=GroupState.PREPARING_REBALANCE.value)
+def under_way(context: Context) -> GroupObservedRequest:
+    return context.seen("a rebalance under way", state=GroupState.PREPARING_REBALANCE.value)
 
 
-def _members_before(scene: Scene, response: JoinGroupResponse, but_for: str) -> list[ObservedMember]:
+def _members_before(context: Context, response: JoinGroupResponse, but_for: str) -> list[ObservedMember]:
     """Who was a member before a generation: those its leader is told of, without strangers that are seen to join.
 
     The leader alone where its answer is not at hand.
     """
-    listed = generation_of(scene, response.generation_id)
+    listed = generation_of(context, response.generation_id)
     if listed is None:
         listed = [JoinGroupResponseMember(member_id=response.leader, metadata=b"")] if response.leader else []
     strangers = {
         entry.request.recorded_member_id
-        for entry in scene.upcoming
+        for entry in context.upcoming
         if isinstance(entry.request, JoinGroupRequest) and not entry.request.member_id
     }
-    senders = {member_id_of(entry.request): entry.request for entry in scene.upcoming}
+    senders = {member_id_of(entry.request): entry.request for entry in context.upcoming}
     return [
         ObservedMember(
             member_id=member.member_id,
@@ -153,12 +153,12 @@ def _members_before(scene: Scene, response: JoinGroupResponse, but_for: str) -> 
     ]
 
 
-def _sender_before(model: Group, request: JoinGroupRequest) -> ObservedMember | None:
+def _sender_before(group: Group, request: JoinGroupRequest) -> ObservedMember | None:
     """The member that a JoinGroup comes from as it was before it: what it named then is not known. None: a stranger."""
     member_id = request.member_id
     if not member_id and request.group_instance_id is not None:
-        member_id = model.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
-    if not member_id or member_id in model.pending:
+        member_id = group.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
+    if not member_id or member_id in group.pending:
         return None
     return ObservedMember(
         member_id=member_id,

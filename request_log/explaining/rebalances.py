@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import (
+    Context,
     Explanation,
-    Scene,
     generation_of,
     generation_synced,
     gone_member,
@@ -33,87 +33,86 @@ from schemas.messages import (
 )
 
 
-def explain_overdue(scene: Scene) -> Iterator[Explanation]:
+def explain_overdue(context: Context) -> Iterator[Explanation]:
     """What may have happened unseen, so that this parked request was answered when it was."""
-    request, error = scene.entry.request, scene.entry.recorded.error
+    request, error = context.entry.request, context.entry.recorded.error
     if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
-        gone = [gone_member(scene, member_id_of(request))]
-        yield [scene.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+        gone = [gone_member(context, member_id_of(request))]
+        yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
     if isinstance(request, SyncGroupRequest):
-        yield from explain_assignment(scene) if error is Error.NONE else explain_rebalance(scene)
-    elif scene.model.state is GroupState.PREPARING_REBALANCE and error is Error.NONE:
-        yield from _explain_end_of_joining(scene)
+        yield from explain_assignment(context) if error is Error.NONE else explain_rebalance(context)
+    elif context.group.state is GroupState.PREPARING_REBALANCE and error is Error.NONE:
+        yield from _explain_end_of_joining(context)
 
 
-def _explain_end_of_joining(scene: Scene) -> Iterator[Explanation]:
+def _explain_end_of_joining(context: Context) -> Iterator[Explanation]:
     """The join phase ended: those still awaited had joined without a line if the leader was told of them, else went."""
-    model, response = scene.model, scene.entry.recorded.response
+    group, response = context.group, context.entry.recorded.response
     assert isinstance(response, JoinGroupResponse)
-    listed = generation_of(scene, response.generation_id)
+    listed = generation_of(context, response.generation_id)
     named = {member.member_id: member for member in listed or ()}
     if listed is None and response.leader:
         named = {response.leader: JoinGroupResponseMember(member_id=response.leader, metadata=b"")}
-    waiting = {member.member_id for member in model.members.values() if member.parked_join is not None}
-    unseen = [unlogged_join(scene, member) for member_id, member in named.items() if member_id not in waiting]
+    waiting = {member.member_id for member in group.members.values() if member.parked_join is not None}
+    unseen = [unlogged_join(context, member) for member_id, member in named.items() if member_id not in waiting]
     joins: Explanation = [join for join in unseen if join is not None]
-    awaited = [*model.members, *model.pending]
+    awaited = [*group.members, *group.pending]
     absent = [member_id for member_id in awaited if member_id not in waiting and member_id not in named]
-    gone = [gone_member(scene, member_id) for member_id in absent]
-    went = [scene.seen("a join phase that ended without a member", gone=gone)] if gone else []
+    gone = [gone_member(context, member_id) for member_id in absent]
+    went = [context.seen("a join phase that ended without a member", gone=gone)] if gone else []
     if joins or went:
         yield [*went, *joins]
         yield [*joins, *went]
 
 
-def explain_survival(scene: Scene, member_id: str) -> Iterator[GroupRequest]:
+def explain_survival(context: Context, member_id: str) -> Iterator[GroupRequest]:
     """What may have kept a member alive beyond its session: a JoinGroup that waits unseen, or any other request."""
-    if scene.model.state is GroupState.PREPARING_REBALANCE or member_id in scene.model.pending:
-        join = unlogged_join(scene, JoinGroupResponseMember(member_id=member_id, metadata=b""))
+    if context.group.state is GroupState.PREPARING_REBALANCE or member_id in context.group.pending:
+        join = unlogged_join(context, JoinGroupResponseMember(member_id=member_id, metadata=b""))
         if join is not None:
             yield join
-    if member_id in scene.model.members:
-        yield scene.seen("a member outlived its session", members=[ObservedMember(member_id=member_id)])
+    if member_id in context.group.members:
+        yield context.seen("a member outlived its session", members=[ObservedMember(member_id=member_id)])
 
 
-def explain_rebalance(scene: Scene) -> Iterator[Explanation]:
+def explain_rebalance(context: Context) -> Iterator[Explanation]:
     """A rebalance began and no line says why: somebody joined and died, or went, or nobody knows."""
-    listed = next_generation(scene)
+    listed = next_generation(context)
     if listed is None:
-        yield from _explain_leader(scene)
+        yield from _explain_leader(context)
     else:
         named = {member.member_id for member in listed}
-        unseen = [member for member in listed if not is_joining(scene, member.member_id)]
-        newcomers = [member for member in unseen if member.member_id not in scene.model.members]
+        unseen = [member for member in listed if not is_joining(context, member.member_id)]
+        newcomers = [member for member in unseen if member.member_id not in context.group.members]
         for member in (*newcomers, *unseen):
-            join = unlogged_join(scene, member)
+            join = unlogged_join(context, member)
             if join is not None:
                 yield [join]
-        silent = [member_id for member_id in scene.model.members if member_id not in named]
-        silent = [member_id for member_id in silent if not is_heard_of(scene, member_id)]
+        silent = [member_id for member_id in context.group.members if member_id not in named]
+        silent = [member_id for member_id in silent if not is_heard_of(context, member_id)]
         if silent:
-            yield [
-                scene.seen("a member is missing from the next generation", gone=[gone_member(scene, m) for m in silent])
-            ]
-    yield [scene.seen("a rebalance that no line explains", state=GroupState.PREPARING_REBALANCE.value)]
+            gone = [gone_member(context, member_id) for member_id in silent]
+            yield [context.seen("a member is missing from the next generation", gone=gone)]
+    yield [context.seen("a rebalance that no line explains", state=GroupState.PREPARING_REBALANCE.value)]
 
 
-def _explain_leader(scene: Scene) -> Iterator[Explanation]:
+def _explain_leader(context: Context) -> Iterator[Explanation]:
     """Who leads the next generation, and died before it was told so, had joined."""
-    leader_id = next_leader_id(scene)
-    if leader_id and not is_joining(scene, leader_id):
-        join = unlogged_join(scene, JoinGroupResponseMember(member_id=leader_id, metadata=b""))
+    leader_id = next_leader_id(context)
+    if leader_id and not is_joining(context, leader_id):
+        join = unlogged_join(context, JoinGroupResponseMember(member_id=leader_id, metadata=b""))
         if join is not None:
             yield [join]
 
 
-def explain_assignment(scene: Scene) -> Iterator[Explanation]:
+def explain_assignment(context: Context) -> Iterator[Explanation]:
     """The leader's assignment came and left no line: the answers of those who waited for it hold their parts."""
-    generation_id = scene.model.generation_id
+    generation_id = context.group.generation_id
     members = []
-    for entry in (scene.entry, *scene.parked.values(), *scene.upcoming):
+    for entry in (context.entry, *context.parked.values(), *context.upcoming):
         response = entry.recorded.response
         if isinstance(response, SyncGroupResponse) and generation_synced(entry) == generation_id:
             member_id = member_id_of(entry.request)
             members.append(ObservedMember(member_id=member_id, assignment=response.assignment))
-    known = [member for member in members if member.member_id in scene.model.members]
-    yield [scene.seen("an assignment that left no line", state=GroupState.STABLE.value, members=known)]
+    known = [member for member in members if member.member_id in context.group.members]
+    yield [context.seen("an assignment that left no line", state=GroupState.STABLE.value, members=known)]

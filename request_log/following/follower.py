@@ -6,7 +6,7 @@ recorded answers tell it: each request is tried on a model of the group (the pur
 another one, its neighbours within the same moment are taken first, or a deadline that is due about now is moved to its
 other side. What no order explains is explained by what the recording proves (`explaining`), or left as a difference.
 
-The outcome is a sequence of rows whose times and order alone, given to the core, give the recorded answers: whoever
+The outcome is a sequence of requests whose times and order alone, given to the core, give the recorded answers: whoever
 applies them needs none of this.
 
 Knows the model and the recorded requests of one group; knows no file and no other group.
@@ -19,7 +19,7 @@ from math import inf
 
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import Scene, member_id_of, newcomer_without_line, unlogged_join
+from request_log.explaining.context import Context, member_id_of, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain, moved
 from request_log.explaining.inferred_causes import (
     PartitionCounts,
@@ -27,12 +27,12 @@ from request_log.explaining.inferred_causes import (
     infer_cause_of_rejoining,
     partition_counts,
 )
-from request_log.following.group_model import Model
+from request_log.following.group_model import GroupModel
 from request_log.following.passed_deadlines import explain_answered, let_time_pass, settle_overdue
 from request_log.following.topic_names import TopicNames
 from request_log.following.trial import Trial
-from request_log.following.upcoming import Ahead
-from request_log.following.without_trial import is_plain
+from request_log.following.upcoming import Upcoming
+from request_log.following.without_trial import can_skip_trial
 from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
@@ -64,25 +64,24 @@ _READERS = (HeartbeatRequest, OffsetFetchRequest, DescribeGroupsRequest)
 class Follower:
     """A group while its recorded requests are taken one after another; `read` comes before `take`, far or near."""
 
-    model: Model
+    model: GroupModel
     survey: Survey
     names: TopicNames
-    ahead: Ahead = field(default_factory=Ahead)
+    upcoming: Upcoming = field(default_factory=Upcoming)
     broker: str = ""
     is_away: bool = False
     depth: int = 0
-    offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
     partition_counts: PartitionCounts = field(default_factory=dict)
 
     def read(self, entry: LoggedRequest) -> None:
         """Makes a request known that will be taken later."""
-        self.ahead.read(entry)
+        self.upcoming.read(entry)
 
     def take(self, entry: LoggedRequest) -> None:
-        """Applies a request to the model and gives its row, with whatever has to come before it."""
+        """Applies a request to the model and gives it, with whatever has to come before it."""
         if entry.is_taken:
             return
-        self.ahead.note_taken(entry)
+        self.upcoming.note_taken(entry)
         if entry.was_refused:
             if entry.recorded.error in _MOVED and entry.broker == self.broker:
                 self._leave_coordinator(entry)
@@ -91,18 +90,18 @@ class Follower:
             self._reach_coordinator(entry)
         self.broker = entry.broker
         self.names.fill_in(entry.request, self.model.group)
-        if self._take_plainly(entry):
+        if self._take_without_trial(entry):
             return
         self.depth += 1
-        self._take_tried(entry)
+        self._take_by_trial(entry)
         self.depth -= 1
 
-    def finish(self, end_ms: int) -> None:
-        """Explains what was still to be answered when the log ended."""
-        settle_overdue(self, end_ms)
+    def settle_overdue(self, until_ms: float) -> None:
+        """Explains what answered the requests whose recorded answers were given before this time."""
+        settle_overdue(self.model, self.upcoming, until_ms)
 
     def hear_nothing(self, until_ms: int) -> None:
-        """Lets time pass while nothing is heard of the group: what is due up to then happens, and rows say so."""
+        """Lets time pass while the group is silent: what is due up to then happens, and observations say so."""
         model = self.model
         due_ms = model.next_due_ms()
         while due_ms is not None and due_ms <= until_ms:
@@ -110,14 +109,13 @@ class Follower:
             model.tell_silence()
             due_ms = model.next_due_ms()
 
-    def scene(self, entry: LoggedRequest) -> Scene:
+    def _context(self, entry: LoggedRequest) -> Context:
         """All that an explanation of this request's answer has to go by."""
-        model = self.model
-        return Scene(model.group, entry, list(self.ahead.upcoming()), model.parked, self.offered)
+        return self.model.context(entry, self.upcoming.in_order())
 
     # ------------------------------------------------------------ one request
 
-    def is_quiet(self, entry: LoggedRequest) -> bool:
+    def can_skip_trial(self, entry: LoggedRequest) -> bool:
         """Whether a request needs no trial: nothing is due before it, nothing overdue, and it changes nothing."""
         model = self.model
         at_ms = model.when(entry)
@@ -126,27 +124,27 @@ class Follower:
             due_ms = model.next_due_ms()
             if due_ms is not None and due_ms < at_ms:
                 return False
-        return model.owed_ms + OVERDUE_MS >= entry.began_ms and is_plain(model.group, entry)
+        return model.owed_ms + OVERDUE_MS >= entry.began_ms and can_skip_trial(model.group, entry)
 
-    def _take_plainly(self, entry: LoggedRequest) -> bool:
-        if not self.is_quiet(entry):
+    def _take_without_trial(self, entry: LoggedRequest) -> bool:
+        if not self.can_skip_trial(entry):
             return False
         model, at_ms = self.model, self.model.when(entry)
         if isinstance(entry.request, HeartbeatRequest):
             model.touch(entry, at_ms)
             return True
-        if self.ahead.fetches and isinstance(entry.request, OffsetCommitRequest):
+        if self.upcoming.fetches and isinstance(entry.request, OffsetCommitRequest):
             self._take_readers_first(entry)
             at_ms = model.when(entry)
         model.apply(entry, at_ms)
         return True
 
-    def _take_tried(self, entry: LoggedRequest) -> None:
+    def _take_by_trial(self, entry: LoggedRequest) -> None:
         model = self.model
         if model.owed_ms + OVERDUE_MS < entry.began_ms:
-            settle_overdue(self, entry.began_ms - OVERDUE_MS)
+            settle_overdue(model, self.upcoming, entry.began_ms - OVERDUE_MS)
         self._take_first_leader(entry)
-        at_ms = let_time_pass(self, entry, model.when(entry))
+        at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry))
         self._infer(entry)
         trial = model.try_request(entry, at_ms)
         if not trial.fits:
@@ -161,14 +159,15 @@ class Follower:
 
     def _infer(self, entry: LoggedRequest) -> None:
         """Fills in a cause that the client did not give; keeps what later causes are inferred from."""
-        request, group = entry.request, self.model.group
+        request, model = entry.request, self.model
+        group = model.group
         if isinstance(request, LeaveGroupRequest):
             infer_cause_of_leaving(group, request, self.survey.came_back)
         elif isinstance(request, JoinGroupRequest):
-            infer_cause_of_rejoining(group, request, self.ahead.upcoming(), self.partition_counts)
+            infer_cause_of_rejoining(group, request, self.upcoming.in_order(), self.partition_counts)
             if entry.recorded.error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:
-                self.offered = {m: join for m, join in self.offered.items() if m in group.pending}
-                self.offered[request.recorded_member_id] = request
+                model.offered = {m: join for m, join in model.offered.items() if m in group.pending}
+                model.offered[request.recorded_member_id] = request
         elif isinstance(request, SyncGroupRequest) and entry.recorded.error is Error.NONE:
             for topic, count in partition_counts(request).items():
                 self.partition_counts[topic] = max(count, self.partition_counts.get(topic, 0))
@@ -182,13 +181,13 @@ class Follower:
             fitting = self._after_a_deadline(entry, at_ms) or self._after_neighbours(entry, at_ms, near_ms)
             if fitting is not None:
                 return fitting
-        if explain_answered(self, entry):
+        if explain_answered(model, self.upcoming, entry):
             again = model.try_request(entry, max(model.clock_ms, at_ms))
             if again.fits:
                 return again
-        for requests in explain(self.scene(entry)):
+        for requests in explain(self._context(entry)):
             tried = model.try_unlogged(requests, max(model.clock_ms, at_ms))
-            if all(each.fits for each in tried) and model.try_request(entry, at_ms, tried[-1].model).fits:
+            if all(each.fits for each in tried) and model.try_request(entry, at_ms, tried[-1].group).fits:
                 model.adopt_unlogged(requests, tried)
                 return model.try_request(entry, max(model.clock_ms, at_ms))
         model.tally.unsettled[entry.recorded.message.api] += 1
@@ -202,7 +201,7 @@ class Follower:
             return None
         fired = model.try_deadline(due_ms)
         later_ms = max(at_ms, due_ms + 1)
-        if not fired.fits or not model.try_request(entry, later_ms, fired.model).fits:
+        if not fired.fits or not model.try_request(entry, later_ms, fired.group).fits:
             return None
         model.adopt_deadline(fired)
         return model.try_request(entry, later_ms)
@@ -216,7 +215,7 @@ class Follower:
         told = self._told_to_rejoin(entry)
         near = [
             other
-            for other in self.ahead.near(entry, near_ms)
+            for other in self.upcoming.near(entry, near_ms)
             if not isinstance(other.request, _READERS) and told.get(_joins_again(other), inf) >= other.began_ms
         ]
         path = self._path_to(entry, near, at_ms, at_once=at_once)
@@ -241,10 +240,10 @@ class Follower:
                     trial = model.try_request(other, at_ms, reached, path)
                     if not trial.fits:
                         continue
-                    then = model.try_request(entry, at_ms, trial.model, [*path, other])
+                    then = model.try_request(entry, at_ms, trial.group, [*path, other])
                     if then.fits and (then.answers(entry.request.request_id) or not at_once):
                         return [*path, other]
-                    longer.append((trial.model, [*path, other]))
+                    longer.append((trial.group, [*path, other]))
             found = longer[:MOST_PATHS]
         return None
 
@@ -252,16 +251,17 @@ class Follower:
         """By member, since when it knows of a rebalance: its JoinGroup after that did not set it off."""
         told: dict[str, float] = {}
         if self.model.group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-            for other in (entry, *self.ahead.upcoming()):
+            for other in (entry, *self.upcoming.in_order()):
                 if other.recorded.error is Error.REBALANCE_IN_PROGRESS:
                     told.setdefault(member_id_of(other.request), other.began_ms)
         return told
 
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
         """Who was told its id and is in the next generation without a line has joined at once, and died waiting."""
-        model, scene = self.model, self.scene(entry)
-        listed = newcomer_without_line(scene)
-        join = None if listed is None else unlogged_join(scene, listed)
+        model = self.model
+        context = self._context(entry)
+        listed = newcomer_without_line(context)
+        join = None if listed is None else unlogged_join(context, listed)
         if join is not None:
             trials = model.try_unlogged([join], max(model.clock_ms, entry.recorded.answered_at_ms))
             if trials[0].fits:
@@ -275,7 +275,7 @@ class Follower:
         leader_id = request.recorded_leader_id
         if leader_id in (request.member_id, request.recorded_member_id) or self.depth > DEEPEST:
             return
-        for other in self.ahead.near(entry, NEAR_MS[1]):
+        for other in self.upcoming.near(entry, NEAR_MS[1]):
             join = other.request
             if isinstance(join, JoinGroupRequest) and leader_id in (join.member_id, join.recorded_member_id):
                 if join.recorded_leader_id == leader_id and model.try_request(other, model.clock_ms).fits:
@@ -285,9 +285,9 @@ class Follower:
     def _take_earlier_ones(self, entry: LoggedRequest, trial: Trial) -> Trial:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
         model = self.model
-        while trial.fits and _has_changed(model.group, trial.model):
+        while trial.fits and _has_changed(model.group, trial.group):
             earlier = next(
-                (other for other in self.ahead.near(entry, NEAR_MS[0]) if self._is_first(other, trial, entry)), None
+                (other for other in self.upcoming.near(entry, NEAR_MS[0]) if self._is_first(other, trial, entry)), None
             )
             if earlier is None:
                 break
@@ -299,14 +299,14 @@ class Follower:
         """Whether a neighbour fits before this request, which still fits then, and not after it."""
         model = self.model
         first = model.try_request(other, trial.at_ms)
-        if not first.fits or not model.try_request(entry, trial.at_ms, first.model, [other]).fits:
+        if not first.fits or not model.try_request(entry, trial.at_ms, first.group, [other]).fits:
             return False
         at_ms = max(trial.at_ms, other.request.received_at_ms)
-        return not model.try_request(other, at_ms, trial.model).fits
+        return not model.try_request(other, at_ms, trial.group).fits
 
     def _take_readers_first(self, entry: LoggedRequest) -> None:
         """A fetch sees a commit only when that is answered; one that saw the offsets before it comes first."""
-        for other in self.ahead.near(entry, NEAR_MS[0]):
+        for other in self.upcoming.near(entry, NEAR_MS[0]):
             is_fetch = isinstance(other.request, OffsetFetchRequest)
             if is_fetch and self.model.try_request(other, self.model.when(other)).fits:
                 self.take(other)
@@ -321,14 +321,14 @@ class Follower:
         self.is_away = True
         model.forget_all_parked()
         due_ms, at_ms = model.next_due_ms(), entry.request.received_at_ms
-        seen = moved(self.scene(entry), "the coordinator is away", is_away=True)
+        seen = moved(self._context(entry), "the coordinator is away", is_away=True)
         model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else min(at_ms, due_ms)))
 
     def _reach_coordinator(self, entry: LoggedRequest) -> None:
         """The group is answered again, or by another broker."""
         if self.model.group.is_known:
             self._leave_coordinator(entry)
-            seen = moved(self.scene(entry), "a coordinator has loaded the group", is_loaded=True)
+            seen = moved(self._context(entry), "a coordinator has loaded the group", is_loaded=True)
             self.model.observe(seen, self.model.when(entry))
         self.is_away = False
 

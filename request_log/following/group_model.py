@@ -1,7 +1,7 @@
 """The model of one group that a recording is held against: the pure core's group, and what it owes an answer.
 
-What might come of a request is tried on a copy; a trial that is adopted becomes the model, and gives the row of the
-request that was tried. Knows the core's entrances and the rows; knows no order of requests.
+What might come of a request is tried on a copy; a trial that is adopted becomes the model, and gives the
+request that was tried. Knows the core's entrances; knows no order of requests.
 """
 
 from __future__ import annotations
@@ -17,28 +17,33 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import keep_alive
 from coordinator_udfs.protocol.step import step
 from coordinator_udfs.protocol.turn import Turn
-from request_log.explaining.context import ACCEPTED, member_id_of
+from request_log.explaining.context import ACCEPTED, Context, member_id_of
 from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
-from request_log.recorded import LoggedRequest, Row, Tally
-from schemas.messages import GroupObservedRequest, GroupRequest
+from request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from schemas.messages import GroupObservedRequest, GroupRequest, JoinGroupRequest
 
 
 @dataclass(slots=True)
-class Model:
-    """emit: takes the rows. clock_ms: the time of the last one. parked: requests that wait for an answer, by id.
-
-    owed_ms: when the first of their recorded answers was given.
-    """
+class GroupModel:
+    """A group as its requests up to now have made it."""
 
     group: Group
     config: GroupConfig
     tally: Tally
-    emit: Callable[[Row], None]
+    emit: Callable[[OrderedRequest], None]
+    """Takes the requests in their final order."""
     clock_ms: int = 0
+    """The time of the last request or deadline."""
     parked: dict[str, LoggedRequest] = field(default_factory=dict)
+    """The requests that wait for an answer, by id."""
     owed_ms: float = inf
+    """When the first of the recorded answers to them was given."""
     inferred: int = 0
+    """How many requests that no line says were given."""
     silences: int = 0
+    """How many observations were given that only let time pass."""
+    offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
+    """By the id given out, what newcomers said of themselves when they were told to come back with it."""
     _turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +53,10 @@ class Model:
         """From now on the broker is taken to have these settings."""
         self.config = config
         self._turn = Turn(0, config, 0)
+
+    def context(self, entry: LoggedRequest, upcoming: Iterable[LoggedRequest]) -> Context:
+        """All that an explanation of this request's answer has to go by."""
+        return Context(self.group, entry, list(upcoming), self.parked, self.offered)
 
     # ------------------------------------------------------------ trying
 
@@ -72,7 +81,7 @@ class Model:
         group = self.group
         for request in requests:
             trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
-            group = trials[-1].model
+            group = trials[-1].group
         return trials
 
     def next_due_ms(self) -> int | None:
@@ -97,19 +106,19 @@ class Model:
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
         """Makes a trial come true; entry: the recorded request that was tried."""
-        self.group = trial.model
+        self.group = trial.group
         self._note(trial.effects, entry)
         self.clock_ms = max(self.clock_ms, trial.at_ms)
         if entry is not None:
             self.give(entry, trial.at_ms)
 
     def adopt_deadline(self, fired: Trial) -> None:
-        """Makes a deadline's trial come true; rows of that very time would come before it, so the next are later."""
+        """Makes a deadline's trial come true. A request of that time would come before it, so the next are later."""
         self.adopt(fired)
         self.clock_ms = max(self.clock_ms, fired.at_ms + 1)
 
     def adopt_unlogged(self, requests: Iterable[GroupRequest], trials: Iterable[Trial]) -> None:
-        """Makes come true what no line says, and gives rows for it."""
+        """Makes come true what no line says, and gives the requests that say it."""
         for request, trial in zip(requests, trials, strict=True):
             why = request.why if isinstance(request, GroupObservedRequest) else "a JoinGroup that left no line"
             self.tally.inferred[why] += 1
@@ -117,10 +126,10 @@ class Model:
             self.adopt(trial)
             request.request_id = f"{request.request_id}+{self.inferred}"
             request.received_at_ms = self.clock_ms
-            self.emit(Row(self.group.group_id, request, None))
+            self.emit(OrderedRequest(self.group.group_id, request, None))
 
     def tell_silence(self) -> None:
-        """Gives a row that lets time pass up to now, and says nothing else."""
+        """Gives an observation that lets time pass up to now, and says nothing else."""
         self.silences += 1
         silence = GroupObservedRequest(
             request_id=f"silence+{self.silences}@{self.clock_ms}",
@@ -130,16 +139,16 @@ class Model:
             why="",
             is_silent=True,
         )
-        self.emit(Row(self.group.group_id, silence, None))
+        self.emit(OrderedRequest(self.group.group_id, silence, None))
 
     def observe(self, request: GroupRequest, at_ms: int) -> None:
         """Makes an observation come true, whatever comes of it."""
         self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
 
     def give(self, entry: LoggedRequest, at_ms: int) -> None:
-        """Gives the row of a request that was applied."""
+        """Gives a request that was applied."""
         entry.request.received_at_ms = self.clock_ms = at_ms
-        self.emit(Row(self.group.group_id, entry.request, entry.recorded))
+        self.emit(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
 
     def forget_parked(self, request_id: str) -> None:
         """Gives up on an answer that the model will not give."""

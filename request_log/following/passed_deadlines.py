@@ -9,19 +9,16 @@ Knows deadlines and owed answers; knows not which request is to be taken next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.turn import Timer
 from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
+from request_log.following.group_model import GroupModel
 from request_log.following.trial import Trial
+from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-
-if TYPE_CHECKING:
-    from request_log.following.follower import Follower
 
 LATE_MS = 2000
 """How much earlier than a request a deadline may stand in the model and still have fired after it in the broker."""
@@ -29,30 +26,30 @@ FIRES_BEFORE_ANSWER_MS = 25
 """How much later than an answer that it gives a deadline may stand in the model."""
 
 
-def let_time_pass(follower: Follower, entry: LoggedRequest, at_ms: int) -> int:
+def let_time_pass(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int) -> int:
     """Fires what is due before a request; returns when the request happens: at a deadline, if that fires after it."""
-    model = follower.model
     while True:
         due = earliest(model.group)
         model.group.next_due_ms = None if due is None else due.deadline_ms
         if due is None or due.deadline_ms >= at_ms:
             return at_ms
         fired = model.try_deadline(due.deadline_ms)
-        if _fires_before(follower, due, fired, entry, at_ms) or _explain_deadline(follower, due, fired):
+        if _fires_before(model, upcoming, due, fired, entry, at_ms) or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
-        elif not _explain_survival(follower, due, entry):
+        elif not _explain_survival(model, upcoming, due, entry):
             model.adopt_deadline(fired)
 
 
-def _fires_before(follower: Follower, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int) -> bool:
+def _fires_before(
+    model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int
+) -> bool:
     """Whether a deadline that has passed fired before this request."""
-    model = follower.model
-    if not fired.fits or _lives_on(follower, due, entry):
+    if not fired.fits or _lives_on(upcoming, due, entry):
         return False
     before = model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
-    after = model.try_request(entry, at_ms, fired.model).fits
+    after = model.try_request(entry, at_ms, fired.group).fits
     if before is not after:
         return after
     answered = [
@@ -63,47 +60,44 @@ def _fires_before(follower: Follower, due: Due, fired: Trial, entry: LoggedReque
     return not answered or entry.until_ms >= min(answered)
 
 
-def _lives_on(follower: Follower, due: Due, next_entry: LoggedRequest) -> bool:
+def _lives_on(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
     """Whether the next that is heard of a member shows that its session did not end."""
     if due.timer is not None:
         return False
-    for entry in (next_entry, *follower.ahead.upcoming()):
+    for entry in (next_entry, *upcoming.in_order()):
         if member_id_of(entry.request) == due.member_id:
             return entry.recorded.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
     return False
 
 
-def _explain_deadline(follower: Follower, due: Due, fired: Trial) -> bool:
+def _explain_deadline(model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial) -> bool:
     """Brings about, as far as the recording proves more, that a join phase which ends now ends as recorded."""
-    model = follower.model
     if fired.fits or due.timer is not Timer.JOIN or model.owed_ms > due.deadline_ms + LATE_MS:
         return False
     for waiting in sorted(model.parked.values(), key=_answered_at):
-        for requests in explain_overdue(follower.scene(waiting)):
+        for requests in explain_overdue(model.context(waiting, upcoming.in_order())):
             trials = model.try_unlogged(requests, max(model.clock_ms, due.deadline_ms))
-            if all(trial.fits for trial in trials) and model.try_deadline(due.deadline_ms, trials[-1].model).fits:
+            if all(trial.fits for trial in trials) and model.try_deadline(due.deadline_ms, trials[-1].group).fits:
                 model.adopt_unlogged(requests, trials)
                 return True
     return False
 
 
-def _explain_survival(follower: Follower, due: Due, entry: LoggedRequest) -> bool:
+def _explain_survival(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest) -> bool:
     """Brings about that a member outlives its session timer; False if it does not, or nothing explains it."""
-    model = follower.model
-    if not _lives_on(follower, due, entry):
+    if not _lives_on(upcoming, due, entry):
         return False
-    for request in explain_survival(follower.scene(entry), due.member_id):
+    for request in explain_survival(model.context(entry, upcoming.in_order()), due.member_id):
         trials = model.try_unlogged([request], max(model.clock_ms, due.deadline_ms))
-        then = earliest(trials[0].model)
+        then = earliest(trials[0].group)
         if trials[0].fits and (then is None or then != due):
             model.adopt_unlogged([request], trials)
             return True
     return False
 
 
-def settle_overdue(follower: Follower, until_ms: float) -> None:
+def settle_overdue(model: GroupModel, upcoming: Upcoming, until_ms: float) -> None:
     """Brings about what answered each parked request whose recorded answer was given before this time."""
-    model = follower.model
     while model.owed_ms < until_ms:
         overdue = min(model.parked.values(), key=_answered_at)
         due_ms = model.next_due_ms()
@@ -112,22 +106,21 @@ def settle_overdue(follower: Follower, until_ms: float) -> None:
             if fired.fits:
                 model.adopt_deadline(fired)
                 continue
-        if not _explain_overdue(follower, overdue):
+        if not _explain_overdue(model, upcoming, overdue):
             model.forget_parked(overdue.request.request_id)
 
 
-def explain_answered(follower: Follower, entry: LoggedRequest) -> bool:
+def explain_answered(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> bool:
     """Brings about what answered a parked request about when this one came; False if nothing is owed or explains it."""
-    model = follower.model
     if model.owed_ms > entry.until_ms:
         return False
-    return _explain_overdue(follower, min(model.parked.values(), key=_answered_at))
+    return _explain_overdue(model, upcoming, min(model.parked.values(), key=_answered_at))
 
 
-def _explain_overdue(follower: Follower, overdue: LoggedRequest) -> bool:
-    model, request_id = follower.model, overdue.request.request_id
+def _explain_overdue(model: GroupModel, upcoming: Upcoming, overdue: LoggedRequest) -> bool:
+    request_id = overdue.request.request_id
     at_ms = max(model.clock_ms, overdue.recorded.answered_at_ms)
-    for requests in explain_overdue(follower.scene(overdue)):
+    for requests in explain_overdue(model.context(overdue, upcoming.in_order())):
         trials = model.try_unlogged(requests, at_ms)
         if trials and trials[-1].fits and any(trial.answers(request_id) for trial in trials):
             model.adopt_unlogged(requests, trials)

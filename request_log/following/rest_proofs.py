@@ -24,7 +24,7 @@ MOST_PATIENCE_MS = 3_600_000
 
 
 @dataclass(slots=True)
-class Evidence:
+class RestProofs:
     """Takes in a group's lines in the order they were written.
 
     patience_ms: the longest rebalance timeout seen. at_rest_ms: proofs of rest, rising, from the last one asked for.

@@ -45,35 +45,37 @@ _AFTER_WAITING = frozenset(
 
 @dataclass(slots=True)
 class Trial:
-    """A group as it would be. fits: the recording does not speak against it."""
+    """What would come of one request or deadline."""
 
-    model: Group
+    group: Group
+    """The group as it would be."""
     effects: list[Effect]
     at_ms: int
     fits: bool
+    """Whether the recording does not speak against it."""
 
     def answers(self, request_id: str) -> bool:
         """Whether a request would have been answered by it."""
         return any(isinstance(effect, Reply) and effect.request_id == request_id for effect in self.effects)
 
 
-def try_request(model: Group, entry: LoggedRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+def try_request(before: Group, entry: LoggedRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
     """A recorded request at this time."""
-    group = model.copy()
+    group = before.copy()
     effects = step(group, entry.request, at_ms, config)
     return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, entry))
 
 
-def try_unlogged(model: Group, request: GroupRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+def try_unlogged(before: Group, request: GroupRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
     """A request that no line says, an observation for one, at this time."""
-    group = model.copy()
+    group = before.copy()
     effects = step(group, request, at_ms, config)
     return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, None))
 
 
-def try_deadline(model: Group, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
+def try_deadline(before: Group, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
     """Every deadline up to this time."""
-    group = model.copy()
+    group = before.copy()
     effects = expire_due(group, at_ms, config)
     return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, None))
 

@@ -17,7 +17,7 @@ _began = attrgetter("began_ms")
 
 
 @dataclass(slots=True)
-class Ahead:
+class Upcoming:
     """The requests that follow. fetches: how many of them fetch offsets."""
 
     fetches: int = 0
@@ -39,7 +39,7 @@ class Ahead:
         entry.is_taken = True
         self.fetches -= isinstance(entry.request, OffsetFetchRequest)
 
-    def upcoming(self) -> Iterator[LoggedRequest]:
+    def in_order(self) -> Iterator[LoggedRequest]:
         """Requests that are not taken, in order of time."""
         if not self._is_tidy:
             self._tidy()
@@ -50,7 +50,7 @@ class Ahead:
         until_ms = entry.until_ms + near_ms
         connections = {entry.request.connection}
         found = []
-        for other in self.upcoming():
+        for other in self.in_order():
             if other.began_ms > until_ms:
                 break
             if other.request.connection not in connections and not other.was_refused:

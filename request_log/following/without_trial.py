@@ -19,14 +19,14 @@ from schemas.messages import (
 )
 
 
-def is_plain(group: Group, entry: LoggedRequest) -> bool:
+def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
     """Whether the request is answered as recorded, or parked as it may be, and nobody else is answered by it."""
     request, error = entry.request, entry.recorded.error
     match request:
         case HeartbeatRequest():
             return error_of_heartbeat(group, request) is error
         case OffsetCommitRequest():
-            return error is Error.NONE and _is_plain_commit(group, request)
+            return error is Error.NONE and _only_commits(group, request)
         case JoinGroupRequest():
             return error is Error.NONE and _only_waits_to_join(group, request, entry)
         case SyncGroupRequest():
@@ -35,7 +35,7 @@ def is_plain(group: Group, entry: LoggedRequest) -> bool:
             return False
 
 
-def _is_plain_commit(group: Group, request: OffsetCommitRequest) -> bool:
+def _only_commits(group: Group, request: OffsetCommitRequest) -> bool:
     return (
         group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
         and request.generation_id_or_member_epoch == group.generation_id

@@ -22,7 +22,7 @@ _CONNECTIONS_KEPT = 100_000
 _LEAST_MS = 0.001
 
 
-class Moments:
+class WorkTimes:
     """Settles the times of requests, one millisecond of the log after the other.
 
     at_ms, lines: the millisecond that is being read, and how many lines it has so far. unsettled: its requests, each

@@ -12,7 +12,7 @@ from coordinator_udfs.protocol.effects import Reply, RequestDropped
 from jobs.replay.comparison import Comparison
 from request_log.lines.wire import message_of
 from request_log.parity import Parity
-from request_log.recorded import Recorded, Row
+from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.messages import (
     GroupRequest,
@@ -28,14 +28,16 @@ from tests.views.story import write_effects
 RECORDED: dict[str, tuple[type[Any], int]] = {"Heartbeat": (HeartbeatRequest, 3), "LeaveGroup": (LeaveGroupRequest, 2)}
 
 
-def row(request_id: str, error: Error = Error.NONE, api: str = "Heartbeat", *, is_recorded: bool = True) -> Row:
+def row(
+    request_id: str, error: Error = Error.NONE, api: str = "Heartbeat", *, is_recorded: bool = True
+) -> OrderedRequest:
     kind, version = RECORDED[api]
     envelope = {"request_id": request_id, "api_version": version, "client_id": "c", "client_host": "/h"}
     own = {"group_id": "orders", "member_id": "m"} | ({"generation_id": 1} if kind is HeartbeatRequest else {})
     request: GroupRequest = kind(**envelope, **own, received_at_ms=1)
     response = LeaveGroupResponse(error_code=error) if api == "LeaveGroup" else None
     recorded = Recorded(error, 2, 1.0, 0.0, 0.0, None, message_of(api, version), None, response)
-    return Row("orders", request, recorded if is_recorded else None)
+    return OrderedRequest("orders", request, recorded if is_recorded else None)
 
 
 def reply(request_id: str, response: Response, api: str = "Heartbeat") -> EffectRow:

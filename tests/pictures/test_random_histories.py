@@ -9,7 +9,7 @@ from coordinator_udfs.effect_rows import EffectRow
 from pictures.ownership import ownership
 from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import NothingToShow, past_of
+from pictures.stretch import NothingToShow, stretch_of
 from pictures.timeline import timeline
 from tests.views.random_homes import random_histories
 from tests.why.reading import reader_of
@@ -41,20 +41,20 @@ def test_scenes_of_random_histories_stay_within_their_frame() -> None:
         middle_ms = (first_ms + last_ms) // 2
         for from_ms, to_ms in ((first_ms - 1, last_ms + 1), (middle_ms, last_ms), (first_ms, middle_ms)):
             try:
-                past = past_of(name, reader_of(rows), from_ms, to_ms)
+                stretch = stretch_of(name, reader_of(rows), from_ms, to_ms)
             except NothingToShow:
                 continue
             drawn += 1
-            check(timeline(past))
-            check(ownership(past))
-            assert all(0 <= y <= 100 or y != y for curve in heartbeat_slack(past).curves for _, y in curve.points)
+            check(timeline(stretch))
+            check(ownership(stretch))
+            assert all(0 <= y <= 100 or y != y for curve in heartbeat_slack(stretch).curves for _, y in curve.points)
     assert drawn > 80
 
 
 def test_a_member_is_in_one_state_at_a_time() -> None:
     for name, rows in histories():
         try:
-            scene = timeline(past_of(name, reader_of(rows), (rows[0].at_ms or 0) - 1, (rows[-1].at_ms or 0) + 1))
+            scene = timeline(stretch_of(name, reader_of(rows), (rows[0].at_ms or 0) - 1, (rows[-1].at_ms or 0) + 1))
         except NothingToShow:
             continue
         if any("#" in lane or "@" in lane for lane in scene.lanes):

@@ -14,14 +14,14 @@ from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.parity import Parity
-from request_log.recorded import Quarantined, Row, Tally
+from request_log.recorded import OrderedRequest, Quarantined, Tally
 
 
 @dataclass
 class Imported:
     """What came of a log. effects: (group id, effect) in order of time."""
 
-    rows: list[Row]
+    rows: list[OrderedRequest]
     quarantined: list[Quarantined]
     tally: Tally
     effects: list[tuple[str, Effect]]

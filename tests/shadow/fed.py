@@ -13,7 +13,7 @@ from coordinator_udfs.protocol.effects import Effect
 from request_log.core_replay import Replay
 from request_log.lines.files import LogFiles, LogLine
 from request_log.live import LiveImport
-from request_log.recorded import Row
+from request_log.recorded import OrderedRequest
 from tests.source_tree import ROOT
 
 CAPTURES = sorted(path for path in (ROOT / "tests" / "captures").iterdir() if path.is_dir())
@@ -33,7 +33,7 @@ class Feed:
     def __init__(self, live: LiveImport, look_every_ms: int = 250) -> None:
         self.live = live
         self.look_every_ms = look_every_ms
-        self.released: list[tuple[int, Row]] = []
+        self.released: list[tuple[int, OrderedRequest]] = []
         self._next_look_ms: int | None = None
 
     def feed(self, lines: Iterable[LogLine], after_each: Callable[[int], None] = lambda place: None) -> Feed:
@@ -57,11 +57,11 @@ class Feed:
         return self
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[OrderedRequest]:
         return [row for _, row in self.released]
 
 
-def effects_of(rows: Iterable[Row], config: GroupConfig, end_ms: int | None) -> dict[str, list[Effect]]:
+def effects_of(rows: Iterable[OrderedRequest], config: GroupConfig, end_ms: int | None) -> dict[str, list[Effect]]:
     """What the rows lead to, by group; rows of different groups may come in any order."""
     by_group: dict[str, list[Effect]] = defaultdict(list)
     in_order = sorted(rows, key=lambda row: row.request.received_at_ms)

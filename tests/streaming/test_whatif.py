@@ -16,7 +16,7 @@ from jobs.whatif.report import Told, tell
 from tests.source_tree import ROOT
 from whatif.answer import Answer
 from whatif.changes import Setting, trial_of
-from whatif.lives import GroupPast
+from whatif.lives import GroupLives
 from whatif.outcome import Outcome
 from whatif.play import play
 from whatif.recording import Recording
@@ -24,9 +24,9 @@ from whatif.recording import Recording
 CAPTURES = ROOT / "tests" / "captures"
 
 
-def here(pasts: Mapping[str, GroupPast], settings: Sequence[Setting]) -> list[tuple[str, int, Outcome]]:
+def here(groups: Mapping[str, GroupLives], settings: Sequence[Setting]) -> list[tuple[str, int, Outcome]]:
     """Plays in this process."""
-    return [(name, place, play(past, each)) for name, past in pasts.items() for place, each in enumerate(settings)]
+    return [(name, place, play(lives, each)) for name, lives in groups.items() for place, each in enumerate(settings)]
 
 
 def recording(capture: str) -> Recording:

@@ -13,12 +13,12 @@ from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from request_log.lines.wire import message_of
-from request_log.recorded import Recorded, Row
+from request_log.recorded import OrderedRequest, Recorded
 from schemas.messages import LeaveGroupRequest
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
 from simulation.world import World
-from whatif.inferred_lives import past_of
-from whatif.lives import GroupPast
+from whatif.inferred_lives import lives_of
+from whatif.lives import GroupLives
 from whatif.observed_processes import GroupObserver
 from whatif.play import unpolled_in
 
@@ -51,7 +51,7 @@ def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[Top
     return played
 
 
-def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[Row]:
+def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[OrderedRequest]:
     """What the broker would have logged from a moment on: requests that were answered, by their arrival.
 
     has_connections: each consumer keeps to one connection through all its lives, by which the importer tells a poll
@@ -78,14 +78,14 @@ def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) ->
             message=message_of(reply.api, reply.api_version),
             _response=reply.response,
         )
-        yield Row(GROUP, request, recorded)
+        yield OrderedRequest(GROUP, request, recorded)
 
 
-def past(played: World, from_ms: int = 0, until_ms: int = UNTIL_MS, *, has_connections: bool = True) -> GroupPast:
+def lives_in(played: World, from_ms: int = 0, until_ms: int = UNTIL_MS, *, has_connections: bool = True) -> GroupLives:
     """What is inferred of it."""
     observer = GroupObserver(GROUP)
     for row in rows_of(played, from_ms, has_connections=has_connections):
         observer.take(row)
-    found = past_of(observer, from_ms, until_ms, dict(BROKER))
+    found = lives_of(observer, from_ms, until_ms, dict(BROKER))
     assert found is not None
     return found

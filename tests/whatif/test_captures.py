@@ -38,7 +38,10 @@ def recording(name: str) -> Recording:
 @cache
 def fidelities(name: str) -> dict[str, Fidelity]:
     found = recording(name)
-    return {group: fidelity_of(found.outcomes[group], play(past, BASELINE)) for group, past in found.pasts.items()}
+    return {
+        group: fidelity_of(found.outcomes[group], play(group_lives, BASELINE))
+        for group, group_lives in found.lives.items()
+    }
 
 
 @cache
@@ -72,14 +75,14 @@ def test_kills_and_closes_are_inferred_where_they_happened() -> None:
     """Each within a heartbeat of what the driver of the incident did."""
     missed = []
     for event in truth("j-busy-1")["timeline"] + truth("d-kill")["timeline"]:
-        is_in_the_log = any(event["group"] in recording(name).pasts for name in ("j-busy-1", "d-kill"))
+        is_in_the_log = any(event["group"] in recording(name).lives for name in ("j-busy-1", "d-kill"))
         if event["action"] not in ("kill", "stop") or not is_in_the_log:
             continue
         lives = [
             life
             for name in ("j-busy-1", "d-kill")
-            for group, past in recording(name).pasts.items()
-            for life in past.lives
+            for group, group_lives in recording(name).lives.items()
+            for life in group_lives.processes
             if group == event["group"] and life.client_host == f"/{event['host']}" and life.end_ms is not None
         ]
         if not any(abs((life.end_ms or 0) - event["t_ms"]) <= life.heartbeat_interval_ms + 200 for life in lives):
@@ -89,8 +92,8 @@ def test_kills_and_closes_are_inferred_where_they_happened() -> None:
 
 def test_a_process_is_one_life_however_often_it_was_given_an_id() -> None:
     starts = [event for event in truth("j-busy-1")["timeline"] if event["action"] == "start"]
-    groups = recording("j-busy-1").pasts
-    assert sum(len(past.lives) for past in groups.values()) == sum(event["group"] in groups for event in starts)
+    groups = recording("j-busy-1").lives
+    assert sum(len(lives.processes) for lives in groups.values()) == sum(event["group"] in groups for event in starts)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,7 @@ def test_a_what_if_foretells_what_a_real_group_did_with_that_setting(played: str
     """Both groups went through the same churn at the same time, one with each assignor."""
     found = recording("g-coop-vs-range")
     (setting,) = trial_of([f"assignor={assignor}"]).settings
-    outcome, truly = play(found.pasts[played], setting), found.outcomes[real]
+    outcome, truly = play(found.lives[played], setting), found.outcomes[real]
     assert [each.cause for each in outcome.begun] == [each.cause for each in truly.begun]
     assert (outcome.generations, outcome.partitions_moved) == (truly.generations, truly.partitions_moved)
     assert outcome.stopped_member_ms == pytest.approx(truly.stopped_member_ms, rel=0.08)
@@ -129,6 +132,9 @@ INCIDENTS = ROOT / "tests" / "request_log" / "incidents"
 def test_further_incidents_are_played_as_they_were_but_for_these(name: str, parted: set[str]) -> None:
     log = LogImport(INCIDENTS / f"{name}.log.gz", zone_of("UTC"))
     found = recording_of(log, dict(log.look_over().settings))
-    fidelity = {group: fidelity_of(found.outcomes[group], play(past, BASELINE)) for group, past in found.pasts.items()}
+    fidelity = {
+        group: fidelity_of(found.outcomes[group], play(group_lives, BASELINE))
+        for group, group_lives in found.lives.items()
+    }
     assert {group for group, each in fidelity.items() if not each.has_same_rebalances} == parted
     assert bool(found.moved) == (name == "failover")

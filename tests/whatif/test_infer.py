@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clients.config import ApiVersions
 from simulation.plan import Life, Span, TopicChange
-from tests.whatif.played import UNTIL_MS, consumer, past, world
+from tests.whatif.played import UNTIL_MS, consumer, lives_in, world
 from whatif.lives import ProcessLife
 
 BEAT_MS = 3000
@@ -24,7 +24,7 @@ def life_of(name: str, *lives: ProcessLife) -> ProcessLife:
 def inferred(life: Life, **settings: Any) -> ProcessLife:
     """One process among two quiet ones."""
     played = world(consumer("a"), consumer("b", Life(start_ms=200)), consumer("c", life, **settings))
-    return life_of("c", *past(played).lives)
+    return life_of("c", *lives_in(played).processes)
 
 
 def test_a_quiet_life_is_a_start_a_pace_and_no_end() -> None:
@@ -76,13 +76,13 @@ def test_an_application_that_does_not_poll_for_too_long_is_found_busy_since_its_
 
 def test_without_a_reason_and_a_connection_a_leave_and_a_return_are_two_processes() -> None:
     late = consumer("c", Life(slow=(Span(40_000, 27_000),)), api_versions=LIBRDKAFKA)
-    lives = past(world(consumer("a"), late), has_connections=False).lives
+    lives = lives_in(world(consumer("a"), late), has_connections=False).processes
     assert [(each.name, each.close_ms is None) for each in lives] == [("a", True), ("c", False), ("c#2", True)]
 
 
 def test_an_application_that_keeps_a_rebalance_waiting_is_found_busy() -> None:
     played = world(consumer("a"), consumer("c", Life(slow=(Span(40_000, 12_000),))), consumer("d", Life(43_000)))
-    (slow,) = life_of("c", *past(played).lives).slow
+    (slow,) = life_of("c", *lives_in(played).processes).slow
     assert slow.from_ms <= 43_000
     assert abs(slow.to_ms - 52_000) <= 5
 
@@ -90,7 +90,7 @@ def test_an_application_that_keeps_a_rebalance_waiting_is_found_busy() -> None:
 def test_how_soon_it_rejoins_is_what_it_mostly_takes() -> None:
     slow_to_rejoin = consumer("c", Life(rejoin_delay_ms=400))
     played = world(consumer("a"), slow_to_rejoin, consumer("d", Life(30_000)), consumer("e", Life(60_000)))
-    lives = past(played).lives
+    lives = lives_in(played).processes
     assert abs(life_of("c", *lives).rejoin_delay_ms - 400) <= 5
     assert life_of("a", *lives).rejoin_delay_ms <= 5
 
@@ -101,7 +101,7 @@ def test_a_fenced_process_that_its_supervisor_starts_anew_is_one_process(has_con
         consumer(name, Life(start_ms=start_ms, restart_after_ms=4000), group_instance_id="pod")
         for name, start_ms in (("a", 0), ("b", 20_000))
     ]
-    lives = past(world(*twins), has_connections=has_connections).lives
+    lives = lives_in(world(*twins), has_connections=has_connections).processes
     assert sorted(each.client_id for each in lives) == ["a", "b"]
     assert [each.group_instance_id for each in lives] == ["pod", "pod"]
     for life in lives:
@@ -113,28 +113,28 @@ def test_a_fenced_process_that_its_supervisor_starts_anew_is_one_process(has_con
 def test_a_restart_of_its_own_accord_is_another_process() -> None:
     first = consumer("c", Life(close_ms=30_000))
     again = consumer("c2", Life(start_ms=33_000), host="/c", client_id="c")
-    lives = past(world(consumer("a"), first, again)).lives
+    lives = lives_in(world(consumer("a"), first, again)).processes
     assert [each.name for each in lives] == ["a", "c", "c#2"]
     assert life_of("c#2", *lives).end_ms is None
 
 
 def test_members_that_the_log_begins_with_were_there() -> None:
     played = world(consumer("a"), consumer("b"), consumer("d", Life(60_000)))
-    found = past(played, from_ms=30_000)
-    assert [(each.name, each.was_there) for each in found.lives] == [("a", True), ("b", True), ("d", False)]
+    found = lives_in(played, from_ms=30_000)
+    assert [(each.name, each.was_there) for each in found.processes] == [("a", True), ("b", True), ("d", False)]
 
 
 def test_who_was_there_and_died_before_it_ever_joined_again_is_taken_to_be_set_up_as_the_others() -> None:
     played = world(consumer("a"), consumer("b"), consumer("c", Life(kill_ms=45_000)))
-    found = past(played, from_ms=30_000)
-    dead = life_of("c", *found.lives)
+    found = lives_in(played, from_ms=30_000)
+    dead = life_of("c", *found.processes)
     assert dead.kill_ms is not None
     assert abs(dead.kill_ms - 45_000) <= BEAT_MS
     assert (dead.was_there, dead.session_timeout_ms, dead.topics) == (True, 10_000, ("t",))
 
 
 def test_topics_are_as_large_as_assignments_show_and_grow_when_they_show_more() -> None:
-    found = past(world(consumer("a"), consumer("b"), changes=(TopicChange(50_000, "t", 9),)))
+    found = lives_in(world(consumer("a"), consumer("b"), changes=(TopicChange(50_000, "t", 9),)))
     assert found.topics == {"t": 6}
     (growth,) = found.growths
     assert (growth.topic, growth.partitions) == ("t", 9)
@@ -142,7 +142,7 @@ def test_topics_are_as_large_as_assignments_show_and_grow_when_they_show_more() 
 
 
 def test_the_way_to_the_broker_is_measured() -> None:
-    assert past(world(consumer("a"), consumer("b"))).latency_ms == (1, 1)
+    assert lives_in(world(consumer("a"), consumer("b"))).latency_ms == (1, 1)
 
 
 @given(
