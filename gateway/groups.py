@@ -12,7 +12,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -28,18 +28,23 @@ from schemas.errors import Error
 from schemas.fan_out import group_id_of, join, split
 from schemas.messages import (
     APIS,
-    AnyRequest,
+    ClientGroupRequest,
+    ClientRequest,
     Coordinator,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
     ListGroupsRequest,
+    OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
     Response,
+    SyncGroupRequest,
 )
 
 HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup"})
@@ -101,11 +106,11 @@ class GroupApis:
 
         return Later(asyncio.gather(*futures, return_exceptions=True), joined)
 
-    def _request(self, ask: Ask) -> AnyRequest:
+    def _request(self, ask: Ask) -> ClientRequest:
         self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
         number = next(self._numbers)
         request_type: Any = APIS[ask.codec.api].request
-        request: AnyRequest = request_type(
+        request: ClientRequest = request_type(
             request_id=self._id(number),
             api_version=ask.codec.version,
             client_id=ask.client_id,
@@ -121,18 +126,18 @@ class GroupApis:
     def _id(self, number: int) -> str:
         return f"{self._backend.gateway_id}-{number}"
 
-    def _numbered(self, part: GroupRequest) -> GroupRequest:
+    def _numbered(self, part: ClientGroupRequest) -> ClientGroupRequest:
         number = next(self._numbers)
         return msgspec.structs.replace(part, request_seq=number, request_id=self._id(number))
 
-    def _ask_group(self, request: GroupRequest, caller: Caller) -> asyncio.Future[Response]:
+    def _ask_group(self, request: ClientGroupRequest, caller: Caller) -> asyncio.Future[Response]:
         if not self._access.allows(caller.principal, _operation(request), group_id_of(request)):
             refused: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             refused.set_exception(BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED))
             return refused
         return self._backend.submit(self._topic_ids.named(request))
 
-    def _response(self, request: GroupRequest, caller: Caller, done: asyncio.Future[Response]) -> Response:
+    def _response(self, request: ClientGroupRequest, caller: Caller, done: asyncio.Future[Response]) -> Response:
         try:
             response = done.result()
         except BackendError as error:
@@ -167,15 +172,17 @@ class GroupApis:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
 
 
-def _operation(request: GroupRequest) -> Operation:
+def _operation(request: ClientGroupRequest) -> Operation:
     """What a request does with its group, as Kafka sees it."""
     match request:
         case DescribeGroupsRequest() | OffsetFetchRequest():
             return Operation.DESCRIBE
         case DeleteGroupsRequest() | OffsetDeleteRequest():
             return Operation.DELETE
-        case _:
+        case JoinGroupRequest() | SyncGroupRequest() | HeartbeatRequest() | LeaveGroupRequest() | OffsetCommitRequest():
             return Operation.READ
+        case _:
+            assert_never(request)
 
 
 def _hidden(key: str) -> Coordinator:

@@ -5,9 +5,11 @@ Knows the messages; knows no reason to refuse. Source: the getErrorResponse meth
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from schemas.errors import Error
 from schemas.messages import (
-    AnyRequest,
+    ClientRequest,
     Coordinator,
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -23,6 +25,7 @@ from schemas.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    ListGroupsRequest,
     ListGroupsResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -40,13 +43,14 @@ from schemas.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from schemas.wire_fields import first_version
 
-_MANY_KEYS_SINCE = 4
-_FETCH_ERROR_ON_TOP_SINCE = 2
-_MANY_GROUPS_SINCE = 8
+_MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
+_FETCH_ERROR_ON_TOP_SINCE = first_version(OffsetFetchResponse, "error_code")
+_MANY_GROUPS_SINCE = first_version(OffsetFetchResponse, "groups")
 
 
-def refusal(request: AnyRequest, error: Error) -> Response:
+def refusal(request: ClientRequest, error: Error) -> Response:
     """The response to a request that gets nothing but this error, for every group and partition it names."""
     match request:
         case FindCoordinatorRequest():
@@ -71,8 +75,10 @@ def refusal(request: AnyRequest, error: Error) -> Response:
         case DeleteGroupsRequest():
             results = [DeletableGroupResult(group_id=name, error_code=error) for name in request.groups_names]
             return DeleteGroupsResponse(results=results)
-        case _:
+        case ListGroupsRequest():
             return ListGroupsResponse(error_code=error)
+        case _:
+            assert_never(request)
 
 
 def _offset_commit(request: OffsetCommitRequest, error: Error) -> OffsetCommitResponse:

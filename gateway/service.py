@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 API_VERSIONS_KEY = 18
 _FIRST_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 """What a client may ask before it has said who it is."""
-_SOFTWARE_SINCE = 3
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _CHECK_S = 1.0
 
@@ -78,7 +77,7 @@ class Service:
 
     def _api_versions(self, ask: Ask) -> Any:
         message = ask.message
-        if ask.codec.version >= _SOFTWARE_SINCE and not (
+        if hasattr(message, "client_software_name") and not (
             _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
         ):
             return entity_of(ask.codec.response_type, {"error_code": Error.INVALID_REQUEST})

@@ -7,29 +7,40 @@ Knows the messages; knows no socket.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, assert_never
 
 import msgspec
 
 from schemas.errors import Error
 from schemas.messages import (
-    GroupRequest,
+    ClientGroupRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
     Response,
+    SyncGroupRequest,
 )
+from schemas.wire_fields import first_version
 
+Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic)
 Topic = TypeVar("Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
 
-IDS_SINCE = 10
+_COMMIT_IDS_SINCE = first_version(OffsetCommitRequestTopic, "topic_id")
+_FETCH_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 _NAMESPACE = uuid.UUID("5f0e2f0c-6f1c-5d0e-9a53-9d2b5f3f5c8e")
 
 
@@ -40,42 +51,36 @@ class TopicIds:
         self.by_name: Mapping[str, uuid.UUID] = {name: uuid.uuid5(_NAMESPACE, name) for name in names}
         self.name_by_id: Mapping[str, str] = {str(topic_id): name for name, topic_id in self.by_name.items()}
 
-    def named(self, request: GroupRequest) -> GroupRequest:
+    def named(self, request: ClientGroupRequest) -> ClientGroupRequest:
         """The request with names where ids stand; topics of unknown id are left out."""
         match request:
-            case OffsetCommitRequest() if request.api_version >= IDS_SINCE:
-                topics = [
-                    msgspec.structs.replace(topic, topic_id=self.name_by_id[topic.topic_id])
-                    for topic in request.topics
-                    if topic.topic_id in self.name_by_id
-                ]
-                return msgspec.structs.replace(request, topics=topics)
-            case OffsetFetchRequest() if request.api_version >= IDS_SINCE and request.groups[0].topics is not None:
-                asked = [
-                    msgspec.structs.replace(topic, topic_id=self.name_by_id[topic.topic_id])
-                    for topic in request.groups[0].topics
-                    if topic.topic_id in self.name_by_id
-                ]
-                return msgspec.structs.replace(
-                    request, groups=[msgspec.structs.replace(request.groups[0], topics=asked)]
-                )
-            case _:
-                return request
+            case OffsetCommitRequest() if _has_ids(request):
+                return msgspec.structs.replace(request, topics=self._with_names(request.topics))
+            case OffsetFetchRequest() if _has_ids(request) and request.groups[0].topics is not None:
+                group = msgspec.structs.replace(request.groups[0], topics=self._with_names(request.groups[0].topics))
+                return msgspec.structs.replace(request, groups=[group])
+        return request
 
-    def answered(self, request: GroupRequest, response: Response) -> Response:
+    def answered(self, request: ClientGroupRequest, response: Response) -> Response:
         """The response to `named(request)` with ids again, and with what the unknown ids get."""
         match request, response:
-            case OffsetCommitRequest(), OffsetCommitResponse() if request.api_version >= IDS_SINCE:
+            case OffsetCommitRequest(), OffsetCommitResponse() if _has_ids(request):
                 return OffsetCommitResponse(
                     topics=[self._with_id(topic) for topic in response.topics] + self._unknown_committed(request)
                 )
-            case OffsetFetchRequest(), OffsetFetchResponse() if request.api_version >= IDS_SINCE:
+            case OffsetFetchRequest(), OffsetFetchResponse() if _has_ids(request):
                 group = response.groups[0]
                 known = [self._with_id(topic) for topic in group.topics if topic.topic_id in self.by_name]
                 topics = known + self._unknown_fetched(request.groups[0].topics or [])
                 return OffsetFetchResponse(groups=[msgspec.structs.replace(group, topics=topics)])
-            case _:
-                return response
+        return response
+
+    def _with_names(self, topics: Sequence[Asked]) -> list[Asked]:
+        return [
+            msgspec.structs.replace(topic, topic_id=self.name_by_id[topic.topic_id])
+            for topic in topics
+            if topic.topic_id in self.name_by_id
+        ]
 
     def _with_id(self, topic: Topic) -> Topic:
         return msgspec.structs.replace(topic, topic_id=str(self.by_name[topic.topic_id]))
@@ -107,3 +112,24 @@ class TopicIds:
             for topic in topics
             if topic.topic_id not in self.name_by_id
         ]
+
+
+def _has_ids(request: ClientGroupRequest) -> bool:
+    """Whether the request names topics by id."""
+    match request:
+        case OffsetCommitRequest():
+            return request.api_version >= _COMMIT_IDS_SINCE
+        case OffsetFetchRequest():
+            return request.api_version >= _FETCH_IDS_SINCE
+        case (
+            OffsetDeleteRequest()
+            | JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | DescribeGroupsRequest()
+            | DeleteGroupsRequest()
+        ):
+            return False
+        case _:
+            assert_never(request)

@@ -8,6 +8,8 @@ Knows the messages; knows no rule of the protocol.
 
 from __future__ import annotations
 
+from typing import TypeVar, assert_never
+
 import msgspec
 
 from schemas.messages import (
@@ -16,13 +18,22 @@ from schemas.messages import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
+    GroupObservedRequest,
     GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
     ListGroupsRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
     Response,
+    SyncGroupRequest,
 )
 from schemas.wire_fields import first_version
+
+AGroupRequest = TypeVar("AGroupRequest", bound=GroupRequest)
 
 _GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
 
@@ -41,11 +52,22 @@ def group_id_of(request: GroupRequest) -> str:
             return request.groups_names[0]
         case OffsetFetchRequest() if names_many_groups(request):
             return request.groups[0].group_id
-        case _:
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | GroupObservedRequest()
+        ):
             return request.group_id
+        case _:
+            assert_never(request)
 
 
-def split(request: GroupRequest) -> list[GroupRequest]:
+def split(request: AGroupRequest) -> list[AGroupRequest]:
     """The request once for each group it names, in order; DeleteGroups once however often it is listed."""
     match request:
         case DescribeGroupsRequest():
@@ -56,8 +78,19 @@ def split(request: GroupRequest) -> list[GroupRequest]:
             ]
         case OffsetFetchRequest() if names_many_groups(request):
             return [msgspec.structs.replace(request, groups=[group]) for group in request.groups]
-        case _:
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | GroupObservedRequest()
+        ):
             return [request]
+        case _:
+            assert_never(request)
 
 
 def join(request: GroupRequest, responses: list[Response]) -> Response:
@@ -69,8 +102,19 @@ def join(request: GroupRequest, responses: list[Response]) -> Response:
             return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
         case OffsetFetchRequest() if names_many_groups(request):
             return OffsetFetchResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
-        case _:
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | GroupObservedRequest()
+        ):
             return responses[0]
+        case _:
+            assert_never(request)
 
 
 def is_for_one_group(request: object) -> bool:

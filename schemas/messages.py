@@ -80,6 +80,8 @@ __all__ = [
     "REPLAY_APIS",
     "AnyRequest",
     "Api",
+    "ClientGroupRequest",
+    "ClientRequest",
     "Coordinator",
     "DeletableGroupResult",
     "DeleteGroupsRequest",
@@ -138,7 +140,7 @@ __all__ = [
     "Versions",
 ]
 
-GroupRequest = (
+ClientGroupRequest = (
     JoinGroupRequest
     | SyncGroupRequest
     | HeartbeatRequest
@@ -148,9 +150,14 @@ GroupRequest = (
     | OffsetDeleteRequest
     | DescribeGroupsRequest
     | DeleteGroupsRequest
-    | GroupObservedRequest
 )
-"""A request that one group answers; the last of them only in a replay, and no answer to it."""
+"""A client's request that one group answers."""
+
+GroupRequest = ClientGroupRequest | GroupObservedRequest
+"""What a group is given: clients' requests, and in a replay what is observed, to which there is no answer."""
+
+ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
+"""Every request that a client may send."""
 
 AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
 

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import APIS, GroupRequest, Response
@@ -19,7 +20,7 @@ from schemas.tables import REQUESTS
 
 REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""
-_REPLY = "reply"
+_REPLY = EffectName.REPLY.value
 
 _encoder = msgspec.json.Encoder()
 

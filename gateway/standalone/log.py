@@ -22,7 +22,6 @@ from schemas.errors import Error
 
 _LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
 _NONE = -1
-_IDS_SINCE = 13
 _NO_SESSION = 0
 
 Values = dict[str, Any]
@@ -84,9 +83,9 @@ class EmptyLog:
         return response if has_errors or wait_s <= 0 else _after(wait_s, response)
 
     def _fetched(self, ask: Ask) -> Any:
-        has_ids = ask.codec.version >= _IDS_SINCE
         responses = []
         for topic in ask.message.topics:
+            has_ids = hasattr(topic, "topic_id")
             name = self._topic_ids.name_by_id.get(str(topic.topic_id)) if has_ids else topic.topic
             missing = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
             partitions = [self._partition(name, partition, missing) for partition in topic.partitions]

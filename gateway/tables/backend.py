@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -26,6 +26,7 @@ from gateway.backend import BackendError, Figures, Known
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact, News
+from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
@@ -233,11 +234,14 @@ class TablesBackend:
 
     def _learn_fact(self, fact: Fact) -> None:
         match fact.effect:
-            case "request_parked" if fact.request_id in self._waiting:
-                self._parked.add(fact.request_id)
-            case "request_dropped":
+            case EffectName.REQUEST_PARKED:
+                if fact.request_id in self._waiting:
+                    self._parked.add(fact.request_id)
+            case EffectName.REQUEST_DROPPED:
                 self._forget(fact.request_id or "")
-            case "rebalance_started":
+            case EffectName.REBALANCE_STARTED:
                 self.rebalances[fact.cause or "unknown"] += 1
-            case _:
+            case EffectName.GROUP_CREATED | EffectName.STATE_CHANGED | EffectName.GROUP_REMOVED:
                 self.directory.learn(fact)
+            case _:
+                assert_never(fact.effect)

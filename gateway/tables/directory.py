@@ -1,14 +1,16 @@
-"""Which groups there are and how they fare, from what befell them. Knows facts; knows no table and no request."""
+"""Which groups there are and in which state, kept up by their events. Knows events; knows no table and no request."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 import msgspec
 
 from gateway.backend import Known
 from gateway.tables.effects import Fact
+from schemas.effect_names import EffectName
 
 _EMPTY = "Empty"
 
@@ -39,13 +41,17 @@ class Directory:
 
     def learn(self, fact: Fact) -> None:
         match fact.effect:
-            case "group_created":
+            case EffectName.GROUP_CREATED:
                 self._groups[fact.group_id] = ("", _EMPTY)
-            case "group_removed":
+            case EffectName.GROUP_REMOVED:
                 self._groups.pop(fact.group_id, None)
-            case "state_changed":
+            case EffectName.STATE_CHANGED:
                 change = _change.decode(fact.detail or "{}")
                 self._groups[fact.group_id] = (change.protocol_type or "", change.to_state)
+            case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
+                pass
+            case _:
+                assert_never(fact.effect)
 
     def __iter__(self) -> Iterator[Known]:
         return iter([(group_id, *known) for group_id, known in self._groups.items()])

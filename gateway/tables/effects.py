@@ -1,34 +1,39 @@
 """The effects table as a gateway reads it: what each new version brought, and which groups there are.
 
-Of a version only this gateway's replies and what befell groups are read. Knows the table's columns; must not know who
-waits for a reply.
+Of a version only this gateway's replies and the events of groups are read. Knows the table's columns; must not know
+who waits for a reply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from schemas.effect_names import EffectName
 from table_client.delta_log import DeltaLog
 from table_client.follower import TableFollower
 from table_client.rows import REPLY_COLUMNS, Reply, replies
 
 _FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail")
 _COLUMNS = sorted({*_FACT_COLUMNS, *REPLY_COLUMNS})
-_GROUP_FACTS = ("group_created", "state_changed", "group_removed")
-_FACTS = (*_GROUP_FACTS, "request_parked", "request_dropped", "rebalance_started")
+_GroupFactName = Literal[EffectName.GROUP_CREATED, EffectName.STATE_CHANGED, EffectName.GROUP_REMOVED]
+_RequestFactName = Literal[EffectName.REQUEST_PARKED, EffectName.REQUEST_DROPPED, EffectName.REBALANCE_STARTED]
+FactName = _GroupFactName | _RequestFactName
+"""The effects beside replies that a gateway reads."""
+_GROUP_FACTS: tuple[FactName, ...] = get_args(_GroupFactName)
+_FACTS: tuple[FactName, ...] = (*_GROUP_FACTS, *get_args(_RequestFactName))
 
 
 class Fact(NamedTuple):
-    """What befell a group or a request. cause: of a rebalance. detail: the whole fact as JSON."""
+    """An event of a group or of a request. cause: of a rebalance. detail: the whole effect as JSON."""
 
     group_id: str
-    effect: str
+    effect: FactName
     at_ms: int
     seq: int
     request_id: str | None
@@ -56,7 +61,7 @@ class EffectsTable:
         return self._follower.has_news()
 
     def history(self) -> Iterator[Fact]:
-        """What befell the groups up to now, in no order; `news` goes on from there."""
+        """The events of all groups up to now, in no order; `news` goes on from there."""
         if DeltaLog(self._path).latest() < 0:
             return
         # Imported here, for it takes much memory: see RequestTable.open.
@@ -77,7 +82,7 @@ class EffectsTable:
         return news
 
 
-def _facts(rows: pa.Table, kinds: tuple[str, ...]) -> list[Fact]:
+def _facts(rows: pa.Table, kinds: tuple[FactName, ...]) -> list[Fact]:
     chosen = rows.filter(pc.is_in(rows["effect"], pa.array(kinds)))
     columns: list[list[Any]] = [chosen[name].to_pylist() for name in _FACT_COLUMNS]
     return [Fact(*values) for values in zip(*columns, strict=True)]

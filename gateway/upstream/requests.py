@@ -11,9 +11,10 @@ from kio.serial.readers import read_compact_string_nullable, read_int16, read_nu
 from gateway.groups import GROUP_KEY_TYPE
 from gateway.upstream.apis import FIND_COORDINATOR, PRODUCE
 from gateway.wire.codec import Head, WireError, codec
+from schemas.messages import FindCoordinatorRequest
+from schemas.wire_fields import first_version
 
-_FLEXIBLE_PRODUCE_SINCE = 9
-_KEY_TYPES_SINCE = 1
+_KEY_TYPES_SINCE = first_version(FindCoordinatorRequest, "key_type")
 
 
 def asks_for_a_group(head: Head, frame: bytes) -> bool:
@@ -28,10 +29,10 @@ def expects_no_answer(head: Head, frame: bytes) -> bool:
     """Whether it is a Produce with acks=0, the one request that Kafka never answers. Raises WireError."""
     if head.api_key != PRODUCE:
         return False
-    at = codec("Produce", head.api_version).head_end(frame)
+    spoken = codec("Produce", head.api_version)
+    at = spoken.head_end(frame)
     try:
-        is_flexible = head.api_version >= _FLEXIBLE_PRODUCE_SINCE
-        read = read_compact_string_nullable if is_flexible else read_nullable_legacy_string
+        read = read_compact_string_nullable if spoken.is_flexible else read_nullable_legacy_string
         _, size = read(frame, at)
         acks, _ = read_int16(frame, at + size)
     except (SerialError, ValueError) as error:

@@ -21,9 +21,11 @@ from gateway.upstream.apis import (
     offered,
 )
 from gateway.wire.codec import Head, codec
+from schemas.messages import FindCoordinatorResponse
+from schemas.wire_fields import first_version
 
 _BROKERS = 1
-_MANY_KEYS_SINCE = 4
+_MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
 
 PortOf = Callable[[int, Address], Awaitable[int]]
 """Node id and the upstream's address -> our port behind which that broker stands."""

@@ -52,6 +52,7 @@ class Codec:
         self.version = version
         self.request_type: type = getattr(import_module(f"{folder}.request"), f"{api}Request")
         self.response_type: type = getattr(import_module(f"{folder}.response"), f"{api}Response")
+        self.is_flexible: bool = self.request_type.__flexible__
         self._read_request = _Reader(self.request_type)
         self._write_response = _Writer(self.response_type)
         # Such responses, a heartbeat's above all, are few and the same again and again: their bytes are kept.

@@ -19,6 +19,7 @@ from gateway.settings import Settings
 from gateway.tables.backend import TablesBackend
 from gateway.tables.directory import Directory
 from gateway.tables.effects import EffectsTable, Fact
+from schemas.effect_names import EffectName
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
@@ -339,5 +340,5 @@ def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -
     directory.learn_history(followed.history())
     assert sorted(directory) == [("a", "consumer", "Stable"), ("b", "", "Empty")]
     assert not followed.has_news()
-    directory.learn(Fact("b", "group_removed", 9, 0, None, "deleted", None))
+    directory.learn(Fact("b", EffectName.GROUP_REMOVED, 9, 0, None, "deleted", None))
     assert directory.by_state() == {"Stable": 1}
