@@ -7,9 +7,9 @@ MAKEFLAGS += --no-print-directory
 
 # The Python that makes .venv: the first of these on the PATH that is new enough. PYTHON=... names another.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-	command -v $$p >/dev/null && $$p jobs/preflight.py python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
+	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard schemas coordinator_udfs clients tables table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
+SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 
 ##@ Start here
@@ -25,11 +25,11 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 
 .venv/.set-up: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
-	@$(PYTHON) jobs/preflight.py python
-	@{ test -f .venv/pyvenv.cfg && $(BIN)/python jobs/preflight.py python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
+	@$(PYTHON) -m jobs.preflight python
+	@{ test -f .venv/pyvenv.cfg && $(BIN)/python -m jobs.preflight python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear .venv
 	@echo "The packages take a minute or two and 1.5 GB."
-	@$(PYTHON) jobs/preflight.py run "Setting up .venv" -- \
+	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- \
 	  $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input \
 	  install --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@
@@ -128,7 +128,7 @@ package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.
 .PHONY: lock
 lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@$(PYTHON) jobs/preflight.py run "Resolving every package" -- \
+	@$(PYTHON) -m jobs.preflight run "Resolving every package" -- \
 	  build/lock/bin/python -m pip --require-virtualenv --disable-pip-version-check --no-input install -e '.[dev]'
 	@{ echo "# Every package that set-up installs, at one version: 'make lock' wrote it from the pins of pyproject.toml."; \
 	  build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt

@@ -26,10 +26,11 @@ from gateway.assembly import gateway_on, stand_alone
 from gateway.backend import Figures, Known
 from gateway.server import prepare_process
 from gateway.settings import Address, Settings, parse_address
+from programs.settings import from_texts
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 
-CONFIG = GroupConfig.from_pairs({"group.initial.rebalance.delay.ms": "0"})
+CONFIG = from_texts(GroupConfig, {"group.initial.rebalance.delay.ms": "0"})
 _ROOT = Path(__file__).parents[1]
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 

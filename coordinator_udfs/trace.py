@@ -22,12 +22,14 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.list_groups import list_groups
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from programs.errors import ConfigError, UserError
+from programs.settings import from_texts, read_pairs
 from schemas.fan_out import group_id_of, join, split
 from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
 from schemas.wire_fields import RequestError, carried, parse_request
@@ -38,7 +40,7 @@ _BOUND_BY = frozenset({"NONE", "MEMBER_ID_REQUIRED"})
 Line = dict[str, Any]
 
 
-class TraceError(ValueError):
+class TraceError(UserError):
     """A line that cannot be used; the text says why."""
 
 
@@ -174,13 +176,7 @@ def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = Fal
 
 def config_from(pairs: Iterable[str]) -> GroupConfig:
     """Settings from `key=value` words. Raises ConfigError."""
-    settings: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--config {pair}: is not of the form key=value")
-        settings[key.strip()] = value
-    return GroupConfig.from_pairs(settings)
+    return from_texts(GroupConfig, read_pairs(pairs, "--config "))
 
 
 def main() -> int:

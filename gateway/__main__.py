@@ -14,14 +14,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.assembly import gateway_on
 from gateway.ports import refuse_unusable
 from gateway.server import prepare_process
-from gateway.settings import Settings, read_file
+from gateway.settings import Settings
+from programs.errors import ConfigError
+from programs.settings import read_file, read_pairs
 
 _SHORT = {
     "listen": "gateway.listen",
@@ -47,22 +47,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings of the file, then of the command line. Raises ConfigError."""
     pairs = {} if arguments.conf_file is None else read_file(arguments.conf_file)
-    pairs |= _pairs(arguments.set)
+    pairs |= read_pairs(arguments.set, "--set ")
     for option, key in _SHORT.items():
         value = getattr(arguments, option)
         if value:
             pairs[key] = value
     return Settings.from_pairs(pairs)
-
-
-def _pairs(words: Iterable[str]) -> dict[str, str]:
-    pairs = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {word}: is not of the form key=value")
-        pairs[key.strip()] = value
-    return pairs
 
 
 async def run(home: Path, settings: Settings) -> None:

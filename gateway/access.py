@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from coordinator_udfs.protocol.config import ConfigError
+from programs.errors import ConfigError
 
 _ANYBODY = "User:*"
 _ANY_GROUP = "*"

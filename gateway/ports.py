@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import socket
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import Address
+from programs.errors import ConfigError
 
 
 def refuse_unusable(address: Address, another: str) -> None:

@@ -13,8 +13,8 @@ import os
 import time
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import Address, parse_address
+from programs.errors import ConfigError
 
 GATEWAYS_FOLDER = "gateways"
 _FRESH_S = 1.0

@@ -7,18 +7,19 @@ are theirs to check. Knows no socket and opens nothing but that file.
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from coordinator_udfs.protocol.config import ConfigError, parse_topics
+from programs.errors import ConfigError
+from programs.settings import from_texts, keys_of, setting, unknown_key
 
 PREFIX = "gateway."
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 MAX_PORT = 65_535
 
 
@@ -27,6 +28,18 @@ class Address(NamedTuple):
 
     host: str
     port: int
+
+    @classmethod
+    def from_text(cls, text: str) -> Address:
+        """`host:port`, `[::1]:port` or `:port` (every address). Raises ValueError, saying what the text is not."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > MAX_PORT:
+            raise ValueError("is not of the form host:port")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            raise ValueError("an IPv6 address stands in brackets, [::1]:9092")
+        return cls(host, int(port))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -59,149 +72,124 @@ _NEEDED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """How a setting is spelt, what it means, and the least value where it is a number."""
-
-    name: str
-    means: str
-    least: int = 0
-
-
-def _key(name: str, means: str, least: int = 0) -> dict[str, Key]:
-    return {"key": Key(PREFIX + name, means, least)}
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a gateway is told but its home. Times in ms."""
+    """Everything a gateway is told but its home. Times in ms. Raises ConfigError: a contradiction."""
 
-    listen: Address = field(
-        default=Address("127.0.0.1", 9092), metadata=_key("listen", "where Kafka's clients connect, host:port")
+    listen: Address = setting(PREFIX + "listen", Address("127.0.0.1", 9092), "where Kafka's clients connect, host:port")
+    advertised: Address | None = setting(
+        PREFIX + "advertised",
+        None,
+        "where clients are sent, host:port, upstream: the host alone; none: gateway.listen, or where they came",
     )
-    advertised: Address | None = field(
-        default=None,
-        metadata=_key(
-            "advertised",
-            "where clients are sent, host:port, upstream: the host alone; none: gateway.listen, or where they came",
-        ),
+    allow_anonymous: bool = setting(
+        PREFIX + "allow.anonymous.beyond.loopback",
+        False,
+        "true: others reach the gateway though nobody has to authenticate",
     )
-    allow_anonymous: bool = field(
-        default=False,
-        metadata=_key(
-            "allow.anonymous.beyond.loopback", "true: others reach the gateway though nobody has to authenticate"
-        ),
+    topics: Mapping[str, int] = setting(
+        "topics", means="stand-alone: the topics there are, t1:4,t2:4", default_factory=dict
     )
-    topics: Mapping[str, int] = field(
-        default_factory=dict, metadata={"key": Key("topics", "stand-alone: the topics there are, t1:4,t2:4")}
+    end_offset: int = setting(
+        PREFIX + "end.offset", 0, "stand-alone: the first and next offset of every, empty, partition"
     )
-    end_offset: int = field(
-        default=0, metadata=_key("end.offset", "stand-alone: the first and next offset of every, empty, partition")
+    upstream: Address | None = setting(
+        PREFIX + "upstream",
+        None,
+        "a broker of the Kafka cluster that has the data; ours are gateway.listen's port and the next ones",
     )
-    upstream: Address | None = field(
-        default=None,
-        metadata=_key(
-            "upstream",
-            "a broker of the Kafka cluster that has the data; ours are gateway.listen's port and the next ones",
-        ),
+    upstream_security_protocol: Protocol = setting(
+        PREFIX + "upstream.security.protocol",
+        "PLAINTEXT",
+        "how it is reached: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
     )
-    upstream_security_protocol: str = field(
-        default="PLAINTEXT",
-        metadata=_key("upstream.security.protocol", "how it is reached: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
+    upstream_ssl_ca: Path | None = setting(
+        PREFIX + "upstream.ssl.ca", None, "PEM file of the authority its certificates are of; none: the system's"
     )
-    upstream_ssl_ca: Path | None = field(
-        default=None,
-        metadata=_key("upstream.ssl.ca", "PEM file of the authority its certificates are of; none: the system's"),
+    upstream_ssl_certificate: Path | None = setting(
+        PREFIX + "upstream.ssl.certificate", None, "PEM file of a certificate to show it"
     )
-    upstream_ssl_certificate: Path | None = field(
-        default=None, metadata=_key("upstream.ssl.certificate", "PEM file of a certificate to show it")
+    upstream_ssl_key: Path | None = setting(
+        PREFIX + "upstream.ssl.key", None, "PEM file of its private key, where that is a file of its own"
     )
-    upstream_ssl_key: Path | None = field(
-        default=None, metadata=_key("upstream.ssl.key", "PEM file of its private key, where that is a file of its own")
+    upstream_sasl_mechanism: Mechanism = setting(
+        PREFIX + "upstream.sasl.mechanism", "PLAIN", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
     )
-    upstream_sasl_mechanism: str = field(
-        default="PLAIN", metadata=_key("upstream.sasl.mechanism", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    upstream_sasl_username: str = setting(
+        PREFIX + "upstream.sasl.username", "", "as whom the gateway passes on what clients ask"
     )
-    upstream_sasl_username: str = field(
-        default="", metadata=_key("upstream.sasl.username", "as whom the gateway passes on what clients ask")
+    upstream_sasl_password_file: Path | None = setting(
+        PREFIX + "upstream.sasl.password.file", None, "file that holds that user's password and no more"
     )
-    upstream_sasl_password_file: Path | None = field(
-        default=None, metadata=_key("upstream.sasl.password.file", "file that holds that user's password and no more")
+    request_max_bytes: int = setting(
+        PREFIX + "socket.request.max.bytes", 2_097_152, "a longer request ends its connection", least=1024
     )
-    request_max_bytes: int = field(
-        default=2_097_152, metadata=_key("socket.request.max.bytes", "a longer request ends its connection", 1024)
+    upstream_request_max_bytes: int = setting(
+        PREFIX + "upstream.request.max.bytes", 104_857_600, "the same for what is passed on to the upstream", least=1024
     )
-    upstream_request_max_bytes: int = field(
-        default=104_857_600,
-        metadata=_key("upstream.request.max.bytes", "the same for what is passed on to the upstream", 1024),
+    max_connections: int = setting(
+        PREFIX + "max.connections", 10_000, "connections beyond that are closed at once", least=1
     )
-    max_connections: int = field(
-        default=10_000, metadata=_key("max.connections", "connections beyond that are closed at once", 1)
+    max_connections_per_ip: int = setting(
+        PREFIX + "max.connections.per.ip", 10_000, "the same for one client address", least=1
     )
-    max_connections_per_ip: int = field(
-        default=10_000, metadata=_key("max.connections.per.ip", "the same for one client address", 1)
+    max_idle_ms: int = setting(
+        PREFIX + "connections.max.idle.ms", 600_000, "a connection silent for so long is closed", least=1
     )
-    max_idle_ms: int = field(
-        default=600_000, metadata=_key("connections.max.idle.ms", "a connection silent for so long is closed", 1)
+    max_in_flight: int = setting(
+        PREFIX + "max.in.flight.requests.per.connection", 100, "with so many unanswered none more is read", least=1
     )
-    max_in_flight: int = field(
-        default=100,
-        metadata=_key("max.in.flight.requests.per.connection", "with so many unanswered none more is read", 1),
+    send_timeout_ms: int = setting(
+        PREFIX + "send.timeout.ms", 30_000, "a client that reads nothing for so long is cut off", least=1
     )
-    send_timeout_ms: int = field(
-        default=30_000, metadata=_key("send.timeout.ms", "a client that reads nothing for so long is cut off", 1)
+    send_max_bytes: int = setting(
+        PREFIX + "send.max.bytes",
+        33_554_432,
+        "a client that leaves so many bytes unread is cut off at once",
+        least=1024,
     )
-    send_max_bytes: int = field(
-        default=33_554_432,
-        metadata=_key("send.max.bytes", "a client that leaves so many bytes unread is cut off at once", 1024),
+    flush_interval_ms: int = setting(
+        PREFIX + "flush.interval.ms", 30, "the least time between two appends to the request table"
     )
-    flush_interval_ms: int = field(
-        default=30, metadata=_key("flush.interval.ms", "the least time between two appends to the request table")
+    poll_interval_ms: int = setting(
+        PREFIX + "poll.interval.ms", 10, "how often the effects table is asked for a new version", least=1
     )
-    poll_interval_ms: int = field(
-        default=10, metadata=_key("poll.interval.ms", "how often the effects table is asked for a new version", 1)
+    group_id_max_bytes: int = setting(
+        "spark.coordinator.group.id.max.bytes", 32_767, "the coordinator's: a longer group id is refused"
     )
-    group_id_max_bytes: int = field(
-        default=32_767,
-        metadata={
-            "key": Key("spark.coordinator.group.id.max.bytes", "the coordinator's: a longer group id is refused")
-        },
+    packed_max_bytes: int = setting(
+        "spark.coordinator.request.max.bytes", 4_194_304, "the coordinator's: longer JSON is refused"
     )
-    packed_max_bytes: int = field(
-        default=4_194_304,
-        metadata={"key": Key("spark.coordinator.request.max.bytes", "the coordinator's: longer JSON is refused")},
+    metrics_listen: Address | None = setting(
+        PREFIX + "metrics.listen",
+        Address("127.0.0.1", 9464),
+        "where /metrics and /health are served, host:port; none: nowhere",
     )
-    metrics_listen: Address | None = field(
-        default=Address("127.0.0.1", 9464),
-        metadata=_key("metrics.listen", "where /metrics and /health are served, host:port; none: nowhere"),
+    ssl_certificate: Path | None = setting(
+        PREFIX + "ssl.certificate", None, "PEM file of the server's certificate chain: TLS"
     )
-    ssl_certificate: Path | None = field(
-        default=None, metadata=_key("ssl.certificate", "PEM file of the server's certificate chain: TLS")
+    ssl_key: Path | None = setting(
+        PREFIX + "ssl.key", None, "PEM file of its private key, where that is a file of its own"
     )
-    ssl_key: Path | None = field(
-        default=None, metadata=_key("ssl.key", "PEM file of its private key, where that is a file of its own")
+    ssl_client_ca: Path | None = setting(
+        PREFIX + "ssl.client.ca", None, "PEM file: clients must show a certificate of this authority"
     )
-    ssl_client_ca: Path | None = field(
-        default=None, metadata=_key("ssl.client.ca", "PEM file: clients must show a certificate of this authority")
+    sasl_mechanisms: tuple[Mechanism, ...] = setting(
+        PREFIX + "sasl.mechanisms", MECHANISMS, "those offered where there are users"
     )
-    sasl_mechanisms: tuple[str, ...] = field(
-        default=MECHANISMS, metadata=_key("sasl.mechanisms", "those offered where there are users")
+    users: Path | None = setting(
+        PREFIX + "users", None, "file of users and salted hashes, `python -m gateway.users`: SASL"
     )
-    users: Path | None = field(
-        default=None, metadata=_key("users", "file of users and salted hashes, `python -m gateway.users`: SASL")
+    rules: Path | None = setting(
+        PREFIX + "rules", None, "file of who may do what with which group; none: everybody everything"
     )
-    rules: Path | None = field(
-        default=None, metadata=_key("rules", "file of who may do what with which group; none: everybody everything")
-    )
-    authentication_timeout_ms: int = field(
-        default=10_000,
-        metadata=_key("authentication.timeout.ms", "a connection that has not authenticated by then is closed", 1),
+    authentication_timeout_ms: int = setting(
+        PREFIX + "authentication.timeout.ms",
+        10_000,
+        "a connection that has not authenticated by then is closed",
+        least=1,
     )
 
     def __post_init__(self) -> None:
-        for name, key in KEYS.items():
-            value = getattr(self, name)
-            if isinstance(value, int) and value < key.least:
-                raise ConfigError(f"{key.name}={value}: must be at least {key.least}")
         if self.ssl_certificate is None and (self.ssl_key or self.ssl_client_ca):
             given = "ssl.key" if self.ssl_key else "ssl.client.ca"
             raise ConfigError(f"{PREFIX}{given}: needs {PREFIX}ssl.certificate")
@@ -216,9 +204,6 @@ class Settings:
 
     def _check_upstream(self) -> None:
         protocol = self.upstream_security_protocol
-        for name, known in (("upstream_security_protocol", PROTOCOLS), ("upstream_sasl_mechanism", MECHANISMS)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{KEYS[name].name}={getattr(self, name)}: is none of {', '.join(known)}")
         if protocol != "PLAINTEXT" and self.upstream is None:
             raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream")
         for name, needs in _NEEDED_BY.items():
@@ -246,101 +231,19 @@ class Settings:
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> Settings:
         """Settings from keys and texts, those of others passed over. Raises ConfigError: see the class."""
-        named = {key.name: name for name, key in KEYS.items()}
-        values: dict[str, Any] = {}
-        for key, text in pairs.items():
-            if key in named:
-                values[named[key]] = _PARSERS[named[key]](key, text.strip())
-            elif key.startswith(PREFIX):
-                raise ConfigError(f"{key}: is no setting{_nearest(key, named)}")
-        return cls(**values)
+        own = {key.name for key in KEYS.values()}
+        for key in pairs:
+            if key.startswith(PREFIX) and key not in own:
+                raise unknown_key(key, own, prefixes=(PREFIX,))
+        return from_texts(cls, {key: text for key, text in pairs.items() if key in own})
 
 
-KEYS: dict[str, Key] = {f.name: f.metadata["key"] for f in fields(Settings)}
-
-
-def _nearest(key: str, named: Iterable[str]) -> str:
-    # Without the prefix, by which all of them would be much alike.
-    short = {name.removeprefix(PREFIX): name for name in named}
-    found = difflib.get_close_matches(key.removeprefix(PREFIX), short, n=1, cutoff=0.75)
-    return f"; did you mean {short[found[0]]}?" if found else ""
+KEYS = keys_of(Settings)
 
 
 def parse_address(key: str, text: str) -> Address:
-    """`host:port`, `[::1]:port` or `:port` (every address). Raises ConfigError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > MAX_PORT:
-        raise ConfigError(f"{key}={text}: is not of the form host:port")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise ConfigError(f"{key}={text}: an IPv6 address stands in brackets, [::1]:9092")
-    return Address(host, int(port))
-
-
-def _parse_int(key: str, text: str) -> int:
+    """As Address.from_text; raises ConfigError, naming the key."""
     try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{key}={text}: is not a whole number") from None
-
-
-def _parse_bool(key: str, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ConfigError(f"{key}={text}: is neither true nor false")
-    return text == "true"
-
-
-def _parse_mechanisms(key: str, text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in MECHANISMS:
-            raise ConfigError(f"{key}={text}: {name!r} is none of {', '.join(MECHANISMS)}")
-    return names
-
-
-def _parse_maybe_address(key: str, text: str) -> Address | None:
-    return parse_address(key, text) if text else None
-
-
-def _parse_maybe_path(key: str, text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
-
-
-def _parse_topics(key: str, text: str) -> Mapping[str, int]:
-    return parse_topics(text)
-
-
-_PARSERS: dict[str, Callable[[str, str], Any]] = {
-    f.name: {
-        "int": _parse_int,
-        "bool": _parse_bool,
-        "str": lambda key, text: text,
-        "Address": parse_address,
-        "Address | None": _parse_maybe_address,
-        "Path | None": _parse_maybe_path,
-        "tuple[str, ...]": _parse_mechanisms,
-        "Mapping[str, int]": _parse_topics,
-    }[str(f.type)]
-    for f in fields(Settings)
-}
-"""How each setting's text is read, by its declared type."""
-
-
-def read_file(path: Path) -> dict[str, str]:
-    """The `key=value` lines of a settings file; # begins a comment line. Raises ConfigError, naming the line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    pairs: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        key, equals, value = line.partition("=")
-        if not equals or not key.strip():
-            raise ConfigError(f"{path} line {number}: {line.strip()!r} is not of the form key=value")
-        if key.strip() in pairs:
-            raise ConfigError(f"{path} line {number}: {key.strip()} is given twice")
-        pairs[key.strip()] = value.strip()
-    return pairs
+        return Address.from_text(text)
+    except ValueError as unfit:
+        raise ConfigError(f"{key}={text}: {unfit}") from None

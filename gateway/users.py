@@ -11,8 +11,8 @@ import getpass
 import sys
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.security.credentials import check_name, read_users, write_user
+from programs.errors import ConfigError
 
 
 def main(arguments: list[str] | None = None) -> int:

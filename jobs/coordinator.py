@@ -13,12 +13,10 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator_udfs.protocol.config import ConfigError
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
 from jobs.preflight import Missing
@@ -27,6 +25,8 @@ from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.status import Status
 from jobs.stream.upkeep import Upkeep
+from programs.errors import ConfigError
+from programs.settings import read_pairs
 
 POLL_S = 0.2
 
@@ -42,17 +42,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def config_of(arguments: argparse.Namespace) -> JobConfig:
     """The settings of the file, spark-submit's `--conf spark.coordinator.*` and `--set`. Raises ConfigError."""
-    return load_config(arguments.conf_file, _submitted(), _pairs(arguments.set))
-
-
-def _pairs(words: Iterable[str]) -> dict[str, str]:
-    pairs = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {word}: is not of the form key=value")
-        pairs[key.strip()] = value
-    return pairs
+    return load_config(arguments.conf_file, _submitted(), read_pairs(arguments.set, "--set "))
 
 
 def _submitted() -> dict[str, str]:

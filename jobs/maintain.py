@@ -18,12 +18,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from coordinator_udfs.protocol.config import ConfigError
 from jobs.config import JobConfig, load_config
 from jobs.home import DEFAULT_HOME, Home, HomeError
 from jobs.preflight import Missing
 from jobs.spark.session import spark_session
 from jobs.stream.upkeep import old_rows_of, tables_of, tend
+from programs.errors import ConfigError
 
 CLUSTER_TABLES = ("effects", "quarantine")
 

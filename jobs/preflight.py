@@ -4,8 +4,8 @@ Knows Python's version, where Spark looks for Java, and how package tools word a
 installed or run. Standard library only, and it must parse on Python 3.6, because it runs before .venv exists and tells
 an old interpreter that it is too old: hence the quoted annotations, and no `from __future__ import annotations`.
 
-    python jobs/preflight.py python java          check both; exit status 2 and a sentence for the first one missing
-    python jobs/preflight.py run WHAT -- COMMAND  run a command that needs the network; its output is shown if it fails
+    python -m jobs.preflight python java          check both; exit status 2 and a sentence for the first one missing
+    python -m jobs.preflight run WHAT -- COMMAND  run a command that needs the network; its output is shown if it fails
 """
 
 import os
@@ -15,6 +15,9 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+
+from programs.errors import UserError
+from programs.running import run_program
 
 PYTHON_NEEDED = (3, 11)
 JAVA_NEEDED = 17
@@ -30,8 +33,8 @@ NO_NETWORK = re.compile(
 )
 
 
-class Missing(Exception):
-    """Something the machine lacks; its text is the sentence for the person in front of it."""
+class Missing(UserError):
+    """Something that the machine lacks; the text says what to install."""
 
 
 def check_python(version: "tuple[int, ...]" = sys.version_info[:2]) -> None:
@@ -134,18 +137,15 @@ CHECKS: "dict[str, Callable[[], None]]" = {"python": check_python, "java": check
 
 def main(arguments: "list[str]") -> int:
     """Exit status 0 when nothing is missing, 2 with a sentence for the first thing that is, 130 when interrupted."""
-    try:
-        if arguments[:1] == ["run"] and "--" in arguments:
-            separator = arguments.index("--")
-            run_online(" ".join(arguments[1:separator]), arguments[separator + 1 :])
-        else:
-            _check_all(arguments)
-    except Missing as missing:
-        print(f"rollcall: {missing}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return run_program(lambda: _run(arguments))
+
+
+def _run(arguments: "list[str]") -> None:
+    if arguments[:1] == ["run"] and "--" in arguments:
+        separator = arguments.index("--")
+        run_online(" ".join(arguments[1:separator]), arguments[separator + 1 :])
+    else:
+        _check_all(arguments)
 
 
 def _check_all(names: "list[str]") -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
+    "programs",
     "schemas",
     "coordinator_udfs",
     "clients",

@@ -29,23 +29,30 @@ class Layer:
 
 # A module belongs to the longest name that it lies within.
 LAYERS = {
+    "programs": Layer(own=("programs",), third_party=True),
+    # These two run before .venv exists.
+    "programs.errors": Layer(own=()),
+    "programs.running": Layer(own=("programs.errors",)),
     "schemas": Layer(own=("schemas",), third_party=True),
     "clients": Layer(own=("clients", "schemas")),
     "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
-    "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas"), third_party=True),
-    "coordinator_udfs.group_udf": Layer(own=("coordinator_udfs", "schemas"), third_party=True, pyspark=True),
+    "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas", "programs"), third_party=True),
+    "coordinator_udfs.group_udf": Layer(
+        own=("coordinator_udfs", "schemas", "programs"), third_party=True, pyspark=True
+    ),
     "tables": Layer(own=("tables", "schemas"), third_party=True),
     "table_client": Layer(own=("table_client", "tables", "clients", "schemas"), third_party=True),
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
-    "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas"), third_party=True),
+    "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "whatif": Layer(
-        own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas"),
+        own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas", "programs"),
     ),
     "views": Layer(own=("views", "schemas")),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "schemas"), third_party=True),
     "gateway": Layer(
-        own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol"), third_party=True
+        own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol", "programs"),
+        third_party=True,
     ),
     "jobs": Layer(
         own=(
@@ -62,6 +69,7 @@ LAYERS = {
             "clients",
             "gateway",
             "schemas",
+            "programs",
         ),
         third_party=True,
         pyspark=True,
@@ -80,6 +88,7 @@ LAYERS = {
             "clients",
             "gateway",
             "schemas",
+            "programs",
         ),
         third_party=True,
         pyspark=True,

@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from clients.assignors import ASSIGNORS
 from clients.config import ConsumerConfig, ConsumerConfigError
 from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
-from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
+from programs.errors import ConfigError, UserError
+from programs.settings import from_texts, split_pair
 
 ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
 STATIC = "static"
@@ -48,7 +50,7 @@ CLIENT = frozenset(
 MOST_VALUES = 200
 
 
-class SettingError(ValueError):
+class SettingError(UserError):
     """A setting that cannot be tried; the text names the key and the value."""
 
 
@@ -89,9 +91,10 @@ def trial_of(words: Iterable[str]) -> Trial:
     """`key=value` words, several in one text too. SettingError: nothing asked, an unknown key, an unfit value."""
     chosen: dict[str, list[str]] = {}
     for word in (piece for text in words for piece in text.split()):
-        key, equals, text = word.partition("=")
-        if not equals or not key:
+        pair = split_pair(word)
+        if pair is None:
             raise SettingError(f"SET={word}: is not of the form key=value")
+        key, text = pair
         name = ALIASES.get(key, key)
         if name not in BROKER | CLIENT | {STATIC}:
             known = ", ".join(sorted(BROKER | CLIENT | set(ALIASES) | {STATIC}))
@@ -144,7 +147,7 @@ def _setting(chosen: Mapping[str, str], swept: list[str], value: str) -> Setting
 def _refuse_unfit(setting: Setting) -> None:
     """What no lives could make fit."""
     try:
-        broker = GroupConfig.from_pairs(setting.broker)
+        broker = from_texts(GroupConfig, setting.broker)
         consumer_changes(setting)
     except (ConfigError, ConsumerConfigError) as error:
         raise SettingError(str(error)) from None

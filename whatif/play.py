@@ -20,6 +20,7 @@ from clients.events import LeftGroup
 from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
+from programs.settings import from_texts
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
@@ -90,7 +91,7 @@ def unpolled_in(record: Record) -> frozenset[str]:
 
 def plan_of(group_lives: GroupLives, setting: Setting) -> tuple[WorldPlan, int]:
     """What is simulated, and the moment of the recording that is its time 0. Raises SettingError."""
-    broker = GroupConfig.from_pairs({**group_lives.broker, **setting.broker})
+    broker = from_texts(GroupConfig, {**group_lives.broker, **setting.broker})
     lives = group_lives.processes if setting.is_static is None else _seated(group_lives.processes, setting.is_static)
     warm_up_ms = 0
     if any(life.was_there for life in group_lives.processes):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect
+from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from request_log.recorded import OrderedRequest
@@ -43,7 +44,7 @@ def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
     """Reads a whole log. broker: its settings by Kafka's keys, where they are known. Raises LogFileError."""
     observers: dict[str, GroupObserver] = {}
     effects: defaultdict[str, list[Effect]] = defaultdict(list)
-    log.config = GroupConfig.from_pairs(broker)
+    log.config = from_texts(GroupConfig, broker)
     replay = Replay(log.config)
     for group_id, effect in replay.run(_observed(log, observers)):
         if is_counted(effect):

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import PREFIX, Settings
+from programs.errors import ConfigError
 
 _SHORT_NAMES = {
     "commonName": "CN",

@@ -11,13 +11,13 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.security.client import tokens
 from gateway.security.mechanisms import AuthenticationError
 from gateway.security.tls import upstream_tls_context
 from gateway.settings import PREFIX, Settings
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
+from programs.errors import ConfigError
 
 CLIENT_ID = "rollcall-gateway"
 _VERSION = 1

@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig
+from jobs.config import JobConfig, Writer
 from jobs.home import REPLAY, Home, HomeError
 from jobs.preflight import Missing
 from jobs.replay.comparison import Comparison
@@ -34,6 +34,8 @@ from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.driver import open_requests, open_table
+from programs.errors import ConfigError
+from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
 from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError
@@ -41,7 +43,7 @@ from request_log.parity import Parity
 from request_log.recorded import Quarantined
 from schemas.tables import EFFECTS_FOLDER, QUARANTINE
 
-WRITER = "driver"
+WRITER: Writer = "driver"
 
 
 class ReplayError(Missing):
@@ -116,7 +118,7 @@ class Replay:
 def replay_config(settings: Mapping[str, str]) -> JobConfig:
     """The job's configuration for a log: its clock is the log's. Raises ConfigError."""
     return JobConfig(
-        group=GroupConfig.from_pairs(settings),
+        group=from_texts(GroupConfig, settings),
         clock=Clock.EVENT,
         source="request-log",
         source_tick_ms=0,
@@ -128,13 +130,7 @@ def replay_config(settings: Mapping[str, str]) -> JobConfig:
 
 def settings_of(words: Sequence[str]) -> dict[str, str]:
     """`key=value` words, several in one text too. Raises ConfigError."""
-    settings = {}
-    for word in (piece for text in words for piece in text.split()):
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise ConfigError(f"SET={word}: is not of the form key=value")
-        settings[key] = value
-    return settings
+    return read_pairs((word for text in words for word in text.split()), "SET=")
 
 
 def clear(home: Home) -> None:

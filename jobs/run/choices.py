@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConfigError, parse_topics
 from gateway.ports import refuse_unusable
 from gateway.settings import PREFIX, Address, Settings
-from jobs.config import JobConfig, read_file
+from jobs.config import JobConfig
 from jobs.home import Home
+from programs.errors import ConfigError
+from programs.settings import parse_topics, read_file
 
 TOPICS = "topics"
 _PLACES = {"LISTEN": "listen", "UPSTREAM": "upstream", "METRICS": "metrics.listen"}

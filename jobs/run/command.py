@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.live import Live
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, HomeError
 from jobs.preflight import Missing
@@ -28,6 +27,7 @@ from jobs.run.choices import Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
 from jobs.shown.watch import Watch
+from programs.errors import ConfigError
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0

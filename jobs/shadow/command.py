@@ -19,9 +19,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig
+from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.replay.command import settings_of
@@ -33,6 +33,8 @@ from jobs.stream.query import failure_of, start, stop_after_batch, unread_commit
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
 from jobs.stream.status import Status
 from jobs.stream.upkeep import Upkeep
+from programs.errors import ConfigError
+from programs.settings import from_texts
 from request_log.importer import LogImport
 from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError
@@ -40,7 +42,7 @@ from request_log.lines.tail import LogTail
 from request_log.survey import Survey
 
 SHADOW = "shadow"
-WRITER = "driver"
+WRITER: Writer = "driver"
 POLL_S = 0.1
 OUT_OF_ORDER_MS = 86_400_000
 """How far apart in time rows of different groups may be: one group is held while another one is told of."""
@@ -49,7 +51,7 @@ OUT_OF_ORDER_MS = 86_400_000
 def shadow_config(settings: Mapping[str, str]) -> JobConfig:
     """The job's configuration: its clock is the log's, and groups need not keep step. Raises ConfigError."""
     return JobConfig(
-        group=GroupConfig.from_pairs(settings),
+        group=from_texts(GroupConfig, settings),
         clock=Clock.EVENT,
         source="request-log",
         source_tick_ms=0,

@@ -23,6 +23,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.stream.writers.driver import open_requests, open_table
+from programs.settings import from_texts
 from request_log.broker_settings import SettingsSeen
 from request_log.lines.files import LogLine
 from request_log.lines.tail import Position
@@ -145,7 +146,7 @@ class ShadowFeed:
     def learn(self) -> Mapping[str, str]:
         """Takes the broker to have the settings that the log shows, from what is told next on; gives them all."""
         self._kept.settings = self._settings
-        self.live.reconfigure(GroupConfig.from_pairs(self._settings))
+        self.live.reconfigure(from_texts(GroupConfig, self._settings))
         self._keep(self.commits)
         return self._kept.settings
 

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator_udfs.group_udf import coordinate
-from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.settings import Clock
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
@@ -24,6 +23,7 @@ from jobs.stream.sources import SOURCES
 from jobs.stream.writers import make_writer
 from jobs.stream.writers.driver import open_requests
 from jobs.stream.writers.result import BatchResult
+from programs.errors import ConfigError
 
 _POLL_S = 0.005
 

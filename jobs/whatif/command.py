@@ -21,11 +21,11 @@ import pandas as pd
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import ConfigError
 from jobs.preflight import Missing
 from jobs.replay.command import replay_config, settings_of
 from jobs.spark.session import spark_session
 from jobs.whatif.report import Told, tell
+from programs.errors import ConfigError
 from request_log.importer import LogImport
 from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError

@@ -8,13 +8,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from programs.errors import UserError
+
 TIMESTAMP_LENGTH = 24
 """`[2026-03-01 10:15:30,123`: what a line must at least begin with."""
 _HOUR_MS = 3_600_000
 _FOLD_MS = 30 * 60_000
 
 
-class ZoneError(ValueError):
+class ZoneError(UserError):
     """A time zone that is not known; the text names it."""
 
 

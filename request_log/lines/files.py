@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
 
+from programs.errors import UserError
 from request_log.lines.clock import LogClock
 
 _IS_LOG = re.compile(r"\.log($|[.-])|\.gz$")
@@ -27,7 +28,7 @@ BROKEN_END = b""
 """The text of a line that stands for the rest of a file that cannot be read."""
 
 
-class LogFileError(ValueError):
+class LogFileError(UserError):
     """A path that holds no log; the text names it."""
 
 

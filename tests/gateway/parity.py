@@ -24,9 +24,9 @@ from tempfile import TemporaryDirectory
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from coordinator_udfs.protocol.config import parse_topics
 from gateway.settings import Address, parse_address
 from gateway.wire.codec import codec
+from programs.settings import parse_topics
 from schemas.messages import APIS
 from tests.gateway.parity_play import Connections, WirePlaying, otherwise
 from tests.gateway.process import serving

@@ -13,13 +13,14 @@ from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import stand_alone
 from gateway.server import Server
 from gateway.settings import Address, Settings
+from programs.settings import from_texts
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.wire_client import Client
 
 P = ParamSpec("P")
 
-GROUPS = GroupConfig.from_pairs(
-    {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0", "topics": "t1:4,t2:4"}
+GROUPS = from_texts(
+    GroupConfig, {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0", "topics": "t1:4,t2:4"}
 )
 DEFAULTS = {"gateway.listen": "127.0.0.1:0", "topics": "t1:4,t2:4", "gateway.metrics.listen": ""}
 PATIENCE_S = 60.0

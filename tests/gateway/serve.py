@@ -14,12 +14,13 @@ from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream, stand_alone
 from gateway.server import prepare_process
 from gateway.settings import Settings
+from programs.settings import from_texts
 from tests.gateway.core_backend import CoreBackend
 
 
 async def serve(pairs: dict[str, str]) -> None:
     group = {key: value for key, value in pairs.items() if key in GROUP_KEYS.values()}
-    settings, backend = Settings.from_pairs(pairs), CoreBackend(GroupConfig.from_pairs(group))
+    settings, backend = Settings.from_pairs(pairs), CoreBackend(from_texts(GroupConfig, group))
     if settings.upstream is None:
         server = stand_alone(settings, backend)
     else:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.access import ALL_OPERATIONS, Everybody, Operation, Rule, Rules, read_rules
+from programs.errors import ConfigError
 
 PRINCIPALS = ["User:a", "User:b"]
 GROUPS = ["", "*", "x", "xy", "y"]

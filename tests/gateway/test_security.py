@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway import users as users_command
 from gateway.security.credentials import Credential, Users, credential_of, read_users, write_user
 from gateway.security.mechanisms import AuthenticationError, Plain, Scram
 from gateway.security.tls import principal_of
+from programs.errors import ConfigError
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, heartbeat, join
 

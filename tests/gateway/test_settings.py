@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
-from coordinator_udfs.protocol.config import ConfigError
-from gateway.settings import KEYS, Address, Settings, parse_address, read_file
+from gateway.settings import KEYS, Address, Settings, parse_address
+from programs.errors import ConfigError
+from programs.settings import read_file
 
 FIT = {
     "gateway.listen": ("0.0.0.0:19092", Address("0.0.0.0", 19092)),

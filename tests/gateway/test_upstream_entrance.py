@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.security.client import tokens
 from gateway.security.credentials import write_user
 from gateway.security.mechanisms import AuthenticationError
 from gateway.server import Server
 from gateway.settings import Settings
+from programs.errors import ConfigError
 from tests.gateway.gateway_before import gateway_before
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in

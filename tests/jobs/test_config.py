@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol import config as group_config
-from coordinator_udfs.protocol.config import ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
-from jobs.config import KEYS, JobConfig, load_config, read_file
+from jobs.config import KEYS, JobConfig, load_config
+from programs.errors import ConfigError
+from programs.settings import read_file
 from tests.source_tree import ROOT
 
 KAFKA = {
@@ -75,7 +77,7 @@ def test_what_overrides_comes_later(tmp_path: Path) -> None:
         ({"spark.coordinator.stall.ms": "0"}, "spark.coordinator.stall.ms=0: must be at least 1"),
         ({"spark.coordinator.clock": "wall"}, "spark.coordinator.clock=wall: is neither processing nor event"),
         ({"spark.coordinator.source": "files"}, "spark.coordinator.source=files: is none of delta, kafka"),
-        ({"spark.coordinator.effects.writer": "both"}, "effects.writer=both: is none of driver, cluster"),
+        ({"spark.coordinator.effects.writer": "both"}, "effects.writer=both: is neither driver nor cluster"),
         ({"spark.coordinator.source.tick.ms": "0"}, "on the processing clock nothing would ever expire"),
         (
             {"spark.coordinator.watermark.delay.ms": "5"},

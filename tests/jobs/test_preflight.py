@@ -24,7 +24,7 @@ from jobs.preflight import (
 )
 from tests.source_tree import ROOT
 
-PREFLIGHT = ROOT / "jobs" / "preflight.py"
+BEFORE_SET_UP = [ROOT / "jobs" / "preflight.py", *(ROOT / "programs" / f"{name}.py" for name in ("errors", "running"))]
 PRINTED_BY_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 
 
@@ -56,8 +56,9 @@ def test_a_python_that_cannot_make_environments_is_told_which_package_to_install
         check_python((3, 11))
 
 
-def test_an_old_python_can_still_read_the_script() -> None:
-    tree = ast.parse(PREFLIGHT.read_text(), feature_version=(3, 6))
+@pytest.mark.parametrize("path", BEFORE_SET_UP, ids=lambda path: path.stem)
+def test_an_old_python_can_still_read_the_script(path: Path) -> None:
+    tree = ast.parse(path.read_text(), feature_version=(3, 6))
     assert not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in ast.walk(tree))
 
 
@@ -186,7 +187,12 @@ def test_the_checks_end_with_0_when_nothing_is_missing() -> None:
 )
 def test_the_script_says_one_sentence_and_ends_with_2(arguments: list[str], environ: dict[str, str], said: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(PREFLIGHT), *arguments], env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "jobs.preflight", *arguments],
+        env=environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert done.stderr.startswith(said)

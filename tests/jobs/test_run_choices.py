@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import ConfigError
 from gateway.settings import Address
 from jobs.preflight import Missing
 from jobs.run.choices import Choices, choices, reachable
 from jobs.run.demo_fleet import TOPICS
+from programs.errors import ConfigError
 
 
 def asked(**environ: str) -> Choices:

@@ -25,6 +25,7 @@ from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.trace import Trace
+from programs.settings import from_texts
 from tests.protocol.scenario_requests import line_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
@@ -154,7 +155,7 @@ class Playing:
     def __init__(self, scenario: Scenario) -> None:
         pairs = {key: str(value) for key, value in PROFILES[scenario.profile].items()}
         self.scenario = scenario
-        self.trace = Trace(GroupConfig.from_pairs(pairs))
+        self.trace = Trace(from_texts(GroupConfig, pairs))
         self.names: dict[str, str] = {}
 
     def answers(self) -> dict[int, Answer]:

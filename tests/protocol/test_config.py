@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.config import KEYS, ConfigError, GroupConfig
+from coordinator_udfs.protocol.config import KEYS, GroupConfig
+from programs.errors import ConfigError
+from programs.settings import from_texts
 from tests.protocol.rules import rule
 
 
@@ -26,7 +28,7 @@ def test_the_defaults_are_kafkas() -> None:
 
 @rule("Settings: read by Kafka's keys")
 def test_settings_are_read_by_their_keys() -> None:
-    config = GroupConfig.from_pairs({"group.max.size": " 2 ", "topics": "t1:4, t2:1,"})
+    config = from_texts(GroupConfig, {"group.max.size": " 2 ", "topics": "t1:4, t2:1,"})
     assert (config.group_max_size, config.topics) == (2, {"t1": 4, "t2": 1})
 
 
@@ -34,9 +36,9 @@ def test_settings_are_read_by_their_keys() -> None:
 def test_which_partitions_exist() -> None:
     assert GroupConfig().has_partition("any", 99)
     assert not GroupConfig().has_partition("any", -1)
-    listed = GroupConfig.from_pairs({"topics": "t1:4"})
+    listed = from_texts(GroupConfig, {"topics": "t1:4"})
     assert [listed.has_partition("t1", partition) for partition in (-1, 0, 3, 4)] == [False, True, True, False]
-    assert not GroupConfig.from_pairs({"topics": ""}).has_partition("t1", 0)
+    assert not from_texts(GroupConfig, {"topics": ""}).has_partition("t1", 0)
 
 
 @rule("Settings: what cannot be used is named with its value")
@@ -56,5 +58,5 @@ def test_which_partitions_exist() -> None:
 )
 def test_a_bad_setting_is_named(key: str, value: str, says: str) -> None:
     with pytest.raises(ConfigError) as error:
-        GroupConfig.from_pairs({key: value})
+        from_texts(GroupConfig, {key: value})
     assert says in str(error.value)

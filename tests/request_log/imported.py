@@ -10,6 +10,7 @@ from typing import Any
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, RebalanceStarted
 from coordinator_udfs.protocol.group import Group
+from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
@@ -49,7 +50,7 @@ def imported(path: Path, zone: str = "UTC", settings: Mapping[str, str] | None =
     quarantined: list[Quarantined] = []
     log = LogImport(path, zone_of(zone), quarantine=quarantined.append)
     shown = log.look_over().settings
-    log.config = GroupConfig.from_pairs({**shown, **(settings or {})})
+    log.config = from_texts(GroupConfig, {**shown, **(settings or {})})
     rows = list(log)
     replay = Replay(log.config)
     effects = list(replay.run(rows, log.tally.last_at_ms))

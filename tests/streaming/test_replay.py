@@ -11,12 +11,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import ConfigError
 from coordinator_udfs.protocol.effects import RebalanceEnded
 from jobs.home import Home
 from jobs.replay.command import Replay, clear, main, replay_config, settings_of
 from jobs.replay.report import Told, tell
 from jobs.sql import register_views
+from programs.errors import ConfigError
 from request_log.core_replay import Replay as PureReplay
 from request_log.importer import LogImport
 from tests.source_tree import ROOT

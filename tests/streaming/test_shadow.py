@@ -20,6 +20,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from jobs.home import Home
 from jobs.sql import register_views
+from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from tests.source_tree import ROOT
@@ -35,7 +36,7 @@ Answers = Counter[tuple[str, str, int, str]]
 def expected(path: Path) -> tuple[Answers, int]:
     """Every answer of the finished log: group, request, time and error; and how many facts there are in all."""
     log = LogImport(path, ZoneInfo("UTC"))
-    log.config = GroupConfig.from_pairs(log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().settings)
     effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
     answers = Counter(
         (group_id, e.request_id.rpartition(":")[2], e.at_ms, str(e.error_code))

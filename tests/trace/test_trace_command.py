@@ -48,7 +48,7 @@ def test_what_was_due_before_a_malformed_line_is_answered_too() -> None:
     ("setting", "says"),
     [
         ("group.max.size", "--config group.max.size: is not of the form key=value"),
-        ("group.max.sice=2", "group.max.sice: is no setting; known are "),
+        ("group.max.sice=2", "group.max.sice: is no setting; did you mean group.max.size?"),
         ("group.max.size=two", "group.max.size=two: is not a whole number"),
         ("group.max.size=0", "group.max.size=0: must be at least 1"),
         ("group.min.session.timeout.ms=9999999", "is above group.max.session.timeout.ms"),

@@ -12,6 +12,7 @@ from clients.config import ConsumerConfig
 from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
+from programs.settings import from_texts
 from request_log.lines.wire import message_of
 from request_log.recorded import OrderedRequest, Recorded
 from schemas.messages import LeaveGroupRequest
@@ -45,7 +46,7 @@ def consumer(name: str, life: Life | None = None, host: str = "", **settings: An
 
 def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[TopicChange, ...] = ()) -> World:
     """Six partitions of one topic, shared by these."""
-    config = GroupConfig.from_pairs(BROKER)
+    config = from_texts(GroupConfig, BROKER)
     played = World(WorldPlan(consumers, {"t": 6}, group_config=config, network=STEADY, topic_changes=changes))
     played.run_until(until_ms)
     return played

@@ -1,0 +1,16 @@
+"""What a user can put right, as one class of errors.
+
+Knows no program. Standard library only, and it must parse on Python 3.6, because `jobs.preflight` needs it before .venv
+exists: hence no `from __future__ import annotations`.
+"""
+
+
+class UserError(Exception):
+    """Something that a user can put right; the text is one sentence that says what, and how."""
+
+    # The exit status of a program that ends with it.
+    status = 2
+
+
+class ConfigError(UserError):
+    """A setting that cannot be used; the text names its key and its value."""

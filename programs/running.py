@@ -1,0 +1,40 @@
+"""How a program ends: its exit status, and what its user is told.
+
+Knows exit statuses and standard output. Must not know what a program does. Standard library only, and it must parse on
+Python 3.6, because `jobs.preflight` runs by it before .venv exists: hence the quoted annotations.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from programs.errors import UserError
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+def run_program(main: "Callable[[], int | None]") -> int:
+    """Runs a program and gives its exit status.
+
+    It is main's own (None: 0). For a UserError it is the error's, 2, after `rollcall: sentence` on standard error; for
+    Ctrl-C 130; for any other error 1, with the traceback, since that is our mistake. A reader of standard output that
+    has gone, such as `head`, is no error.
+    """
+    try:
+        status = main() or 0
+        sys.stdout.flush()
+    except UserError as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at its end, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:
+        traceback.print_exc()
+        return FAILED
+    return status

@@ -1,0 +1,212 @@
+"""Settings: `key=value` texts, from a file or a command line, into a frozen dataclass that declares its keys.
+
+A field declares its key, what it means and its bounds as metadata: `setting` makes it, and a layer that may not import
+this module writes the same mapping. The field's type says how its text is read; msgspec converts what is plain.
+
+Knows texts, types and bounds. Must not know any setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from enum import EnumType
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from programs.errors import ConfigError
+
+Settings = TypeVar("Settings")
+
+_SIMILAR = 0.75
+_KINDS: dict[Any, str] = {int: "is not a whole number", bool: "is neither true nor false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """How a setting is spelt, what it means, and its bounds where it is a number."""
+
+    name: str
+    means: str = ""
+    least: int | None = None
+    most: int | None = None
+
+
+def setting(
+    key: str,
+    default: Any = MISSING,
+    means: str = "",
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    default_factory: Any = MISSING,
+) -> Any:
+    """A dataclass's field that is a setting: a number is at least 0 unless it says otherwise."""
+    if least is None and type(default) is int:
+        least = 0
+    metadata = {"key": key, "means": means, "least": least, "most": most}
+    if default_factory is not MISSING:
+        return field(default_factory=default_factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@cache
+def keys_of(kind: Any) -> Mapping[str, Key]:
+    """The keys that a dataclass declares, by its fields' names."""
+    return {
+        each.name: Key(
+            each.metadata["key"],
+            each.metadata.get("means", ""),
+            each.metadata.get("least"),
+            each.metadata.get("most"),
+        )
+        for each in fields(kind)
+        if "key" in each.metadata
+    }
+
+
+def from_texts(kind: Callable[..., Settings], texts: Mapping[str, str], **given: Any) -> Settings:
+    """Settings by their keys' texts, the others at their defaults. given: values of fields that have no key.
+
+    Raises ConfigError, in this order: an unknown key, an unfit value, one out of bounds, a contradiction (the
+    dataclass's own ConfigError or ValueError).
+    """
+    keys, hints = keys_of(kind), _hints(kind)
+    named = {key.name: name for name, key in keys.items()}
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        if key not in named:
+            raise unknown_key(key, named, f"known are {', '.join(sorted(named))}")
+        name = named[key]
+        values[name] = _value(keys[name], hints[name], text.strip())
+    try:
+        return kind(**values, **given)
+    except ValueError as contradiction:
+        raise ConfigError(str(contradiction)) from None
+
+
+def unknown_key(key: str, known: Iterable[str], otherwise: str = "", prefixes: tuple[str, ...] = ()) -> ConfigError:
+    """That there is no such setting, and which one may be meant, else otherwise. prefixes: by which keys are alike."""
+
+    def short(name: str) -> str:
+        for prefix in prefixes:
+            name = name.removeprefix(prefix)
+        return name
+
+    by_short = {short(name): name for name in known}
+    found = difflib.get_close_matches(short(key), by_short, n=1, cutoff=_SIMILAR)
+    hint = f"did you mean {by_short[found[0]]}?" if found else otherwise
+    return ConfigError(f"{key}: is no setting{f'; {hint}' if hint else ''}")
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """The `key=value` lines of a settings file; # begins a comment line. Raises ConfigError, naming the line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    pairs: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        pair = split_pair(line)
+        if pair is None:
+            raise ConfigError(f"{path} line {number}: {line.strip()!r} is not of the form key=value")
+        key, value = pair
+        if key in pairs:
+            raise ConfigError(f"{path} line {number}: {key} is given twice")
+        pairs[key] = value
+    return pairs
+
+
+def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
+    """`key=value` words of a command line, of one key the last. option: as it stands before the word, `--set `.
+
+    Raises ConfigError, naming the option and the word.
+    """
+    pairs = {}
+    for word in words:
+        pair = split_pair(word)
+        if pair is None:
+            raise ConfigError(f"{option}{word}: is not of the form key=value")
+        key, pairs[key] = pair
+    return pairs
+
+
+def split_pair(text: str) -> tuple[str, str] | None:
+    """The key and the value of `key=value`, without the blanks around them; None if the text is of another form."""
+    key, equals, value = text.partition("=")
+    return (key.strip(), value.strip()) if equals and key.strip() else None
+
+
+def parse_topics(text: str) -> dict[str, int]:
+    """`t1:4,t2:4` -> {"t1": 4, "t2": 4}; an empty text names no topic at all. Raises ConfigError."""
+    topics: dict[str, int] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, colon, count = part.rpartition(":")
+        if not colon or not name or not count.isdecimal() or int(count) < 1:
+            raise ConfigError(f"topics={text}: {part!r} is not of the form topic:partitions")
+        topics[name] = int(count)
+    return topics
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _value(key: Key, kind: Any, text: str) -> Any:
+    """A text as a field's type. Raises ConfigError: it is none, or out of bounds."""
+    kinds = [each for each in get_args(kind) if each is not NoneType] if get_origin(kind) in (UnionType, Union) else []
+    if kinds:
+        kind = kinds[0]
+        if not text and get_origin(kind) is not Mapping:
+            return None
+    try:
+        value = _converted(kind, text)
+    except ValueError as unfit:
+        raise ConfigError(f"{key.name}={text}: {unfit}") from None
+    if isinstance(value, int) and key.least is not None and value < key.least:
+        raise ConfigError(f"{key.name}={value}: must be at least {key.least}")
+    if isinstance(value, int) and key.most is not None and value > key.most:
+        raise ConfigError(f"{key.name}={value}: must be at most {key.most}")
+    return value
+
+
+def _converted(kind: Any, text: str) -> Any:
+    """A text as a type: one with `from_text`, a path, topics, a list with commas, else as msgspec reads it.
+
+    Raises ValueError, whose text goes on after `key=value: `.
+    """
+    if hasattr(kind, "from_text"):
+        return kind.from_text(text)
+    if kind is Path:
+        return Path(text).expanduser()
+    if get_origin(kind) is Mapping:
+        return parse_topics(text)
+    if get_origin(kind) is tuple:
+        return tuple(_part(get_args(kind)[0], part.strip()) for part in text.split(","))
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(_unfit(kind)) from None
+
+
+def _part(kind: Any, text: str) -> Any:
+    try:
+        return _converted(kind, text)
+    except ValueError as unfit:
+        raise ValueError(f"{text!r} {unfit}") from None
+
+
+def _unfit(kind: Any) -> str:
+    """What a text is not."""
+    if kind in _KINDS:
+        return _KINDS[kind]
+    choices = [str(each) for each in (kind if isinstance(kind, EnumType) else get_args(kind))]
+    return f"is neither {choices[0]} nor {choices[1]}" if len(choices) == 2 else f"is none of {', '.join(choices)}"
