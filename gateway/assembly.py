@@ -8,21 +8,20 @@ from pathlib import Path
 from gateway.access import Access, Everybody, read_rules
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
-from gateway.groups import GroupApis, Node
-from gateway.metrics import Metrics
+from gateway.group_apis import GroupApis, Node
 from gateway.registry import Registry
+from gateway.routing import Routing
 from gateway.security.credentials import Users
 from gateway.security.sasl import Sasl
 from gateway.security.tls import tls_context
 from gateway.server import Server
-from gateway.service import Service
 from gateway.settings import Address, Settings
-from gateway.standalone.cluster import Cluster
-from gateway.standalone.log import EmptyLog
-from gateway.tables.backend import TablesBackend
+from gateway.standalone.cluster_apis import Cluster
+from gateway.standalone.empty_log import EmptyLog
+from gateway.tables.tables_backend import TablesBackend
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import LAST_OF_OURS
-from gateway.upstream.server import UpstreamServer
+from gateway.upstream.upstream_server import UpstreamServer
 
 
 def gateway_on(home: Path, settings: Settings) -> Server:
@@ -43,8 +42,7 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
         *EmptyLog(settings.topics, topic_ids, settings.end_offset).endpoints(),
         *_sasl(settings),
     ]
-    service = Service(settings, endpoints, Metrics(backend.figures))
-    return Server(service, backend, tls_context(settings), registry)
+    return Server(settings, Routing(endpoints), backend, tls_context(settings), registry)
 
 
 def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:

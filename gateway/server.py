@@ -13,12 +13,16 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from gateway.answering import Answering
 from gateway.backend import Backend
-from gateway.connection import Connection
+from gateway.client_connection import ClientConnection
+from gateway.connections import Connections
+from gateway.metrics import Metrics
 from gateway.monitor import Health, Monitor
 from gateway.registry import Registry
-from gateway.service import Service
-from gateway.settings import Address
+from gateway.routing import Routing
+from gateway.settings import Address, Settings
+from gateway.taking import Client, RequestTaker
 
 _BACKLOG = 1024
 _TLS_HANDSHAKE_S = 10.0
@@ -28,41 +32,48 @@ _OBJECTS_A_COLLECTION = 50_000
 
 
 class Server:
-    """Listeners for the clients of one service. registry: where the gateways of a home know each other."""
+    """Listeners for the clients of one gateway. registry: where the gateways of a home know each other."""
 
     def __init__(
         self,
-        service: Service,
+        settings: Settings,
+        routing: Routing,
         backend: Backend,
         tls: ssl.SSLContext | None = None,
         registry: Registry | None = None,
     ) -> None:
-        self.service = service
-        self._settings = service.settings
+        self._settings = settings
+        self.routing = routing
         self.backend = backend
         self._tls = tls
         self._registry = registry
+        self.metrics = Metrics(backend.figures)
+        self.connections = Connections(settings, self.metrics)
         self._listeners: list[asyncio.Server] = []
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
-        self.service.load()
+        self.routing.load()
         await self.backend.start()
-        await self._open()
+        await self.open()
         if self._registry is not None:
             self._registry.join(self._known_as())
         if self._settings.metrics_listen is not None:
-            self.monitor = Monitor(self._settings.metrics_listen, self.service.metrics, self.health)
-        self._watch = asyncio.create_task(self.service.watch())
+            self.monitor = Monitor(self._settings.metrics_listen, self.metrics, self.health)
+        self._watch = asyncio.create_task(self.connections.watch())
 
-    async def _open(self) -> None:
-        await self.listen(lambda: Connection(self.service), self._settings.listen.port)
+    async def open(self) -> None:
+        """Listens. Raises OSError: an address cannot be used."""
+        await self.listen(self._answering, self._settings.listen.port)
 
-    async def listen(self, connection: Callable[[], Connection], port: int) -> int:
-        """Gives every client that comes to a port such a connection; the port that it became. Raises OSError."""
+    def _answering(self, client: Client) -> Answering:
+        return Answering(client, self.routing, self._settings.request_max_bytes)
+
+    async def listen(self, taker_for: Callable[[Client], RequestTaker], port: int) -> int:
+        """Gives every client that comes to a port such a request taker; the port that it became. Raises OSError."""
         listener = await asyncio.get_running_loop().create_server(
-            connection,
+            lambda: ClientConnection(self._settings, self.connections, self.metrics, taker_for),
             self._settings.listen.host or None,
             port,
             backlog=_BACKLOG,
@@ -93,7 +104,7 @@ class Server:
             status = "the coordinator does not answer"
         return {
             "status": status,
-            "connections": len(self.service),
+            "connections": len(self.connections),
             "backlog": figures.backlog,
             "backlog_age_s": round(silent_s, 3),
             "last_batch_age_s": None if figures.batch_age_s is None else round(figures.batch_age_s, 3),
@@ -104,7 +115,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self._watch.cancel()
-        self.service.close_all()
+        self.connections.close_all()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
         if self.monitor is not None:

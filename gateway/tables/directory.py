@@ -9,7 +9,7 @@ from typing import assert_never
 import msgspec
 
 from gateway.backend import Known
-from gateway.tables.effects import Fact
+from gateway.tables.effects_table import Fact
 from schemas.effect_names import EffectName
 
 _EMPTY = "Empty"

@@ -11,7 +11,7 @@ import ssl
 from collections import deque
 from typing import NamedTuple, Protocol
 
-from gateway.connection import Slot
+from gateway.answer_queue import Slot
 from gateway.settings import Address
 from gateway.upstream.entrance import Entrance, NotLetIn, next_of
 from gateway.wire.codec import Head, WireError
@@ -31,14 +31,14 @@ class Passed(NamedTuple):
     is_rewritten: bool
 
 
-class Client(Protocol):
+class ClientHalf(Protocol):
     """What a link needs of the client's half."""
 
     @property
-    def is_full(self) -> bool: ...
+    def is_client_full(self) -> bool: ...
     def is_first(self, slot: Slot) -> bool: ...
     def write(self, part: bytes) -> None: ...
-    def written(self, slot: Slot) -> None: ...
+    def first_is_sent(self) -> None: ...
     def rewrite(self, passed: Passed, frame: bytes) -> None: ...
     def lose(self, why: str) -> None: ...
     def go_on(self) -> None: ...
@@ -47,7 +47,7 @@ class Client(Protocol):
 class Link(asyncio.Protocol):
     """Connects when it is made; sends what it is given once it is connected and let in."""
 
-    def __init__(self, client: Client, address: Address, entrance: Entrance) -> None:
+    def __init__(self, client: ClientHalf, address: Address, entrance: Entrance) -> None:
         self._client = client
         self._cutter = FrameCutter(_ANSWER_MAX_BYTES)
         self._awaited: deque[Passed] = deque()
@@ -55,8 +55,8 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._entering: asyncio.Transport | None = None
         self._conversation = entrance.conversation()
-        self._passing: Slot | None = None
         self._left = 0
+        """How many bytes of the answer that is being passed back are still to come."""
         self._is_write_paused = False
         self._is_reading_paused = False
         self._is_working = False
@@ -148,8 +148,8 @@ class Link(asyncio.Protocol):
 
     def _pass_back(self) -> bool:
         """One step; whether there may be another."""
-        if self._passing is not None:
-            return self._pass_part(self._passing)
+        if self._left:
+            return self._pass_part()
         length = self._cutter.next_length()
         if length is None:
             return False
@@ -161,18 +161,17 @@ class Link(asyncio.Protocol):
         if not self._client.is_first(awaited.slot):
             return False
         self._awaited.popleft()
-        self._passing, self._left = awaited.slot, LENGTH_BYTES + length
+        self._left = LENGTH_BYTES + length
         return True
 
-    def _pass_part(self, slot: Slot) -> bool:
-        part = b"" if self._client.is_full else self._cutter.take_part(self._left)
+    def _pass_part(self) -> bool:
+        part = b"" if self._client.is_client_full else self._cutter.take_part(self._left)
         if part:
             self._client.write(part)
             self._left -= len(part)
         if self._left:
             return bool(part)
-        self._passing = None
-        self._client.written(slot)
+        self._client.first_is_sent()
         return True
 
     def _pass_whole(self, awaited: Passed, length: int) -> bool:
@@ -188,7 +187,7 @@ class Link(asyncio.Protocol):
     def _regulate_reading(self) -> None:
         if self._transport is None or self._is_closed:
             return
-        waits_for_more = bool(self._awaited) and self._awaited[0].is_rewritten and self._passing is None
+        waits_for_more = bool(self._awaited) and self._awaited[0].is_rewritten and not self._left
         is_held = self._cutter.held_bytes > HELD_BYTES and not waits_for_more
         if is_held and not self._is_reading_paused:
             self._transport.pause_reading()

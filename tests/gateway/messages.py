@@ -78,9 +78,9 @@ def group_codecs() -> Iterator[Codec]:
 
 def answered_codecs() -> list[Codec]:
     """Every version of every API that a gateway answers."""
-    service = stand_alone(Settings(), CoreBackend(GROUPS)).service
+    routing = stand_alone(Settings(), CoreBackend(GROUPS)).routing
     sasl = Sasl(Users(Path(os.devnull)), ())
-    endpoints = [*service.endpoints, *sasl.endpoints()]
+    endpoints = [*routing.endpoints, *sasl.endpoints()]
     return [
         codec(endpoint.api, version) for endpoint in endpoints for version in range(endpoint.first, endpoint.last + 1)
     ]

@@ -110,7 +110,7 @@ async def test_what_is_no_request_ends_its_connection_and_no_other(garbage: byte
         client.send_raw(garbage)
         assert await client.is_closed_by_peer()
         assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
-        await until(lambda: len(running.server.service) == 1)
+        await until(lambda: len(running.server.connections) == 1)
 
 
 @asynchronous
@@ -143,7 +143,7 @@ async def test_a_client_that_leaves_while_its_join_is_parked_leaves_nothing_behi
         await until(lambda: running.backend.waiting == 1)
         second.close()
         await until(lambda: running.backend.waiting == 0)
-        await until(lambda: len(running.server.service) == 1)
+        await until(lambda: len(running.server.connections) == 1)
         rejoined = await first.call("JoinGroup", 9, **join(member=member))
         assert {m.member_id for m in rejoined.members} == {member, given.member_id}
 
@@ -201,7 +201,7 @@ async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection
         client.stop_reading()
         for _ in range(100):
             client.send("Metadata", 12, topics=None)
-        await until(lambda: len(running.server.service) == 0)
+        await until(lambda: len(running.server.connections) == 0)
         assert await is_served(running)
 
 
@@ -216,7 +216,7 @@ async def test_a_silent_connection_is_closed_but_not_one_whose_answer_is_withhel
         while not closed.done():
             await first.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
         assert closed.result()
-        assert len(running.server.service) == 2
+        assert len(running.server.connections) == 2
         first.send("JoinGroup", 9, **join(member=member))
         assert (await second.receive("JoinGroup", 9))[1].error_code.name == "none"
 
@@ -229,7 +229,7 @@ async def test_connections_beyond_the_limit_are_closed_and_those_within_it_stay(
         for client in (first, second):
             assert (await client.call("ApiVersions", 0)).error_code.name == "none"
         first.close()
-        await until(lambda: len(running.server.service) == 1)
+        await until(lambda: len(running.server.connections) == 1)
         assert await is_served(running)
 
 
@@ -256,19 +256,19 @@ async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> Non
             sock.setblocking(False)
             await loop.sock_connect(sock, running.address)
             idle.append(sock)
-        await until(lambda: len(running.server.service) == count, 30)
+        await until(lambda: len(running.server.connections) == count, 30)
         began = time.monotonic()
         assert await is_served(running)
         assert time.monotonic() - began < 1
-        await until(lambda: len(running.server.service) == count)
+        await until(lambda: len(running.server.connections) == count)
         last_to_fit = await running.client()
-        await until(lambda: len(running.server.service) == count + 1)
+        await until(lambda: len(running.server.connections) == count + 1)
         one_too_many = await running.client()
         assert await one_too_many.is_closed_by_peer()
         last_to_fit.close()
         for sock in idle:
             sock.close()
-        await until(lambda: len(running.server.service) == 0, 30)
+        await until(lambda: len(running.server.connections) == 0, 30)
 
 
 @asynchronous

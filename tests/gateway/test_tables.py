@@ -16,9 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 from gateway.assembly import gateway_on
 from gateway.server import Server
 from gateway.settings import Settings
-from gateway.tables.backend import TablesBackend
 from gateway.tables.directory import Directory
-from gateway.tables.effects import EffectsTable, Fact
+from gateway.tables.effects_table import EffectsTable, Fact
+from gateway.tables.tables_backend import TablesBackend
 from schemas.effect_names import EffectName
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
@@ -146,8 +146,8 @@ async def test_what_is_asked_while_no_coordinator_runs_is_answered_once_one_does
 async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_handed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.tables.backend._AWAY_AFTER_S", 0.2)
-    monkeypatch.setattr("gateway.tables.backend._LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.2)
+    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
     coordinator = TableCoordinator(tmp_path, GROUPS)
     async with gateway_of(tmp_path) as server:
         client, other = await Client.connect(server.address), await Client.connect(server.address)
@@ -171,8 +171,8 @@ async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_
 async def test_a_coordinator_that_ends_batches_is_not_away_whatever_it_leaves_unanswered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.tables.backend._AWAY_AFTER_S", 0.1)
-    monkeypatch.setattr("gateway.tables.backend._LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.1)
+    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
     async with gateway_of(tmp_path) as server:
         client = await Client.connect(server.address)
         (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": time.time() * 1000 + 60_000}))

@@ -110,7 +110,7 @@ async def test_a_client_that_stops_reading_a_long_answer_is_cut_off_and_its_brok
         client.stop_reading()
         client.send_raw(other(1))
         await asyncio.wait_for(broker.next_end(), 10)
-        await until(lambda: len(server.service) == 0)
+        await until(lambda: len(server.connections) == 0)
         again = await Client.connect(server.address)
         assert (await again.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterable
 
+from gateway.answering import Answering
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
-from gateway.groups import Node
-from gateway.metrics import Metrics
+from gateway.group_apis import Node
+from gateway.routing import Routing
 from gateway.server import Server
-from gateway.service import Service
 from gateway.settings import Address, Settings
+from gateway.taking import Client
 from gateway.upstream.brokers import Broker, Brokers
-from gateway.upstream.connection import PassingConnection
 from gateway.upstream.entrance import entrance_of
+from gateway.upstream.passing import Passing
 from gateway.upstream.rewriting import Rewriting
 
 Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
@@ -30,20 +31,21 @@ class UpstreamServer(Server):
     def __init__(
         self, settings: Settings, upstream: Address, backend: Backend, endpoints: Endpoints, tls: ssl.SSLContext | None
     ) -> None:
-        service = Service(settings, endpoints(self._node), Metrics(backend.figures))
-        super().__init__(service, backend, tls)
+        super().__init__(settings, Routing(endpoints(self._node)), backend, tls)
         self._entrance = entrance_of(settings)
         self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for)
         self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None)
 
-    async def _open(self) -> None:
+    async def open(self) -> None:
+        """Opens the ports. Raises OSError."""
         await self._brokers.start()
 
     async def _listen_for(self, broker: Broker, wished_port: int) -> int:
-        def connection() -> PassingConnection:
-            return PassingConnection(self.service, broker, self._entrance, self._rewriting)
+        def taker_for(client: Client) -> Passing:
+            ours = Answering(client, self.routing, self._settings.request_max_bytes)
+            return Passing(client, ours, self._settings, broker, self._entrance, self._rewriting)
 
-        return await self.listen(connection, wished_port)
+        return await self.listen(taker_for, wished_port)
 
     def _node(self, caller: Caller) -> Node:
         host, port = caller.reached_at

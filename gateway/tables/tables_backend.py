@@ -25,7 +25,7 @@ import msgspec
 from gateway.backend import BackendError, Figures, Known
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
-from gateway.tables.effects import EffectsTable, Fact, News
+from gateway.tables.effects_table import EffectsTable, Fact, News
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of

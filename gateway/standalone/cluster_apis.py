@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.exchange import Ask, Caller, Endpoint
-from gateway.groups import Node
+from gateway.group_apis import Node
 from gateway.topic_ids import TopicIds
 from gateway.wire.shaping import entity_of
 from schemas.errors import Error

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kio.serial.errors import SerialError
 from kio.serial.readers import read_compact_string_nullable, read_int16, read_nullable_legacy_string
 
-from gateway.groups import GROUP_KEY_TYPE
+from gateway.group_apis import GROUP_KEY_TYPE
 from gateway.upstream.apis import FIND_COORDINATOR, PRODUCE
 from gateway.wire.codec import Head, WireError, codec
 from schemas.messages import FindCoordinatorRequest

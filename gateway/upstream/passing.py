@@ -1,4 +1,4 @@
-"""A client's connection where most requests are the upstream's: they are passed on, their answers passed back in turn.
+"""Takes a connection's requests where most are the upstream's: those are passed on, the group APIs' answered here.
 
 Requests go to the broker that the client believes to speak to, as they came. Answers come back as they are, but not
 before everything that the client asked earlier has been answered; those that name brokers are rewritten first.
@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.connection import Connection, Slot
-from gateway.service import Service
+from gateway.answer_queue import Slot
+from gateway.answering import Answering
+from gateway.settings import Settings
+from gateway.taking import Client
 from gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, is_passed_on, our_ranges
 from gateway.upstream.brokers import Broker
 from gateway.upstream.entrance import Entrance
 from gateway.upstream.link import Link, Passed
-from gateway.upstream.requests import asks_for_a_group, expects_no_answer
+from gateway.upstream.request_facts import asks_for_a_group, expects_no_answer
 from gateway.upstream.rewriting import Rewriting
 from gateway.wire.codec import Head, WireError, read_head
 
@@ -25,34 +27,46 @@ _PASSED_ON = "(upstream)"
 """What such requests are counted as."""
 
 
-class PassingConnection(Connection):
-    """Answers the group APIs, passes on the others."""
+class Passing:
+    """A request taker with a link to one broker. ours: takes what is answered here."""
 
-    def __init__(self, service: Service, broker: Broker, entrance: Entrance, rewriting: Rewriting) -> None:
-        super().__init__(service)
+    def __init__(
+        self,
+        client: Client,
+        ours: Answering,
+        settings: Settings,
+        broker: Broker,
+        entrance: Entrance,
+        rewriting: Rewriting,
+    ) -> None:
+        self._client = client
+        self._ours = ours
+        self._settings = settings
         self._broker = broker
         self._entrance = entrance
         self._rewriting = rewriting
         self._link: Link | None = None
         self._rewrites: set[asyncio.Task[bytes]] = set()
+        client.answers.when_advanced = self._advanced
 
     # ------------------------------------------------------------ requests
 
-    def _work(self) -> None:
-        if self.caller.is_known:
-            # What stands before authentication is never passed on, so that nobody unknown fills the memory.
-            self._cutter.max_bytes = self._settings.upstream_request_max_bytes
-        super()._work()
+    @property
+    def request_max_bytes(self) -> int:
+        # Nothing is passed on before authentication, so long requests need not be read before it.
+        known = self._client.caller.is_known
+        return self._settings.upstream_request_max_bytes if known else self._ours.request_max_bytes
 
-    def _may_take(self) -> bool:
-        return super()._may_take() and not (self._link is not None and self._link.is_full)
+    @property
+    def is_full(self) -> bool:
+        return self._link is not None and self._link.is_full
 
-    def _take(self, frame: bytes) -> None:
+    def take(self, frame: bytes) -> None:
         head = read_head(frame)
         if self._is_ours(head, frame):
-            if len(frame) > self._settings.request_max_bytes:
-                raise WireError(f"a request of {len(frame)} bytes, {self._settings.request_max_bytes} at most")
-            super()._take(frame)
+            if len(frame) > self._ours.request_max_bytes:
+                raise WireError(f"a request of {len(frame)} bytes, {self._ours.request_max_bytes} at most")
+            self._ours.take(frame)
         elif is_passed_on(head.api_key, head.api_version):
             self._pass_on(head, frame)
         else:
@@ -61,7 +75,7 @@ class PassingConnection(Connection):
     def _is_ours(self, head: Head, frame: bytes) -> bool:
         if head.api_key == API_VERSIONS:
             return not is_passed_on(API_VERSIONS, head.api_version)
-        return not self.caller.is_known or (head.api_key in _OURS and not _is_transactional(head, frame))
+        return not self._client.caller.is_known or (head.api_key in _OURS and not _is_transactional(head, frame))
 
     def _pass_on(self, head: Head, frame: bytes) -> None:
         if self._link is None:
@@ -69,67 +83,68 @@ class PassingConnection(Connection):
         if expects_no_answer(head, frame):
             self._link.send(frame, None)
             return
-        self._link.send(frame, Passed(self._line_up(_PASSED_ON), head, self._rewriting.is_for(head)))
+        slot = self._client.answers.line_up(_PASSED_ON)
+        self._link.send(frame, Passed(slot, head, self._rewriting.is_for(head)))
 
     # ------------------------------------------------------------ answers, as the link brings them
 
     @property
-    def is_full(self) -> bool:
+    def is_client_full(self) -> bool:
         """Whether the client reads too slowly for more."""
-        return self._is_write_paused
+        return self._client.is_write_paused
 
     def is_first(self, slot: Slot) -> bool:
         """Whether nothing stands before a request any more."""
-        return bool(self._slots) and self._slots[0] is slot
+        return self._client.answers.is_first(slot)
 
     def write(self, part: bytes) -> None:
         """A part of the answer to the first request."""
-        self._transport.write(part)
+        self._client.write(part)
 
-    def written(self, slot: Slot) -> None:
+    def first_is_sent(self) -> None:
         """That answer is complete."""
-        self._leave(slot)
-        self._advance()
-        self._work()
+        self._client.answers.first_is_sent()
+        self._client.go_on()
 
     def rewrite(self, passed: Passed, frame: bytes) -> None:
         """The answer to a request, without its length, to be rewritten first."""
-        host = self._settings.host_for(self.caller.reached_at[0])
+        host = self._settings.host_for(self._client.caller.reached_at[0])
         task = asyncio.create_task(self._rewriting.rewritten(passed.head, frame, host))
         self._rewrites.add(task)
         task.add_done_callback(lambda done: self._rewritten(passed.slot, done))
 
     def _rewritten(self, slot: Slot, done: asyncio.Task[bytes]) -> None:
         self._rewrites.discard(done)
-        if done.cancelled() or self._is_ended:
+        if done.cancelled():
             return
         error = done.exception()
+        if self._client.is_ended:
+            return
         if error is not None:
             self.lose(f"an answer cannot be rewritten: {error}")
             return
-        self._fill(slot, done.result())
-        self._work()
+        self._client.answers.fill(slot, done.result())
+        self._client.go_on()
 
     def lose(self, why: str) -> None:
         """The broker is gone, or what it says makes no sense."""
-        self._end("upstream", f"{self._broker.address}: {why}")
+        self._client.end("upstream", f"{self._broker.address}: {why}")
 
     def go_on(self) -> None:
         """The link takes more again."""
-        self._work()
+        self._client.go_on()
 
-    def _advance(self) -> None:
-        super()._advance()
+    def _advanced(self) -> None:
         if self._link is not None:
             self._link.work()
 
-    def resume_writing(self) -> None:
-        super().resume_writing()
+    # ------------------------------------------------------------ the client's connection
+
+    def can_write(self) -> None:
         if self._link is not None:
             self._link.work()
 
-    def connection_lost(self, error: Exception | None) -> None:
-        super().connection_lost(error)
+    def lost(self) -> None:
         for task in self._rewrites:
             task.cancel()
         if self._link is not None:

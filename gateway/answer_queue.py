@@ -1,0 +1,98 @@
+"""The answers of one connection in the order of its requests, each sent once everything before it is answered.
+
+Knows order; knows no API, no socket and no limit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from gateway.exchange import Later
+
+
+class Slot:
+    """A request's place in the order of answers."""
+
+    __slots__ = ("answer", "api", "asked_at", "frame", "holds")
+
+    def __init__(self, api: str, asked_at: float, holds: bool) -> None:
+        self.api = api
+        self.asked_at = asked_at
+        self.holds = holds
+        """Whether the requests behind it wait until it is answered."""
+        self.frame: bytes | None = None
+        """Its answer, once that is known."""
+        self.answer: Later | None = None
+        """What it waits for, where its answer comes later."""
+
+
+class AnswerQueue:
+    """The slots of the requests that are not answered yet, the oldest first."""
+
+    def __init__(self, clock: Callable[[], float], write: Callable[[bytes], None]) -> None:
+        self._clock = clock
+        self._write = write
+        self._slots: deque[Slot] = deque()
+        self._is_closed = False
+        self.is_held = False
+        """Whether a request that holds those behind it is unanswered."""
+        self.when_answered: Callable[[Slot], None] = _nothing_for
+        """Called for each request when its answer has been written."""
+        self.when_advanced: Callable[[], None] = _nothing
+        """Called when every answer that could be sent has been sent."""
+
+    def __len__(self) -> int:
+        """How many requests are unanswered."""
+        return len(self._slots)
+
+    def line_up(self, api: str, holds: bool = False) -> Slot:
+        """A place behind all others."""
+        slot = Slot(api, self._clock(), holds)
+        self._slots.append(slot)
+        self.is_held = holds
+        return slot
+
+    def is_first(self, slot: Slot) -> bool:
+        """Whether nothing stands before a request any more."""
+        return bool(self._slots) and self._slots[0] is slot
+
+    def fill(self, slot: Slot, frame: bytes) -> None:
+        """Gives a request its answer, and sends what can be sent."""
+        slot.frame = frame
+        self._advance()
+
+    def first_is_sent(self) -> None:
+        """The answer to the first request has been written by somebody else."""
+        self._leave()
+        self._advance()
+
+    def close(self) -> None:
+        """Sends nothing more, and waits for nothing more."""
+        self._is_closed = True
+        for slot in self._slots:
+            if slot.answer is not None:
+                slot.answer.future.cancel()
+        self._slots.clear()
+
+    def _advance(self) -> None:
+        while self._slots and not self._is_closed:
+            frame = self._slots[0].frame
+            if frame is None:
+                break
+            self._write(frame)
+            self._leave()
+        self.when_advanced()
+
+    def _leave(self) -> None:
+        slot = self._slots.popleft()
+        self.is_held = self.is_held and not slot.holds
+        self.when_answered(slot)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _nothing_for(slot: Slot) -> None:
+    pass

@@ -1,0 +1,206 @@
+"""One client's TCP connection: frames in, answers out, and no client a burden to others.
+
+A JoinGroup, SyncGroup or Fetch holds the requests behind it until it is answered, as with Kafka; other requests are
+taken at once, so that a pipeline of heartbeats costs one wait. A client with too many requests unanswered or too many
+answers unread is read no further, and one that reads nothing for long is cut off. Bytes that are no request end the
+connection without a word, as with Kafka.
+
+Knows bytes and limits; knows no API: a request taker does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from gateway.answer_queue import AnswerQueue, Slot
+from gateway.connections import Connections
+from gateway.exchange import ANONYMOUS, Caller
+from gateway.metrics import Metrics
+from gateway.security.tls import principal_of
+from gateway.settings import Settings
+from gateway.taking import Client, RequestTaker
+from gateway.wire.codec import WireError
+from gateway.wire.frames import FrameCutter, FrameError
+
+log = logging.getLogger("gateway")
+
+REQUESTS_A_TURN = 50
+"""After so many requests of one connection the others have their turn."""
+HELD_BYTES = 65_536
+"""The most bytes that wait behind a held request before the client is read no further."""
+SEND_HIGH_WATER_BYTES = 262_144
+_LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
+
+
+class ClientConnection(asyncio.Protocol):
+    """Reads requests within its limits and hands them to a request taker, which it makes when a client is there."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        connections: Connections,
+        metrics: Metrics,
+        taker_for: Callable[[Client], RequestTaker],
+    ) -> None:
+        self._settings = settings
+        self._connections = connections
+        self._metrics = metrics
+        self._taker_for = taker_for
+        self._loop = asyncio.get_running_loop()
+        self._is_reading_paused = False
+        self._is_turn_due = False
+        self._unread_bytes = 0
+        self._unread_since = 0.0
+        self._opened_at = self._heard_at = self._loop.time()
+        self.is_ended = False
+        self.is_write_paused = False
+
+    # ------------------------------------------------------------ asyncio's calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        host, port = transport.get_extra_info("peername")[:2]
+        self.remote_host = host
+        self.caller = Caller(
+            self._connections.new_id(f"{host}:{port}"),
+            f"/{host}",
+            transport.get_extra_info("sockname")[:2],
+            principal=principal_of(transport.get_extra_info("peercert")) or ANONYMOUS,
+            is_known=self._settings.users is None,
+        )
+        self.answers = AnswerQueue(self._loop.time, self.write)
+        self.answers.when_answered = self._answered
+        self._taker = self._taker_for(self)
+        self._cutter = FrameCutter(self._taker.request_max_bytes)
+        transport.set_write_buffer_limits(high=SEND_HIGH_WATER_BYTES)
+        refused = self._connections.opened(self)
+        if refused:
+            self.end("limit", refused)
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_ended:
+            return
+        self._heard_at = self._loop.time()
+        self._cutter.feed(data)
+        self.go_on()
+
+    def pause_writing(self) -> None:
+        self.is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self.is_write_paused = False
+        self.go_on()
+        self._taker.can_write()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_ended = True
+        self.answers.close()
+        self._taker.lost()
+        self._connections.closed(self)
+
+    # ------------------------------------------------------------ requests
+
+    def _may_take(self) -> bool:
+        return not (
+            self.is_ended
+            or self.answers.is_held
+            or self.is_write_paused
+            or len(self.answers) >= self._settings.max_in_flight
+            or self._taker.is_full
+        )
+
+    def go_on(self) -> None:
+        """Takes requests up to the limits of this connection and of this turn."""
+        taken = 0
+        while self._may_take():
+            try:
+                if taken == REQUESTS_A_TURN:
+                    self._come_back()
+                    break
+                self._cutter.max_bytes = self._taker.request_max_bytes
+                frame = self._cutter.take()
+                if frame is None:
+                    break
+                taken += 1
+                self._taker.take(frame)
+            except FrameError as error:
+                self.end("frame", str(error))
+            except WireError as error:
+                self.end("request", str(error))
+            except Exception:
+                self.fail("a request could not be answered")
+        self._regulate_reading()
+
+    def _come_back(self) -> None:
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._is_turn_due = False
+        self.go_on()
+
+    def _regulate_reading(self) -> None:
+        if self.is_ended:
+            return
+        is_full = not self._may_take() and self._cutter.held_bytes > HELD_BYTES
+        if is_full and not self._is_reading_paused:
+            self._transport.pause_reading()
+        elif not is_full and self._is_reading_paused:
+            self._transport.resume_reading()
+        self._is_reading_paused = is_full
+
+    # ------------------------------------------------------------ answers
+
+    def write(self, part: bytes) -> None:
+        """Sends bytes of the answer that is due."""
+        self._transport.write(part)
+
+    def _answered(self, slot: Slot) -> None:
+        self._metrics.latencies.add(slot.api, self._loop.time() - slot.asked_at)
+        if self.caller.is_refused:
+            self.end("authentication", "refused")
+        elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:
+            self.end("slow reader", "too many answers unread", at_once=True)
+
+    # ------------------------------------------------------------ the end
+
+    def check(self, now: float) -> None:
+        """Ends the connection if it is idle, or if its client reads nothing. Called about once a second."""
+        unread = self._transport.get_write_buffer_size()
+        if unread == 0 or unread < self._unread_bytes or self._unread_bytes == 0:
+            self._unread_since = now
+        self._unread_bytes = unread
+        if unread and (now - self._unread_since) * 1000 >= self._settings.send_timeout_ms:
+            self.end("slow reader", "nothing read for too long", at_once=True)
+        elif not self.caller.is_known and (now - self._opened_at) * 1000 >= self._settings.authentication_timeout_ms:
+            self.end("authentication", "not in time")
+        elif not self.answers and not unread and (now - self._heard_at) * 1000 >= self._settings.max_idle_ms:
+            self.end("idle")
+
+    def close(self) -> None:
+        """Ends the connection because the gateway ends."""
+        self.end("shutdown")
+
+    def fail(self, what: str) -> None:
+        """Ends the connection for an error of the gateway's own, which is being handled; the client is told nothing."""
+        log.exception("%s: %s", self.caller.connection_id, what)
+        self.end("internal error")
+
+    def end(self, reason: str, why: str = "", at_once: bool = False) -> None:
+        """Ends the connection, once what was written has been sent, or at_once.
+
+        reason: one of frame, request, limit, authentication, upstream, slow reader, idle, internal error, shutdown.
+        """
+        if at_once:
+            self._transport.abort()
+        if self.is_ended:
+            return
+        self.is_ended = True
+        log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
+        self._metrics.closed.labels(reason).inc()
+        self.answers.close()
+        self._transport.close()

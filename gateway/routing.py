@@ -1,0 +1,75 @@
+"""Who answers which API in which version, and what may be asked before a client has said who it is.
+
+Knows the endpoints; knows no group, no connection and no bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from gateway.exchange import Ask, Caller, Endpoint
+from gateway.wire.codec import Head, WireError, codec
+from gateway.wire.shaping import entity_of
+from schemas.errors import Error
+
+API_VERSIONS_KEY = 18
+_FIRST_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
+"""What a client may ask before it has said who it is."""
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class Routing:
+    """The endpoints by API key; ApiVersions, which tells of them, is its own."""
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        versions = Endpoint("ApiVersions", API_VERSIONS_KEY, 0, 4, self._api_versions)
+        self._unsupported = Endpoint("ApiVersions", API_VERSIONS_KEY, 0, 0, self._unsupported_api_versions)
+        self._endpoints = {endpoint.key: endpoint for endpoint in [*endpoints, versions]}
+
+    def endpoint(self, head: Head, caller: Caller) -> tuple[Endpoint, int]:
+        """Who answers a request, and the version to read it in. Raises WireError: as with Kafka, the connection ends.
+
+        In the order checked: an API that is not answered; one that may not be asked before authentication; a version
+        that is not answered. ApiVersions in such a version is answered all the same, in v0, which says which are.
+        """
+        endpoint = self._endpoints.get(head.api_key)
+        if endpoint is None:
+            raise WireError(f"API {head.api_key} is not answered")
+        if not caller.is_known and endpoint.api not in _FIRST_APIS:
+            raise WireError(f"{endpoint.api} before authentication")
+        if endpoint.first <= head.api_version <= endpoint.last:
+            return endpoint, head.api_version
+        if head.api_key == API_VERSIONS_KEY:
+            return self._unsupported, 0
+        raise WireError(
+            f"{endpoint.api} v{head.api_version} is not answered, v{endpoint.first} to v{endpoint.last} are"
+        )
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """All of them, by API key."""
+        return [self._endpoints[key] for key in sorted(self._endpoints)]
+
+    def load(self) -> None:
+        """Loads every codec, so that no client waits for one."""
+        for endpoint in self.endpoints:
+            for version in range(endpoint.first, endpoint.last + 1):
+                codec(endpoint.api, version)
+
+    def _api_versions(self, ask: Ask) -> Any:
+        message = ask.message
+        if hasattr(message, "client_software_name") and not (
+            _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
+        ):
+            return entity_of(ask.codec.response_type, {"error_code": Error.INVALID_REQUEST})
+        return entity_of(ask.codec.response_type, {"api_keys": [_range(known) for known in self.endpoints]})
+
+    def _unsupported_api_versions(self, ask: Ask) -> Any:
+        own = _range(self._endpoints[API_VERSIONS_KEY])
+        return entity_of(ask.codec.response_type, {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]})
+
+
+def _range(endpoint: Endpoint) -> dict[str, int]:
+    return {"api_key": endpoint.key, "min_version": endpoint.first, "max_version": endpoint.last}
