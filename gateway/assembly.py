@@ -1,4 +1,4 @@
-"""Puts a gateway together from its settings and a backend. Knows every part by name, and what none of them does."""
+"""Puts a gateway together from its settings and a backend. Knows every part by name; must not know how one works."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gateway_on(home: Path, settings: Settings) -> Server:
 
 
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
-    """A gateway that answers for the data as well. Raises ConfigError: a file that cannot be used."""
+    """A gateway that answers for topics and records as well. Raises ConfigError: a file that cannot be used."""
     nodes = Nodes(settings, registry)
     topic_ids = TopicIds(settings.topics)
     endpoints = [
@@ -46,7 +46,7 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
 
 
 def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:
-    """A gateway that passes on what is not about groups. Raises ConfigError: a file that cannot be used."""
+    """A gateway that passes on all requests but those about groups. Raises ConfigError: a file that cannot be used."""
     access = _access(settings)
 
     def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:

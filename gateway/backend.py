@@ -1,4 +1,4 @@
-"""Where group requests go, as the rest of the gateway sees it: the tables in earnest, the core in-process in tests.
+"""Where group requests go, as the rest of the gateway sees it: the tables, or in tests the core in this process.
 
 Knows the messages; knows no wire and no socket.
 """
@@ -27,13 +27,16 @@ class BackendError(Exception):
 
 @dataclass(slots=True)
 class Figures:
-    """How a backend fares. backlog: requests neither answered nor parked, and since when the first of them waits, None
-    if there is none. batch_age_s: since the coordinator's last batch, None if nothing is known of it."""
+    """The state of a backend in numbers."""
 
     backlog: int = 0
+    """Requests that are neither answered nor parked."""
     backlog_age_s: float | None = None
+    """How long the oldest of them has waited; None: there is none."""
     parked: int = 0
+    """Requests whose answers the protocol withholds."""
     batch_age_s: float | None = None
+    """Time since the coordinator's last batch; None: unknown."""
     groups_by_state: Mapping[str, int] = field(default_factory=dict)
     rebalances_by_cause: Mapping[str, int] = field(default_factory=dict)
     is_failing: bool = False
@@ -53,13 +56,13 @@ class Backend(Protocol):
         """Ready to be asked when it returns."""
 
     async def close(self) -> None:
-        """Hands over what it has; whatever is unanswered stays so."""
+        """Hands over the requests it has taken; those that are unanswered stay unanswered."""
 
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         """The answer, when it is due."""
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
-        """Every group there is, once all is known that anybody could have been told by now."""
+        """Every group there is, once the backend knows of every answer that any client has been given by now."""
 
     def figures(self) -> Figures:
-        """How it fares now. May be called from another thread."""
+        """Its numbers now. May be called from another thread."""

@@ -1,4 +1,4 @@
-"""What passes between a connection and what answers: who asks, what is asked, and who answers which API.
+"""What a connection and the endpoints give each other: who asks, what is asked, and who answers which API.
 
 Knows no socket, no group and no table.
 """
@@ -17,37 +17,42 @@ ANONYMOUS = "User:ANONYMOUS"
 
 @dataclass(slots=True)
 class Caller:
-    """A client's connection as those who answer see it.
-
-    host: as Kafka writes it, "/127.0.0.1". reached_at: the address that the client connected to. principal: who it
-    is, once that is_known. is_refused: it tried in vain, and its connection ends once it was told.
-    mechanism: the conversation by which it says so.
-    """
+    """A client as those see it who answer its requests."""
 
     connection_id: str
     host: str
+    """As Kafka writes it, "/127.0.0.1"."""
     reached_at: tuple[str, int]
+    """The address and the port that the client connected to."""
     principal: str = ANONYMOUS
+    """Who the client is, once that is known."""
     is_known: bool = False
+    """Whether the client has said who it is, or need not."""
     is_refused: bool = False
+    """Whether authentication has failed; the connection ends when the client has been told."""
     mechanism: Any = None
+    """The SASL conversation that is going on."""
 
 
 @dataclass(slots=True, frozen=True)
 class Ask:
-    """One request: its codec (so its API and version), the message as kio reads it, and who sent it."""
+    """One request, and who sent it."""
 
     codec: Codec
+    """That of the request's API and version."""
     message: Any
+    """As kio reads it."""
     client_id: str
     caller: Caller
 
 
 class Later(NamedTuple):
-    """An answer that is not there yet: what is waited for, and how the response, kio's entity, comes of it."""
+    """An answer that is not there yet."""
 
     future: asyncio.Future[Any]
+    """What is waited for."""
     response: Callable[[asyncio.Future[Any]], Any]
+    """Makes the response, kio's entity, of the future once it is done."""
 
 
 Answer = Any | Later
@@ -56,15 +61,14 @@ Answer = Any | Later
 
 @dataclass(slots=True, frozen=True)
 class Endpoint:
-    """Who answers an API, in which versions.
-
-    holds: what stands behind such a request on its connection waits until it is answered, as with Kafka; for the
-    others the order of answers alone is kept.
-    """
+    """Who answers an API, in which versions."""
 
     api: str
     key: int
     first: int
     last: int
     answer: Callable[[Ask], Answer]
+    """Raises WireError: the request is malformed, and the connection ends."""
     holds: bool = False
+    """Whether the requests behind it on its connection wait until it is answered, as with Kafka; for the others only
+    the order of the answers is kept."""

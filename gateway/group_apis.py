@@ -1,7 +1,7 @@
 """The group APIs: from a client's message to requests for one group each, and back.
 
-FindCoordinator and ListGroups are answered here, as no group can; what names several groups is split and put together
-again; who may not is told so. Everything else is the backend's.
+FindCoordinator and ListGroups are answered here, since no single group can. A request that names several groups is
+split, and its answers are joined. A request that the rules of access forbid is refused. The backend answers the rest.
 
 Knows the messages and the rules of access; knows no socket and no table.
 """
@@ -147,7 +147,7 @@ class GroupApis:
         return self._topic_ids.answered(request, response)
 
     def _name_operations(self, response: DescribeGroupsResponse, caller: Caller) -> None:
-        """Where operations are told, tells those that the rules allow."""
+        """Puts in the operations that the rules allow, where the client has asked for them."""
         for group in response.groups:
             allowed = self._access.operations(caller.principal, group.group_id)
             if allowed is not None and group.authorized_operations != NO_OPERATIONS_TOLD:

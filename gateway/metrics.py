@@ -1,7 +1,7 @@
 """What is counted, in Prometheus' terms; every gateway has a registry of its own.
 
-Latency is counted in plain lists and becomes Prometheus' when it is asked for: five thousand requests a second would
-spend as much on its counters as on themselves. Knows names and buckets; knows nothing that happens.
+Latencies are counted in plain lists and made Prometheus' histogram when it is asked for: at five thousand requests a
+second its counters would cost as much time as the requests. Knows names and buckets; knows nothing that happens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BOUNDS = (*(str(bound) for bound in SECONDS), "+Inf")
 
 
 class Latencies(Collector):
-    """From a request read to its answer written, by API; what the protocol withholds is included."""
+    """Time from a request read to its answer written, by API; time while the protocol withholds it is included."""
 
     def __init__(self) -> None:
         self._counts: dict[str, list[int]] = {}
@@ -53,7 +53,7 @@ def _running_sums(counts: list[int]) -> list[float]:
 
 
 class BackendFigures(Collector):
-    """How the backend fares, asked when Prometheus asks."""
+    """The backend's figures, looked up when Prometheus asks."""
 
     def __init__(self, figures: Callable[[], Figures]) -> None:
         self._figures = figures

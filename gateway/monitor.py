@@ -1,4 +1,4 @@
-"""/metrics for Prometheus and /health for whoever restarts things, on a port of their own, in threads of their own.
+"""/metrics for Prometheus and /health for whatever restarts the gateway, on their own port and in their own threads.
 
 Knows HTTP; what is counted is `gateway.metrics`'.
 """

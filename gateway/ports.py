@@ -1,4 +1,4 @@
-"""Whether a port can be listened on, told before anything is started that would have to be stopped again.
+"""Whether a port can be listened on, found out before anything is started that would then have to be stopped.
 
 Knows sockets; must not know who is to listen.
 """

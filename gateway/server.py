@@ -27,7 +27,7 @@ from gateway.taking import Client, RequestTaker
 _BACKLOG = 1024
 _TLS_HANDSHAKE_S = 10.0
 _SILENT_S = 30.0
-"""A coordinator that answers nothing for so long is not well."""
+"""If the oldest request has waited so long for the coordinator, /health says so."""
 _OBJECTS_A_COLLECTION = 50_000
 
 
@@ -111,7 +111,7 @@ class Server:
         }
 
     async def close(self) -> None:
-        """Takes no more clients, ends the connections, and hands over what was read."""
+        """Takes no more clients, ends the connections, and hands over the requests that were read."""
         for listener in self._listeners:
             listener.close()
         self._watch.cancel()
@@ -126,7 +126,7 @@ class Server:
 
 
 def prepare_process() -> None:
-    """As many open connections as the system gives, and garbage looked for less often: there is next to none."""
+    """Lets the process open as many files as the system allows, and collect garbage less often: there is little."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(_OBJECTS_A_COLLECTION)

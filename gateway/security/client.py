@@ -26,7 +26,7 @@ Tokens = Generator[bytes, bytes, None]
 
 
 def tokens(mechanism: str, name: str, password: str) -> Tokens:
-    """A client's conversation by one of the mechanisms. Raises AuthenticationError: the server is not who it should."""
+    """A client's conversation by a mechanism. Raises AuthenticationError: the server does not prove itself."""
     return _plain(name, password) if mechanism == "PLAIN" else _scram(mechanism, name, password)
 
 

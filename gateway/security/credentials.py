@@ -1,7 +1,7 @@
 """Salted hashes of passwords as SCRAM keeps them (RFC 5802), and the file of users that holds them.
 
-One line a user and mechanism: `name mechanism iterations salt stored_key server_key`, the last three as base64. From
-it a password can be checked and a SCRAM client be answered; the password cannot be got out of it.
+One line a user and mechanism: `name mechanism iterations salt stored_key server_key`, the last three as base64. With
+it a password can be checked and a SCRAM client be answered; the password cannot be read from it.
 
 Knows hashes and the file; knows no conversation.
 """

@@ -18,14 +18,16 @@ _NONCE_BYTES = 24
 
 
 class AuthenticationError(Exception):
-    """A client is not who it says, or does not speak as it should; the text is fit for its eyes."""
+    """A client is not who it says, or does not follow the mechanism; the client may read the text."""
 
 
 class Step(NamedTuple):
-    """What the client is told, and its name once it is proven."""
+    """One answer of a conversation."""
 
     token: bytes
+    """What the client is told."""
     name: str | None
+    """The client's name, once it is proven."""
 
 
 class Mechanism(Protocol):

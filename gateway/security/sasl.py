@@ -1,6 +1,6 @@
 """SaslHandshake and SaslAuthenticate: the mechanisms' tokens in Kafka's messages.
 
-Knows the two messages and who the caller becomes; knows no mechanism's inside.
+Knows the two messages and who the caller becomes; must not know how a mechanism works.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gateway.security.mechanisms import AuthenticationError, Step, mechanism
 from gateway.wire.shaping import entity_of
 
 _REFUSAL_S = 0.1
-"""A refusal is told so much later, so that guessing takes time."""
+"""A refusal is sent so much later, so that guessing takes time."""
 
 
 class Sasl:

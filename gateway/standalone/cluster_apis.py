@@ -1,7 +1,7 @@
 """Metadata and DescribeCluster: the gateways there are, the topics of the settings, and who leads their partitions.
 
-The gateway that is asked leads every partition, so that a client depends on no other. Topics are not created by being
-asked for. Knows nodes and topics; knows no group and no record.
+The gateway that is asked leads every partition, so that a client depends on no other. Asking for a topic does not
+create it. Knows nodes and topics; knows no group and no record.
 """
 
 from __future__ import annotations

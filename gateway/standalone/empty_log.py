@@ -1,8 +1,8 @@
 """ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are the same.
 
 A Fetch waits as long as the client allows, holding a timer and no thread. There are no fetch sessions. Produce is
-answered, always in vain, since librdkafka fetches nothing from a broker that does not know it and asks in a busy loop.
-Knows topics and offsets; knows no group.
+answered, with a refusal, because librdkafka fetches nothing from a broker that does not answer Produce and asks again
+in a busy loop. Knows topics and offsets; knows no group.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EmptyLog:
         return entity_of(ask.codec.response_type, {"topics": topics})
 
     def _produce(self, ask: Ask) -> Any:
-        """Refuses every record. Raises WireError: the client wants no answer; as with Kafka, that is how it is told."""
+        """Refuses every record. Raises WireError: acks=0, so no answer can tell; as with Kafka, the connection ends."""
         if ask.message.acks == 0:
             raise WireError("Produce without acknowledgement to a topic that stays empty")
         topics = [
@@ -97,7 +97,7 @@ class EmptyLog:
         values: Values = {"partition_index": partition.partition, "records": b""}
         if not self._exists(name, partition.partition):
             return {**values, "error_code": missing, "high_watermark": _NONE}
-        # A consumer may have committed an offset of its own choice: it is at the end as well.
+        # A consumer that has committed some other offset is at the end as well.
         end = max(self._offset, partition.fetch_offset)
         return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
 

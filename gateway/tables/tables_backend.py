@@ -1,9 +1,11 @@
 """Groups behind the tables: requests go out in few appends, answers come in as the coordinator commits them.
 
-While the coordinator is away, being started again as a rule, heartbeats are answered here as a broker answers those of
-groups that it is still loading: NONE, unseen. They are handed over all the same, so that it knows who kept sending.
+While the coordinator is away, which as a rule means that it is being started again, heartbeats are answered here as a
+broker answers those of groups that it is still loading: with NONE, whatever they say. They are handed over as well, so
+that the coordinator knows later who kept sending.
 
-Knows who waits for which answer; knows no protocol but that. The disk is touched in threads, one for each direction.
+Knows who waits for which answer, and no other rule of the protocol. The disk is read and written in threads, one for
+each direction.
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ from table_client.rows import Row, table_of
 log = logging.getLogger("gateway")
 
 _LINGER_S = 0.002
-"""What comes so shortly after the first request of a flush goes with it."""
+"""How long a flush waits for more requests after its first."""
 _ANSWERS_A_TURN = 200
 _AWAY_AFTER_S = 3.0
-"""A coordinator that was asked, and neither answers nor ends a batch for so long, is away."""
+"""A coordinator is away if it has requests, but neither answers nor ends a batch for so long."""
 _LOOK_EVERY_S = 0.5
 _STATUS_FILE = "status.json"
-"""What the coordinator's job says of itself, in its home; `batch_at_ms` is when its last batch was done."""
+"""Where the coordinator's job writes its state; `batch_at_ms` is when its last batch was done."""
 
 
 class _Waiting(NamedTuple):
@@ -92,7 +94,7 @@ class TablesBackend:
         self._threads.shutdown()
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
-        # Another gateway may have passed on an answer that this one has yet to read.
+        # Another gateway may have sent its client an answer that this one has not read yet.
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
         self._listings.append(listing)
         return listing
@@ -149,7 +151,7 @@ class TablesBackend:
         self._parked.discard(request_id)
 
     async def _write(self) -> None:
-        """Appends what is queued: at once after a pause, else once an interval."""
+        """Appends the queued rows: at once after a pause, else once an interval."""
         while True:
             await self._wake.wait()
             await asyncio.sleep(_LINGER_S)
@@ -180,7 +182,7 @@ class TablesBackend:
     # ------------------------------------------------------------ in
 
     async def _follow(self) -> None:
-        """Passes on the news of each version of the effects table as it comes."""
+        """Learns the news of each version of the effects table as it comes."""
         while True:
             try:
                 while self._effects.has_news():
@@ -201,7 +203,7 @@ class TablesBackend:
                 listing.set_result(self.directory)
 
     def _look_whether_away(self) -> None:
-        """Whether anybody works on what was asked; if not, the heartbeats that wait are answered as the module says."""
+        """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
         was_away, self._is_away = self._is_away, self._is_coordinator_away()
         if self._is_away and not was_away:

@@ -1,4 +1,4 @@
-"""A gateway before a real Kafka cluster: the groups are ours, everything else is the cluster's, byte for byte.
+"""A gateway before a real Kafka cluster: groups are answered here, everything else by the cluster, byte for byte.
 
 The gateway stands in for every broker: one port a broker, and brokers' addresses are ours wherever clients learn them.
 Knows brokers; knows no group.

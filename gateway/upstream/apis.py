@@ -1,8 +1,8 @@
 """Which of the upstream's APIs are passed on, and up to which version.
 
-Not passed on is what would let a group live in the upstream beside ours: the newer group protocols, and offsets that
-are committed in a transaction. Two APIs end earlier than the upstream's: later versions tell of brokers' addresses
-inside answers that are too long to look through.
+What would let a group live in the upstream beside ours is not passed on: the newer group protocols, and offsets that
+are committed in a transaction. Two APIs end earlier than the upstream's: in later versions answers that are too long
+to be rewritten name brokers' addresses.
 
 Knows API keys; knows no bytes.
 """
@@ -20,13 +20,13 @@ _TRANSACTIONAL_OFFSETS = frozenset({25, 28})
 
 NOT_PASSED_ON = frozenset(_SASL) | _GROUPS_OF_OTHER_PROTOCOLS | _TRANSACTIONAL_OFFSETS
 LAST_VERSIONS = {PRODUCE: 9, 1: 15, API_VERSIONS: 4, METADATA: 13, DESCRIBE_CLUSTER: 2, FIND_COORDINATOR: 6}
-"""Produce v10 and Fetch v16 began to tell of addresses; of the others kio knows no more."""
+"""From Produce v10 and Fetch v16 on, answers name addresses; the others end where kio does."""
 _FIRST_PRODUCE = 3
-"""Kafka speaks of v0 to v2, for the sake of an old client, and answers none of them."""
+"""Kafka says that it answers v0 to v2, for the sake of an old client, but does not."""
 LAST_OF_OURS = {"OffsetCommit": 9, "OffsetFetch": 9}
 """v10 names topics by the upstream's ids, which the groups do not know."""
 FEATURES_NOT_TOLD = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
-"""Features that ask for APIs or versions which are not passed on."""
+"""Features whose APIs or versions are not passed on."""
 
 Range = tuple[int, int]
 
@@ -46,7 +46,7 @@ def our_ranges() -> dict[int, Range]:
 
 
 def offered(upstream: Mapping[int, Range], has_sasl: bool) -> dict[int, Range]:
-    """What a client is told of all versions, from what the upstream says of its own; SASL is ours, if there is any."""
+    """The versions that a client is told, from those that the upstream tells; has_sasl: clients authenticate here."""
     passed = {
         key: (first, min(last, LAST_VERSIONS.get(key, last)))
         for key, (first, last) in upstream.items()

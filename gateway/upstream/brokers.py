@@ -20,7 +20,7 @@ from gateway.wire.shaping import entity_of
 log = logging.getLogger("gateway")
 
 _METADATA_VERSION = 5
-"""Known to every broker of the last years."""
+"""Every broker of the last years answers it."""
 _PATIENCE_S = 10.0
 _ANSWER_MAX_BYTES = 67_108_864
 _NO_ID = -1
@@ -32,11 +32,13 @@ class UpstreamError(OSError):
 
 @dataclass(slots=True)
 class Broker:
-    """One broker of the upstream: where it is, and at which of our ports."""
+    """One broker of the upstream."""
 
     node_id: int
     address: Address
+    """Where the broker is."""
     port: int = 0
+    """The port of ours behind which it stands."""
 
 
 Listen = Callable[[Broker, int], Awaitable[int]]
@@ -44,7 +46,7 @@ Listen = Callable[[Broker, int], Awaitable[int]]
 
 
 class Brokers:
-    """Every broker that has been heard of."""
+    """Every broker that is known."""
 
     def __init__(self, bootstrap: Address, entrance: Entrance, first_port: int, listen: Listen) -> None:
         self._bootstrap = bootstrap
@@ -63,7 +65,7 @@ class Brokers:
             await self.port_of(node_id, Address(host, port))
 
     async def port_of(self, node_id: int, address: Address) -> int:
-        """The port of ours behind which a broker stands. Raises OSError: there is none to be had."""
+        """The port of ours behind which a broker stands. Raises OSError: no port can be opened for it."""
         async with self._lock:
             broker = self._by_id.get(node_id)
             if broker is None:

@@ -1,7 +1,7 @@
 """How the gateway gets into its upstream: TLS, and as whom it authenticates on each connection.
 
-What clients do at the upstream is done in this one name; who they are is the gateway's own affair. Knows the settings
-and SASL's two messages; knows no socket.
+The upstream sees every client under this one name; which client it is, only the gateway knows. Knows the settings and
+SASL's two messages; knows no socket.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from programs.errors import ConfigError
 
 CLIENT_ID = "rollcall-gateway"
 _VERSION = 1
-"""Of both messages; known to every broker of the last years."""
+"""Of both messages; every broker of the last years answers it."""
 
 Conversation = Generator[bytes, bytes, None]
 """Yields requests with their lengths, is sent each one's answer without, and ends when the gateway is in."""
 
 
 class NotLetIn(OSError):
-    """The upstream does not take the gateway for who it says it is."""
+    """The upstream does not let the gateway in; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """tls: None for a listener without. mechanism: None for a listener where nobody authenticates."""
+    """What the upstream's listener asks of the gateway."""
 
     tls: ssl.SSLContext | None = None
+    """None: the listener speaks no TLS."""
     mechanism: str | None = None
+    """None: nobody authenticates at the listener."""
     name: str = ""
     password: str = ""
 

@@ -1,7 +1,7 @@
-"""The other half of a client's connection: the one to the broker that it believes to speak to.
+"""The connection to the broker that a client believes to speak to.
 
-Answers of any length pass through in pieces: while the client cannot take more, or waits for another answer first, the
-broker is read no further. Knows frames and turns; knows no API.
+Answers of any length pass through in pieces. While the client cannot take more, or waits for an earlier answer, the
+broker is read no further. Knows frames and their order; knows no API.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gateway.wire.codec import Head, WireError
 from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
 
 HELD_BYTES = 262_144
-"""So much of the broker's answers may wait for their turn before it is read no further."""
+"""The most bytes of answers that wait for their turn before the broker is read no further."""
 REWRITTEN_MAX_BYTES = 67_108_864
 _ANSWER_MAX_BYTES = 2**31 - 1
 
@@ -29,6 +29,7 @@ class Passed(NamedTuple):
     slot: Slot
     head: Head
     is_rewritten: bool
+    """Whether its answer names brokers or versions."""
 
 
 class ClientHalf(Protocol):
@@ -111,7 +112,7 @@ class Link(asyncio.Protocol):
             while self._entering is not None and (frame := self._cutter.take()) is not None:
                 self._say(next_of(self._conversation, frame))
         except (NotLetIn, WireError, FrameError) as error:
-            # Closed here, for nothing that still comes may pass for the end of the conversation.
+            # Closed first, or bytes that still come could be taken for the end of the conversation.
             self.close()
             self._client.lose(str(error))
 

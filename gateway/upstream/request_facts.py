@@ -1,4 +1,4 @@
-"""The two things that must be known of a request before it is passed on: does it ask for a group, is it ever answered?
+"""Two facts about a request that decide whether and how it is passed on: is it about a group, is it answered at all?
 
 Knows the beginnings of FindCoordinator and Produce; knows no connection.
 """

@@ -1,4 +1,4 @@
-"""Answers of the upstream that name brokers or versions, with our addresses and ours in their place.
+"""Puts our addresses and versions in the place of the upstream's, in the answers that name them.
 
 Knows the four messages; knows no connection. Everything else passes as it is.
 """

@@ -25,7 +25,7 @@ _ROOM_FOR_LENGTH = bytes(_LENGTH.size)
 
 
 class WireError(ValueError):
-    """Bytes that are no request, or none that is known; as with Kafka, the connection ends."""
+    """Bytes that are no request, or one that is not answered; as with Kafka, the connection ends."""
 
 
 class Head(NamedTuple):
@@ -55,7 +55,7 @@ class Codec:
         self.is_flexible: bool = self.request_type.__flexible__
         self._read_request = _Reader(self.request_type)
         self._write_response = _Writer(self.response_type)
-        # Such responses, a heartbeat's above all, are few and the same again and again: their bytes are kept.
+        # Few such responses are different, and most answers are a heartbeat's: their bytes are kept.
         self._says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
         self._tails: dict[Any, bytes] = {}
 

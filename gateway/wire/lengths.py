@@ -1,8 +1,8 @@
-"""Looks a request over before kio decodes it: is every array as long as it says, and does it hold unknown tags?
+"""Checks a request before kio decodes it: is every array as long as it says, and does it hold unknown tags?
 
 kio's reader makes room for as many elements as an array claims to have, whatever the frame holds, so that ten bytes
-could end the process; and it refuses tagged fields it does not know, which Kafka asks everybody to ignore. So the
-fields are walked here first, by kio's own declarations.
+could end the process; and it refuses tagged fields it does not know, which the protocol asks to ignore. So the fields
+are walked here first, by kio's own declarations.
 
 Knows the layout of Kafka's types; knows no message by name.
 """
