@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
@@ -139,6 +140,39 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
     refused = {module: refused_imports(module, path.read_text()) for module, path in MODULES.items()}
     assert {module: imports for module, imports in refused.items() if imports} == {}
     assert all(any(is_within(module, package) for module in MODULES) for package in PURE)
+
+
+def circle(imports: dict[str, set[str]]) -> list[str]:
+    """Modules of which each imports the next and the last is the first; empty if there are none."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def module_imports(sources: dict[str, str]) -> dict[str, set[str]]:
+    """The modules that each module imports anywhere in its file, under TYPE_CHECKING too."""
+    return {
+        module: {within for imported in imported_names(source) if (within := module_of(imported, sources)) != module}
+        - {""}
+        for module, source in sources.items()
+    }
+
+
+def module_of(imported: str, sources: dict[str, str]) -> str:
+    """The module that a dotted name is or lies in, empty if it is none of ours."""
+    return max((module for module in sources if is_within(imported, module)), key=len, default="")
+
+
+def test_no_two_files_need_each_other() -> None:
+    assert circle(module_imports({module: path.read_text() for module, path in MODULES.items()})) == []
+
+
+def test_a_circle_is_found_also_where_it_is_for_types_alone() -> None:
+    late = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.b import B"
+    assert set(circle(module_imports({"a.b": "from a.c import C", "a.c": late}))) == {"a.b", "a.c"}
+    assert circle(module_imports({"a.b": "from a.c import C", "a.c": "import os"})) == []
 
 
 def test_a_pure_module_names_no_clock_and_no_randomness() -> None:
