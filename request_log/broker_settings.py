@@ -1,8 +1,10 @@
 """Broker settings that a log gives away, under Kafka's keys, for whoever does not know how the broker was set up.
 
-How long the first member of a new group waits shows the initial delay; who is refused for a full group shows the most
-members of one; session timeouts that are taken or refused show their bounds. Only what differs from Kafka's defaults is
-told. Knows JoinGroups and their answers; keeps no more than a few numbers and one for each group.
+How long the first member of a new group waits shows the initial delay. A member that is refused because its group is
+full shows the maximum size. Session timeouts that are accepted or refused show their bounds. Only settings that differ
+from Kafka's defaults are given.
+
+Knows JoinGroups and their answers; keeps a few numbers in all, and one for each group.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, JoinGroupResponse
 
 LATE_AT_MOST_MS = 80
-"""How much longer than the initial delay its members wait."""
+"""How much longer than the initial delay a first member may be seen to wait."""
 FIRST_GENERATION = 1
 _IDS_KEPT = 100_000
 _DEFAULTS = GroupConfig()
@@ -23,21 +25,23 @@ _DEFAULTS = GroupConfig()
 
 @dataclass(slots=True)
 class SettingsSeen:
-    """What the JoinGroups of a log show, one after the other; those that are shown twice show nothing else.
-
-    given_out: ids whose members have not joined with them yet. waits_ms: the shortest of a new group's first member.
-    most_members, full: by group. taken, refused: session timeouts, ms.
-    """
+    """What the JoinGroups of a log show, one after the other. A request that is noted twice changes nothing."""
 
     given_out: dict[str, None] = field(default_factory=dict)
-    waits_ms: list[float] = field(default_factory=list)
+    """Member ids that were given out and have not joined yet."""
+    shortest_wait_ms: float | None = None
+    """The shortest wait of a new group's first member."""
     most_members: dict[str, int] = field(default_factory=dict)
+    """The most members that were seen, by group."""
     full: set[str] = field(default_factory=set)
+    """Groups that refused a member because they were full."""
     taken: set[int] = field(default_factory=set)
+    """Session timeouts that were accepted, ms."""
     refused: set[int] = field(default_factory=set)
+    """Session timeouts that were refused, ms."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Looks at one request."""
+        """Takes in one request."""
         request, recorded = entry.request, entry.recorded
         if not isinstance(request, JoinGroupRequest):
             return
@@ -64,8 +68,8 @@ class SettingsSeen:
         self.most_members[entry.group_id] = max(members, self.most_members.get(entry.group_id, 0))
         is_new = self.given_out.pop(request.member_id, 0) is None
         if is_new and response.generation_id == FIRST_GENERATION and response.leader == request.member_id:
-            self.waits_ms.append(entry.recorded.total_ms)
-            self.waits_ms = [min(self.waits_ms)]
+            wait_ms = entry.recorded.total_ms
+            self.shortest_wait_ms = wait_ms if self.shortest_wait_ms is None else min(self.shortest_wait_ms, wait_ms)
 
     def shown(self) -> dict[str, str]:
         """The settings that differ from Kafka's defaults."""
@@ -80,14 +84,12 @@ class SettingsSeen:
         }
 
     def _initial_delay_ms(self) -> int | None:
-        """The shortest wait, unless it is about one or more of the default's turns."""
-        default_ms = _DEFAULTS.group_initial_rebalance_delay_ms
-        for wait_ms in self.waits_ms:
-            if wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS:
-                return None
-            whole_ms = int(wait_ms // 100 * 100)
-            return whole_ms if wait_ms - whole_ms <= LATE_AT_MOST_MS else int(wait_ms)
-        return None
+        """The shortest wait; None if it is about a multiple of the default delay."""
+        default_ms, wait_ms = _DEFAULTS.group_initial_rebalance_delay_ms, self.shortest_wait_ms
+        if wait_ms is None or (wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS):
+            return None
+        whole_ms = int(wait_ms // 100 * 100)
+        return whole_ms if wait_ms - whole_ms <= LATE_AT_MOST_MS else int(wait_ms)
 
     def _least_session_ms(self) -> int | None:
         refused = [ms for ms in self.refused if all(ms < taken for taken in self.taken)]

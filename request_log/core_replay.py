@@ -18,7 +18,7 @@ from request_log.recorded import OrderedRequest
 
 
 class Replay:
-    """Groups by id, parity so far, and what is asked and not answered yet. `run` gives (group id, effect) pairs."""
+    """Any number of groups. `run` gives (group id, effect) pairs; `groups` and `parity` are as far as it has run."""
 
     def __init__(self, config: GroupConfig) -> None:
         self.config = config

@@ -1,7 +1,7 @@
 """A request log in, requests out: read twice, ordered by arrival, each group followed, all requests in order of time.
 
-Lines are held back for a few seconds, and longer where the survey announces that a request that arrived about now was
-answered late; so memory depends on how long requests wait and how many groups there are, not on the log's length.
+Lines are held back for a few seconds, and longer if the survey announces a request that arrived about now and was
+answered late. So memory depends on how long requests wait and how many groups there are, not on the log's length.
 
 Knows how the parts go together; knows no rule of any of them.
 """
@@ -29,9 +29,9 @@ from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tal
 from request_log.survey import MEMBERSHIP, Survey, WaitsToCome, survey
 
 LOOK_AHEAD_MS = 10_000
-"""How much of the log is read beyond the request being taken: what is concluded from later lines lies within it."""
+"""How much of the log is read beyond the request being taken: conclusions from later lines need no more."""
 BEFORE_A_WAIT_MS = 5_000
-"""A group is held back from this long before a long wait, since that has its reason a little earlier."""
+"""A long wait has its reason a little earlier: requests are held back from this long before it."""
 ORDER_MS = 30_000
 """How far apart in time requests of different groups may be: deadlines are settled, and coordinators move."""
 _LINES_AT_ONCE = 2_000

@@ -34,19 +34,19 @@ from request_log.survey import CameBack, Survey
 from schemas.messages import JoinGroupRequest, LeaveGroupRequest
 
 SETTLED_MS = 1_000
-"""How long after a moment its lines may still be written: answers being sent, commits being replicated."""
+"""How late a line may be written after its request was worked on: answers are sent, commits are replicated."""
 LOOK_AHEAD_MS = 5_000
-"""How much of the log is read beyond a request that changes its group, or of whose moment nothing is proven."""
+"""How much of the log is read beyond a request that changes its group, or whose time is not proven to be at rest."""
 FIRST_LOOK_AHEAD_MS = 10_000
-"""And beyond the first of a group that was there before the log: so many heartbeats show who its members are."""
+"""How much is read beyond the first request of a group that is older than the log: heartbeats name its members."""
 BACK_WITHIN_MS = 7_500
-"""How long a member that left without a reason may take to come back, for its leave to be told as a poll timeout."""
+"""A leave without a reason may be a poll timeout if its process is back within this time."""
 STOOD_STILL_MS = 5_000
-"""A log without any line for so long may be that of a broker that was away,"""
+"""If a log has no line for so long, its broker may have been away."""
 RETURN_WITHIN_MS = 10_000
-"""and whose members come back within so long after it."""
+"""Members come back within so long after their broker was away."""
 FORGOTTEN_AFTER_MS = 3_600_000
-"""How long a group that is no more stays in memory: for answers to those who do not know it yet."""
+"""How long a group that is gone stays in memory, because some of its members may not know it yet."""
 _began = attrgetter("began_ms")
 
 
@@ -81,10 +81,7 @@ class Held:
 
 
 class LiveImport:
-    """`read` takes lines, `release` gives requests. quarantine: takes bad lines. See `snapshot` for its whole state.
-
-    seen: what the log gives away of the broker's settings, for whoever keeps them; no part of a snapshot.
-    """
+    """One log: `read` takes lines, `release` gives requests, `snapshot` keeps its state."""
 
     def __init__(self, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None) -> None:
         self.config = config
@@ -92,10 +89,12 @@ class LiveImport:
         self.names = TopicNames()
         self.came_back = CameBack()
         self.seen = SettingsSeen()
+        """What the log gives away of the broker's settings; no part of a snapshot."""
         self.work_times = WorkTimes()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
         self.still_from_ms = self.still_until_ms = 0
+        """The last time in which the log had no line, and the broker may have been away."""
         self._survey = Survey(came_back=self.came_back.leaves)
         self._reading = Reading(self.reader, self.tally, quarantine)
 
@@ -198,9 +197,9 @@ class LiveImport:
 
     @staticmethod
     def _let_time_pass(held: Held, until_ms: float) -> None:
-        """What was owed, or due, up to a time since which nobody was heard of.
+        """Settles what was owed or due up to a time since which the group is silent.
 
-        A member may be silent since its JoinGroup waits for another one: so all of them must have been silent too long.
+        A member may be silent because its JoinGroup waits for another member, so all sessions must have ended.
         """
         model = held.follower.model
         if model.owed_ms < until_ms:

@@ -1,9 +1,9 @@
-"""Recorded answers beside ours: equal or not, and where they part.
+"""Recorded answers beside ours: equal or not, and where they differ.
 
-Compared is what the group decides, so these are left out: throttle times; partitions refused for what the topic or an
-authorizer says (a log does not show which topics exist); what a caller may do to a group; error texts; and the order
-of members, topics and groups, which Kafka takes from hash tables. Who leads and which id a newcomer was given are
-chances of the broker; a replay is given them, so they are compared all the same.
+Only what the group decides is compared. Left out are throttle times; partitions that are refused because of the topic
+or an authorizer (a log does not show which topics exist); what a caller may do to a group; error texts; and the order
+of members, topics and groups, which Kafka takes from hash tables. The broker chooses a leader and a new member's id by
+chance; a replay is given both, so they are compared all the same.
 
 Knows the messages; knows no rule of the protocol.
 """
@@ -13,21 +13,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
 from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
+from schemas.fan_out import names_many_groups
 from schemas.messages import (
-    DescribeGroupsResponse,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupObservedRequest,
     GroupRequest,
+    HeartbeatRequest,
     HeartbeatResponse,
-    JoinGroupResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetDeleteRequest,
     OffsetDeleteResponse,
+    OffsetFetchRequest,
     OffsetFetchResponse,
     Response,
+    SyncGroupRequest,
 )
 from schemas.wire_fields import carried
 
@@ -48,10 +57,7 @@ Content = dict[str, Any]
 
 
 class Difference(msgspec.Struct):
-    """One recorded answer that ours does not equal. recorded, ours: the fields that differ, by name.
-
-    inferred: what the recording proves was written into the group before, so ours rests on an incomplete view of it.
-    """
+    """One recorded answer that ours does not equal."""
 
     request_id: str
     group_id: str
@@ -60,12 +66,14 @@ class Difference(msgspec.Struct):
     client_id: str
     received_at_ms: int
     recorded: Content
+    """The recorded fields that differ, by name."""
     ours: Content
+    """The same fields of our answer."""
 
 
-def differing(recorded: Response, ours: Response, version: int) -> tuple[Content, Content] | None:
-    """The fields in which two answers differ, the recorded one's and ours; None if they are equal."""
-    theirs, mine = _content(recorded, version), _content(ours, version)
+def differing(request: GroupRequest, recorded: Response, ours: Response) -> tuple[Content, Content] | None:
+    """The fields in which two answers to a request differ, the recorded one's and ours; None if they are equal."""
+    theirs, mine = _content(request, recorded), _content(request, ours)
     left_out = theirs.pop("left out", ())
     mine.pop("left out", None)
     if left_out:
@@ -76,34 +84,45 @@ def differing(recorded: Response, ours: Response, version: int) -> tuple[Content
     return {name: theirs.get(name) for name in names}, {name: mine.get(name) for name in names}
 
 
-def _content(response: Response, version: int) -> Content:
-    """What counts of an answer, by name, in an order that both sides share."""
-    match response:
-        case JoinGroupResponse():
-            content = carried(response, version)
+def _content(request: GroupRequest, response: Response) -> Content:
+    """The fields that are compared, by name, in an order that both sides share."""
+    match request:
+        case JoinGroupRequest():
+            content = carried(response, request.api_version)
             content["members"] = {member["member_id"]: member for member in content["members"]}
-        case OffsetCommitResponse():
+        case OffsetCommitRequest():
+            assert isinstance(response, OffsetCommitResponse)
             content = _by_partition(
                 (topic.topic_id or topic.name, partition.partition_index, partition.error_code)
                 for topic in response.topics
                 for partition in topic.partitions
             )
-        case OffsetFetchResponse():
-            content = _fetched(response, version)
-        case OffsetDeleteResponse():
+        case OffsetFetchRequest():
+            assert isinstance(response, OffsetFetchResponse)
+            content = _fetched(request, response)
+        case OffsetDeleteRequest():
+            assert isinstance(response, OffsetDeleteResponse)
             content = _by_partition(
                 (topic.name, partition.partition_index, partition.error_code)
                 for topic in response.topics
                 for partition in topic.partitions
             )
             content["error_code"] = response.error_code
-        case DescribeGroupsResponse():
-            content = carried(response, version)["groups"][0]
+        case DescribeGroupsRequest():
+            content = carried(response, request.api_version)["groups"][0]
             content["members"] = {member["member_id"]: member for member in content["members"]}
             content.pop("authorized_operations", None)
             content.pop("error_message", None)
+        case (
+            SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | DeleteGroupsRequest()
+            | GroupObservedRequest()
+        ):
+            content = carried(response, request.api_version)
         case _:
-            content = carried(response, version)
+            assert_never(request)
     content.pop("throttle_time_ms", None)
     return content
 
@@ -115,9 +134,9 @@ def _by_partition(partitions: Iterable[tuple[str, int, Error]]) -> Content:
     return {"partitions": kept, "left out": left_out}
 
 
-def _fetched(response: OffsetFetchResponse, version: int) -> Content:
-    topics = response.topics if version <= 7 else response.groups[0].topics
-    error = response.error_code if version <= 7 else response.groups[0].error_code
+def _fetched(request: OffsetFetchRequest, response: OffsetFetchResponse) -> Content:
+    answer = response.groups[0] if names_many_groups(request) else response
+    topics, error = answer.topics, answer.error_code
     found = {
         (topic.topic_id or topic.name, p.partition_index): (p.committed_offset, p.metadata or "", p.error_code)
         for topic in topics
@@ -129,13 +148,13 @@ def _fetched(response: OffsetFetchResponse, version: int) -> Content:
 
 
 def difference(request: GroupRequest, group_id: str, recorded: Recorded, ours: Response | None) -> Difference | None:
-    """Where our answer to a request parts from the recorded one; None if it does not. ours: None if we gave none."""
+    """Where our answer to a request differs from the recorded one; None if it does not. ours: None if we gave none."""
     parts: tuple[Content, Content] | None
     if ours is None or isinstance(ours, HeartbeatResponse):
         error = None if ours is None else ours.error_code
         parts = None if error is recorded.error else ({"error_code": recorded.error}, {"error_code": error})
     else:
-        parts = differing(recorded.response, ours, request.api_version)
+        parts = differing(request, recorded.response, ours)
     if parts is None:
         return None
     return Difference(
@@ -152,11 +171,14 @@ def difference(request: GroupRequest, group_id: str, recorded: Recorded, ours: R
 
 @dataclass(slots=True)
 class Parity:
-    """How many recorded answers ours equal, by API; the first differences in full."""
+    """How many recorded answers ours equal."""
 
     equal: Counter[str] = field(default_factory=Counter)
+    """How many are equal, by API."""
     different: Counter[str] = field(default_factory=Counter)
+    """How many differ, by API."""
     first: list[Difference] = field(default_factory=list)
+    """The first differences in full."""
 
     def note(self, ordered: OrderedRequest, ours: Response | None) -> Difference | None:
         """Counts one answer. ours: None for a request that we never answered."""

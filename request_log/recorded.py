@@ -18,21 +18,24 @@ from schemas.messages import GroupRequest, Response
 
 
 class Recorded(msgspec.Struct, eq=False, gc=False):
-    """What the broker answered. error: the one a reply is known by, the first of many that is not NONE.
-
-    answered_at_ms: when the answer had been sent. total_ms: from arrival to then. remote_ms: how long it was parked.
-    sending_ms: how long it took to be sent once it was known.
-    wire: the answer as the log has it, all groups of it. group_id: which of its groups this is about, None for all.
-    """
+    """What the broker answered."""
 
     error: Error
+    """The error that the answer is known by: of many, the first that is not NONE."""
     answered_at_ms: int
+    """When the answer had been sent."""
     total_ms: float
+    """From the arrival of the request to answered_at_ms."""
     remote_ms: float
+    """How long the request was parked."""
     sending_ms: float
+    """How long sending took, once the answer was known."""
     wire: Any
+    """The answer as the log has it, with all its groups."""
     message: Message
+    """How this version of the API is read."""
     group_id: str | None = None
+    """Which group of the answer this is about; None for all of them."""
     _response: Response | None = None
 
     @property
@@ -50,23 +53,25 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
 
 
 class LoggedRequest(msgspec.Struct, eq=False, gc=False):
-    """One request for one group, as the log tells it.
-
-    began_ms, until_ms: the broker worked on it at some moment between the two, ms since the epoch with fractions.
-    was_refused: answered before it reached its group, as while its coordinator loads, is elsewhere, or may not answer.
-    line, part: where it stands, and its place among the requests of that line; None where nobody will read it again.
-    """
+    """One request for one group, as the log tells it."""
 
     group_id: str
     request: GroupRequest
     recorded: Recorded
     began_ms: float
+    """The earliest time at which the broker worked on it, ms since the epoch with fractions."""
     until_ms: float
+    """The latest time at which the broker worked on it."""
     broker: str
+    """The broker's end of the connection."""
     was_refused: bool = False
+    """Answered before it reached its group: its coordinator loads, is elsewhere, or may not answer."""
     is_taken: bool = False
+    """Whether its place in the order is settled."""
     line: LogLine | None = None
+    """The line it stands in; None where nobody reads it again."""
     part: int = 0
+    """Its place among the requests of that line."""
 
 
 class OrderedRequest(msgspec.Struct, eq=False, gc=False):
@@ -82,27 +87,31 @@ class OrderedRequest(msgspec.Struct, eq=False, gc=False):
 
 
 class Quarantined(msgspec.Struct):
-    """A line that cannot be understood. line: its number in its file, from 1."""
+    """A line that cannot be understood."""
 
     file: str
     line: int
+    """Its number in its file, from 1."""
     reason: str
     text: str
+    """The line itself, cut off where it is very long."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a log's lines; used + skipped + quarantined = read.
-
-    skipped: by reason. quarantined: by reason, the lines themselves go to the caller. inferred: requests that no line
-    says, by why they were made. unsettled: recorded answers that no order of the requests explains, by API.
-    """
+    """What became of a log's lines; used + skipped + quarantined = read."""
 
     read: int = 0
     used: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    """Lines that are passed over, by reason."""
     quarantined: Counter[str] = field(default_factory=Counter)
+    """Bad lines, by reason; the lines themselves go to the caller."""
     inferred: Counter[str] = field(default_factory=Counter)
+    """Requests that no line says, by why they were made."""
     unsettled: Counter[str] = field(default_factory=Counter)
+    """Recorded answers that no order of the requests explains, by API."""
     first_at_ms: int | None = None
+    """The first timestamp of the log."""
     last_at_ms: int | None = None
+    """The latest timestamp of the log."""

@@ -1,7 +1,7 @@
 """The whole state of a `LiveImport` as bytes, and back: whoever goes on from there gives the requests that are to come.
 
-What is held is kept as the lines' own text, and read again; groups as the documents of the state store. A group that
-has not changed since the last snapshot costs nothing but its bytes.
+Requests that are held are kept as the text of their lines, and read again; groups are kept as the documents of the
+state store. A group that has not changed since the last snapshot is not encoded again.
 
 Knows every field of what a live import is made of; concludes nothing from them.
 """
@@ -44,9 +44,10 @@ class _Entry(msgspec.Struct, array_like=True):
 
 
 class _Group(msgspec.Struct):
-    """One group. document: null for one that is not known."""
+    """One group."""
 
     document: str | None
+    """The group as the state store has it; null for one that is not known."""
     clock_ms: int
     inferred: int
     silences: int

@@ -1,10 +1,10 @@
 """A first look over a whole log: what its order and its causes need to know of lines that come much later.
 
-A JoinGroup is logged when it is answered, up to the rebalance timeout after it arrived; whoever reads in order of
-arrival must know that such a line is still to come. And a client that left because its application was slow joins
-again only when that is done. Both are looked up here, so that the second look needs to remember a few seconds only.
+A JoinGroup is logged when it is answered, up to the rebalance timeout after it arrived: a reader in order of arrival
+must know that such a line is still to come. A client that left because its application was slow joins again only when
+the application is done. Both are looked up here, so that the second look has to remember a few seconds only.
 
-Knows lines; keeps one number a long wait, and one entry a connection that left.
+Knows lines; keeps one number for each long wait, and one entry for each connection that left.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ AWAY_AT_LEAST_MS = 100
 MEMBERSHIP = re.compile(
     rb'"requestApiKey":(?:%s),' % b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup"))
 )
-"""What the lines hold that a survey looks at."""
+"""Matches the lines that a survey looks at."""
 _CONNECTIONS_KEPT = 200_000
 
 
 @dataclass(slots=True)
 class Survey:
-    """waits: when each request that waited long arrived, ms since the epoch, rising. came_back: see `inferred_causes`.
-
-    lines: how many there are, in all files together. seen: what the log gives away of the broker's settings.
-    """
+    """What a first look found."""
 
     lines: int = 0
+    """How many lines all files have together."""
     waits: array[float] = field(default_factory=lambda: array("d"))
+    """When each request that waited long arrived, ms since the epoch, rising."""
     came_back: Set[str] = frozenset()
+    """The ids of LeaveGroups after which the same process joined again; see `inferred_causes`."""
     seen: SettingsSeen = field(default_factory=SettingsSeen)
+    """What the log gives away of the broker's settings."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -53,17 +54,16 @@ class Survey:
 
 
 class CameBack:
-    """leaves: the ids of LeaveGroups after which their process joined again, as a stranger on the same connection.
-
-    left: by connection and group, the last leave and when it was.
-    """
+    """Finds the members that left and joined again as new members on the same connection."""
 
     def __init__(self) -> None:
         self.leaves: set[str] = set()
+        """The ids of their LeaveGroups."""
         self.left: dict[tuple[str, str], tuple[str, float]] = {}
+        """By connection and group, the id of the last LeaveGroup and when it was."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Looks at one request."""
+        """Takes in one request."""
         request, by = entry.request, (entry.request.connection or "", entry.group_id)
         if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
             if len(self.left) >= _CONNECTIONS_KEPT:
@@ -84,7 +84,7 @@ class WaitsToCome:
         self._read: list[float] = []
 
     def note(self, entry: LoggedRequest) -> None:
-        """Tells of a line that was read."""
+        """Takes in a request that was read."""
         if entry.recorded.total_ms > LONG_WAIT_MS:
             heappush(self._read, arrival_of(entry))
             while self._read and self._first < len(self._waits) and self._read[0] == self._waits[self._first]:

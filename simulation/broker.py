@@ -23,10 +23,7 @@ NODE_ID, HOST, PORT = 0, "localhost", 9092
 
 
 class SimulatedCoordinator:
-    """Every group of a run. answer: told each answer, by the id of its request.
-
-    joined: by group and member id, the generation that a member's last answered JoinGroup led to.
-    """
+    """Every group of a run; each answer is given to `answer`, with the id of its request."""
 
     def __init__(
         self, config: GroupConfig, time: VirtualTime, record: Record, answer: Callable[[str, Response], None]
@@ -34,6 +31,7 @@ class SimulatedCoordinator:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.joined: dict[tuple[str, str], int] = {}
+        """By group and member id, the generation that a member's last answered JoinGroup led to."""
         self._time = time
         self._record = record
         self._answer = answer
@@ -41,7 +39,7 @@ class SimulatedCoordinator:
         self._arrivals = 0
 
     def receive(self, request: MemberRequest, client_host: str) -> None:
-        """A request arrives now; what only the network knows is filled in."""
+        """A request arrives now: its time, its place and its host are filled in."""
         now_ms = self._time.now_ms
         if isinstance(request, FindCoordinatorRequest):
             self._answer(request.request_id, find_coordinator(request, NODE_ID, HOST, PORT))
@@ -68,7 +66,7 @@ class SimulatedCoordinator:
         self._come_back(group)
 
     def _come_back(self, group: Group) -> None:
-        """Comes back at the next deadline, unless that is known already."""
+        """Has the group woken at its next deadline, unless it is woken by then anyway."""
         due_ms = next_deadline_ms(group)
         woken_at_ms = self._woken_at.get(group.group_id)
         if due_ms is None or (woken_at_ms is not None and woken_at_ms <= due_ms):

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import assert_never
 
 from clients.events import (
     Closed,
+    CommitFailed,
     CoordinatorFound,
     CoordinatorLost,
     FatalError,
+    LeftGroup,
+    OffsetsCommitted,
     Output,
     PartitionsAssigned,
     PartitionsLost,
@@ -33,16 +37,20 @@ from simulation.virtual_time import VirtualTime
 
 
 class Mode(StrEnum):
-    """ABSENT: no process. POLLING: inside a poll. WORKING: between two polls. CLOSING: inside close."""
+    """What its application does."""
 
     ABSENT = "absent"
+    """There is no process."""
     POLLING = "polling"
+    """It is inside a poll."""
     WORKING = "working"
+    """It is between two polls."""
     CLOSING = "closing"
+    """It is inside close."""
 
 
 class SimulatedConsumer:
-    """One consumer of the plan, through all its lives. member: of the present or the last life, None before."""
+    """One consumer of the plan, through all its lives."""
 
     def __init__(
         self, plan: ConsumerPlan, time: VirtualTime, network: Network, ownership: Ownership, record: Record
@@ -50,6 +58,7 @@ class SimulatedConsumer:
         self.plan = plan
         self.mode = Mode.ABSENT
         self.member: GroupMember | None = None
+        """The member of the present or the last life; None before the first."""
         self.is_paused = False
         self._time = time
         self._network = network
@@ -75,18 +84,18 @@ class SimulatedConsumer:
 
     @property
     def is_present(self) -> bool:
-        """Its process is there, be it paused."""
+        """Whether its process is there, paused or not."""
         return self.mode is not Mode.ABSENT
 
     @property
     def owned_partitions(self) -> frozenset[TopicPartition]:
-        """What its application believes is its own; nothing without a process."""
+        """What its application believes it owns; nothing without a process."""
         return self.member.owned_partitions if self.member is not None and self.is_present else frozenset()
 
     # ------------------------------------------------------------ its life
 
     def schedule(self) -> None:
-        """Puts the whole life into time."""
+        """Plans the whole life in virtual time."""
         life, at = self.plan.life, self._time.at
         at(life.start_ms, self._start)
         for pause in life.pauses:
@@ -126,7 +135,7 @@ class SimulatedConsumer:
         self._go_on()
 
     def _slow(self, span: Span) -> None:
-        """From inside a poll, or longer than it works anyway, the application is busy until the span ends."""
+        """The application is busy until the span ends, or until its present work ends."""
         if self.mode is Mode.POLLING and not self.is_paused and self.member is not None:
             self._poll(self.member, self._time.now_ms)
         if self.mode not in (Mode.POLLING, Mode.WORKING):
@@ -158,7 +167,7 @@ class SimulatedConsumer:
         self._go_on()
 
     def receive(self, request_id: str, response: Response) -> None:
-        """An answer is in its socket; it reads it when it reads."""
+        """An answer is in its socket; it is read once the process reads."""
         if not self.is_present:
             return
         self._unread.append((request_id, response))
@@ -233,12 +242,12 @@ class SimulatedConsumer:
         self._do(member.close(now_ms))
 
     def _come_back(self, member: GroupMember) -> None:
-        moments = [member.next_deadline_ms()]
+        wake_ups = [member.next_deadline_ms()]
         if self.mode is Mode.POLLING:
-            moments.append(member.next_poll_ms())
+            wake_ups.append(member.next_poll_ms())
         elif self.mode is Mode.WORKING:
-            moments.append(self._busy_until_ms)
-        at_ms = min((each for each in moments if each is not None), default=None)
+            wake_ups.append(self._busy_until_ms)
+        at_ms = min((each for each in wake_ups if each is not None), default=None)
         if at_ms is None or (self._woken_at_ms is not None and self._woken_at_ms <= at_ms):
             return
         self._woken_at_ms = max(at_ms, self._time.now_ms)
@@ -274,6 +283,10 @@ class SimulatedConsumer:
                     self._on_fatal_error(now_ms)
                 case Closed():
                     self._end()
+                case OffsetsCommitted() | CommitFailed() | LeftGroup():
+                    pass
+                case _:
+                    assert_never(output)
 
     def _on_fatal_error(self, now_ms: int) -> None:
         """The error ends the application's loop, which closes the consumer; a supervisor may start it anew."""

@@ -1,8 +1,8 @@
 """Connections between consumers and the coordinator: latency, order, losses.
 
-A connection carries requests in order, and the broker takes the next one only when it has answered the one before, as
-Kafka's does: a heartbeat waits behind a parked SyncGroup. What is on its way when a client gives a connection up still
-arrives, unless it has to wait; its answer goes nowhere. FindCoordinator goes by a way of its own.
+A connection carries requests in order. As in Kafka, the broker takes the next one only when it has answered the one
+before: a heartbeat waits behind a parked SyncGroup. A request that is on its way when its client closes the connection
+still arrives, unless it has to wait there; its answer goes nowhere. FindCoordinator has a connection of its own.
 
 Knows messages and time; knows no consumer's state.
 """
@@ -24,7 +24,7 @@ from simulation.virtual_time import VirtualTime
 
 
 class Endpoint(Protocol):
-    """Who is at a consumer's end of a connection."""
+    """A consumer's end of a connection."""
 
     @property
     def name(self) -> str: ...
@@ -41,18 +41,19 @@ class Endpoint(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One consumer's connection to the coordinator. serving: the request that the broker has taken and not answered."""
+    """One consumer's connection to the coordinator."""
 
     endpoint: Endpoint
     is_open: bool = True
     serving: str | None = None
+    """The id of the request that the broker has taken and not answered."""
     waiting: deque[MemberRequest] = field(default_factory=deque)
     last_request_at_ms: int = 0
     last_answer_at_ms: int = 0
 
 
 class Network:
-    """All connections of a run. connect: to whom requests go."""
+    """All connections of a run."""
 
     def __init__(self, plan: NetworkPlan, seed: int, time: VirtualTime, record: Record) -> None:
         self._plan = plan
@@ -64,6 +65,7 @@ class Network:
         self._sent: Counter[tuple[str, str, bool]] = Counter()
 
     def connect(self, coordinator: SimulatedCoordinator) -> None:
+        """Requests go to this coordinator."""
         self._coordinator = coordinator
 
     # ------------------------------------------------------------ a consumer's end
@@ -78,7 +80,7 @@ class Network:
         self._time.at(at_ms, self._arrive, connection, request)
 
     def close(self, connection: Connection) -> None:
-        """The consumer has done with this connection."""
+        """The consumer closes this connection."""
         connection.is_open = False
         connection.waiting.clear()
 
@@ -120,7 +122,7 @@ class Network:
         return between(low, high, self._seed, "latency", *names)
 
     def _is_lost(self, connection: Connection, request_id: str, api: str, *, is_answer: bool) -> bool:
-        """Whether this message does not arrive; its consumer may see that, a moment later."""
+        """Whether this message is lost; its consumer may notice that a moment later."""
         plan, now_ms, consumer = self._plan, self._time.now_ms, connection.endpoint.name
         self._sent[consumer, api, is_answer] += 1
         nth = self._sent[consumer, api, is_answer]

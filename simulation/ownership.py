@@ -19,7 +19,7 @@ Owned = tuple[str, TopicPartition]
 
 
 class Ownership:
-    """Partitions by group, with their owners. is_valid: whether a consumer's session is, by its name."""
+    """Partitions by group, with their owners; `is_valid` says of a consumer's name whether its session is valid."""
 
     def __init__(self, time: VirtualTime, record: Record, is_valid: Callable[[str], bool]) -> None:
         self._time = time

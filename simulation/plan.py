@@ -38,67 +38,71 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One process. close_ms: a clean close is asked for. kill_ms: it is gone without a word.
-
-    pauses: the whole process stands still (SIGSTOP) while its connections stay. slow: the application does not poll,
-    while heartbeats go on. processing_ms: how long the application works on what a poll gave it, once it has an
-    assignment; 0 means that it always waits in a poll. rejoin_delay_ms: how long after a settled member learns of a
-    rebalance its application polls again. restart_after_ms: after an error that ends its application a supervisor
-    starts it anew; None: nobody does.
-    """
+    """One process."""
 
     start_ms: int = 0
     close_ms: int | None = None
+    """When it is asked to close."""
     kill_ms: int | None = None
+    """When it dies silently."""
     pauses: tuple[Span, ...] = ()
+    """When the whole process stands still (SIGSTOP), while its connections stay."""
     slow: tuple[Span, ...] = ()
+    """When the application does not poll, while heartbeats go on."""
     processing_ms: int = 0
+    """How long the application works on what a poll gave it, once it has partitions; 0: it always waits in a poll."""
     rejoin_delay_ms: int = 0
+    """How long after a settled member learns of a rebalance its application polls again."""
     restart_after_ms: int | None = None
+    """How long after an error that ends its application a supervisor starts it again; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
-    """One consumer. name: unique in the plan. metadata_delay_ms: the longest until it sees a topic change.
-
-    assignors: every assignor that its config may name.
-    """
+    """One consumer."""
 
     name: str
+    """Unique in the plan."""
     config: ConsumerConfig
     topics: tuple[str, ...]
     life: Life = Life()
     host: str = "/127.0.0.1"
     metadata_delay_ms: int = 0
+    """The longest time until it sees a topic change."""
     assignors: Mapping[str, Assignor] = field(default_factory=lambda: ASSIGNORS)
+    """Every assignor that its config may name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One message that does not arrive: a consumer's nth request of an API (from 1), or the answer to it."""
+    """One message that does not arrive."""
 
     consumer: str
     api: str
     nth: int
+    """It is the consumer's nth request of the API, from 1, or the answer to it."""
     is_answer: bool = False
     is_noticed: bool = False
+    """Whether its sender sees its connection break."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """latency_ms: the shortest and the longest one way. request_loss, answer_loss: the share of messages that do not
-
-    arrive before loss_until_ms. noticed: the share of these whose sender sees its connection break; the others are
-    waited for. losses: the same, message by message. outages: nothing at all arrives.
-    """
+    """What the network does to messages."""
 
     latency_ms: tuple[int, int] = (1, 5)
+    """The shortest and the longest one way."""
     request_loss: float = 0.0
+    """The share of requests that do not arrive, up to loss_until_ms."""
     answer_loss: float = 0.0
+    """The share of answers that do not arrive, up to loss_until_ms."""
     noticed: float = 0.5
+    """The share of lost messages whose sender sees its connection break; the others are waited for."""
     loss_until_ms: int = 0
     losses: tuple[Loss, ...] = ()
+    """Messages that are lost, one by one."""
     outages: tuple[Span, ...] = ()
+    """When nothing arrives."""
 
     def __post_init__(self) -> None:
         low, high = self.latency_ms
@@ -112,23 +116,26 @@ class NetworkPlan:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """From at_ms on a topic has this many partitions; 0: it is gone."""
+    """A topic gets more partitions, or fewer, or is deleted."""
 
     at_ms: int
     topic: str
     partitions: int
+    """How many it has from then on; 0: it is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldPlan:
-    """topics: partition counts at the start."""
+    """All that is simulated."""
 
     consumers: tuple[ConsumerPlan, ...]
     topics: Mapping[str, int]
+    """Partition counts at the start."""
     group_config: GroupConfig = field(default_factory=GroupConfig)
     network: NetworkPlan = NetworkPlan()
     topic_changes: tuple[TopicChange, ...] = ()
     seed: int = 0
+    """What chance is derived from."""
 
     def __post_init__(self) -> None:
         names = [consumer.name for consumer in self.consumers]

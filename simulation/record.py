@@ -1,4 +1,4 @@
-"""What happened in a run, as data: what the coordinator did, what each application saw, which messages were lost.
+"""What happened in a run, as data: what the coordinator did, what applications were told, which messages were lost.
 
 Knows the shapes of both sides and computes nothing.
 """
@@ -50,11 +50,13 @@ class DoubleOwnership:
 
 @dataclass(slots=True)
 class Record:
-    """One run. requests: by request id, the consumer that sent it. arrived: what reached a group, in that order."""
+    """One run."""
 
     effects: list[GroupEffect] = field(default_factory=list)
     events: list[ConsumerEvent] = field(default_factory=list)
     lost: list[LostMessage] = field(default_factory=list)
     double_ownerships: list[DoubleOwnership] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
+    """The consumer that sent each request, by request id."""
     arrived: list[GroupRequest] = field(default_factory=list)
+    """The requests that reached a group, in that order."""

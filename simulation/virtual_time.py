@@ -16,15 +16,16 @@ _Entry = tuple[int, int, int, Callable[..., None], tuple[Any, ...]]
 
 
 class VirtualTime:
-    """What is to be done, by when. now_ms: the moment of what is being done."""
+    """Actions in order of their times."""
 
     def __init__(self) -> None:
         self.now_ms = 0
+        """The time of the action that is being done."""
         self._due: list[_Entry] = []
         self._order = 0
 
     def at(self, at_ms: int, action: Callable[..., None], *arguments: Any, rank: int = ORDINARY) -> None:
-        """Does it at at_ms, now at the earliest; what was asked for first is done first."""
+        """Has an action done at at_ms, now at the earliest; of the same time, the first one planned comes first."""
         self._order += 1
         heapq.heappush(self._due, (max(at_ms, self.now_ms), rank, self._order, action, arguments))
 

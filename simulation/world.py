@@ -1,4 +1,4 @@
-"""A plan put to work: every part of a run joined together.
+"""A plan that is run: every part of a simulation joined together.
 
     world = World(plan)
     world.run_until(120_000)
@@ -89,7 +89,7 @@ class World:
         return {topic: count for topic, count in self._topics.items() if count > 0}
 
     def _change_topic(self, change: TopicChange) -> None:
-        """The topic changes now; every consumer sees it after a delay of its own."""
+        """The topic changes now; each consumer sees it after a delay of its own."""
         self._topics[change.topic] = change.partitions
         for name, consumer in self.consumers.items():
             longest_ms = consumer.plan.metadata_delay_ms
@@ -97,5 +97,5 @@ class World:
             self._time.at(self.now_ms + delay_ms, self._show_topics, consumer)
 
     def _show_topics(self, consumer: SimulatedConsumer) -> None:
-        """What a consumer asks for then, it is told as it is then."""
+        """Shows a consumer the topics as they are now."""
         consumer.topics_changed(self._existing_topics())

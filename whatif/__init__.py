@@ -10,8 +10,8 @@
     fidelity.py            how well the played lives, nothing changed, equal the recorded ones
     answer.py              a whole answer, and its rows
 
-Clients react to answers, so a changed setting cannot be replayed, only simulated; and what is simulated is only as good
-as its baseline: the same simulation with the recorded settings, held against the recording.
+Clients react to answers, so a changed setting cannot be replayed, only simulated. A simulation is only as good as its
+baseline: the same simulation with the recorded settings, compared with the recording.
 
 Knows requests, clients and the pure core; knows no Spark, no clock and no randomness.
 """

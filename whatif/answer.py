@@ -17,17 +17,20 @@ from whatif.play import plan_of
 from whatif.recording import Recording
 
 Outcomes = Mapping[str, Outcome]
+"""By group."""
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """baseline: outcomes by group. tried: the same for each setting of the trial, in its order."""
+    """What was recorded, and what was played."""
 
     recording: Recording
     trial: Trial
     baseline: Outcomes
+    """Played with nothing changed."""
     tried: tuple[Outcomes, ...]
+    """Played with each setting of the trial, in its order."""
 
     @property
     def fidelities(self) -> dict[str, Fidelity]:

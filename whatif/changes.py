@@ -56,15 +56,16 @@ class SettingError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One changed world. broker, client: texts by Kafka's keys. is_static: None: as recorded.
-
-    value: of the swept key, empty without a sweep. Nothing changed is the baseline.
-    """
+    """One changed world. Without a change it is the baseline."""
 
     broker: Mapping[str, str] = field(default_factory=dict)
+    """The broker's settings that are changed, by Kafka's keys."""
     client: Mapping[str, str] = field(default_factory=dict)
+    """The consumers' settings that are changed, by Kafka's keys."""
     is_static: bool | None = None
+    """Whether every consumer has an instance id, or none has; None: as recorded."""
     value: str = ""
+    """The value of the swept key; empty without a sweep."""
 
     @property
     def text(self) -> str:
@@ -81,10 +82,12 @@ BASELINE = Setting()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is asked: the settings to try, and the key that is swept; empty: one setting, no curve."""
+    """What is asked for."""
 
     settings: tuple[Setting, ...]
+    """The settings to try."""
     swept: str = ""
+    """The key that is swept; empty without a sweep."""
 
 
 def trial_of(words: Iterable[str]) -> Trial:
@@ -145,7 +148,7 @@ def _setting(chosen: Mapping[str, str], swept: list[str], value: str) -> Setting
 
 
 def _refuse_unfit(setting: Setting) -> None:
-    """What no lives could make fit."""
+    """Refuses what no recording can be played with."""
     try:
         broker = from_texts(GroupConfig, setting.broker)
         consumer_changes(setting)

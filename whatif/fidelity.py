@@ -1,4 +1,4 @@
-"""How well the baseline, the lives played with nothing changed, equals what was recorded: a what-if is only as good.
+"""How well the baseline equals what was recorded: a what-if is only as good as the lives played with nothing changed.
 
 Knows outcomes; knows no life.
 """
@@ -11,29 +11,31 @@ from dataclasses import dataclass
 from whatif.outcome import Outcome
 
 GOOD_STOPPED = 0.25
-"""Member-seconds stopped that part by more than this share of the larger are called different."""
+"""Stopped member-seconds are called different if they differ by more than this share of the larger,"""
 STOPPED_MARGIN_MS = 3000
-"""And by more than one heartbeat of most clients: where in its rhythm a member hears of a rebalance is chance."""
+"""and by more than one heartbeat of most clients: when in its rhythm a member hears of a rebalance is chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """recorded, played: how many rebalances began. matched: how many have the same cause, in the same order.
-
-    same_culprit: the same and whose doing it was, which is chance where many members could have been the first.
-    generations, stopped_member_ms: recorded and played.
-    """
+    """One group's baseline beside its recording."""
 
     recorded: int
+    """How many rebalances began in the recording."""
     played: int
+    """How many rebalances began in the baseline."""
     matched: int
+    """How many of them have the same cause, in the same order."""
     same_culprit: int
+    """How many have the same cause and culprit; which of many members is first may be chance."""
     generations: tuple[int, int]
+    """How many generations there were, recorded and played."""
     stopped_member_ms: tuple[int, int]
+    """How long members were stopped in all, recorded and played."""
 
     @property
     def share(self) -> float:
-        """1 where every recorded rebalance came again and no other did."""
+        """The share of rebalances that match; 1 if every recorded one came again and no other did."""
         most = max(self.recorded, self.played)
         return self.matched / most if most else 1.0
 
@@ -65,7 +67,7 @@ def _culprits(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _in_common(one: Sequence[object], other: Sequence[object]) -> int:
-    """The length of the longest story that both tell, in order."""
+    """The length of the longest common subsequence."""
     lengths = [0] * (len(other) + 1)
     for mine in one:
         before = lengths[:]

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median_low
+from typing import assert_never
 
 from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
-from request_log.explaining.inferred_causes import LEAVE_NAMES_MEMBERS_SINCE
+from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest
@@ -29,11 +30,11 @@ STALL_BEATS = 2
 STALL_MARGIN_MS = 500
 """A process that is silent for more than so many heartbeats and this stood still, or is gone."""
 LATE_POLL_MS = 1000
-"""Who joins later than this after being told to was busy; sooner is how it always comes back."""
+"""A process that joins later than this after it was told to was busy; one that joins sooner always takes so long."""
 STEADY_WITHIN = 0.05
-"""A rhythm is steady if the middle half of its gaps part by no more than this share of them."""
+"""A rhythm is steady if the middle half of its gaps differs by at most this share of their median."""
 LEAST_PACE_MS = 100
-"""What comes sooner after the last of its kind is no rhythm: a retry, or one of many at once."""
+"""A shorter gap is no part of a rhythm: a retry, or one of many requests at once."""
 DEFAULT_BEAT_MS = ConsumerConfig().heartbeat_interval_ms
 LATENCY_AT_MOST_MS = 500
 CONSUMER = "consumer"
@@ -41,11 +42,14 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class _Pace:
-    """What passes in one process from one of a kind to the next. told: from hearing of a rebalance to its JoinGroup."""
+    """The gaps between one process's requests, ms."""
 
     beats: list[int] = field(default_factory=list)
+    """From heartbeat to heartbeat."""
     commits: list[int] = field(default_factory=list)
+    """From commit to commit."""
     told: list[int] = field(default_factory=list)
+    """From hearing of a rebalance to its JoinGroup."""
 
 
 def lives_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupLives | None:
@@ -73,9 +77,10 @@ def lives_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[
 def life_of(
     process: Process, join: JoinGroupRequest, name: str, until_ms: int, aways: Sequence[tuple[int, int]]
 ) -> ProcessLife:
-    """One process; its name is given. join: its own, or where it was there before and never joined, another member's.
+    """One process.
 
-    aways: while its group had no coordinator, its silence says nothing.
+    join: its own, or another member's if it was there before the recording and never joined. aways: when its group had
+    no coordinator, so that its silence shows nothing.
     """
     pace = _pace_of(process.seen)
     beat_ms = min(_beat_ms(pace.beats), max(1, join.session_timeout_ms // 2))
@@ -132,15 +137,17 @@ def _pace_of(seen: Sequence[Seen]) -> _Pace:
                     pace.told.append(max(0, each.at_ms - told_ms))
                 last_beat_ms = last_commit_ms = told_ms = None
                 joined_ms = each.answered_ms or each.at_ms
-            case _:
+            case Act.SYNC | Act.LEAVE | Act.LEAVE_UNPOLLED:
                 last_beat_ms = told_ms = None
+            case _:
+                assert_never(each.act)
     pace.beats = [gap for gap in pace.beats if gap >= LEAST_PACE_MS]
     pace.commits = [gap for gap in pace.commits if gap >= LEAST_PACE_MS]
     return pace
 
 
 def _first_beat_ms(process: Process) -> int | None:
-    """Before it joins anew, which begins another rhythm."""
+    """When it is first heard; None if it joins again before that, which begins another rhythm."""
     for each in process.seen:
         if each.act is Act.BEAT:
             return each.at_ms
@@ -150,10 +157,7 @@ def _first_beat_ms(process: Process) -> int | None:
 
 
 def _beat_ms(gaps: Sequence[int]) -> int:
-    """The median of a steady rhythm; the mean of one that is not, as of libraries that beat when a fetch returns:
-
-    their members drift apart by what theirs differ.
-    """
+    """The median of a steady rhythm; the mean of another one, as of libraries that beat when a fetch returns."""
     if not gaps:
         return DEFAULT_BEAT_MS
     middle_ms = median_low(gaps)
@@ -292,7 +296,7 @@ def _consumer_protocol_version(join: JoinGroupRequest) -> int:
 def _versions_of(process: Process, join: int) -> ApiVersions:
     """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9."""
     spoken, known = process.versions, ApiVersions()
-    leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, LEAVE_NAMES_MEMBERS_SINCE))
+    leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, MEMBERS_SINCE))
     try:
         return ApiVersions(
             join_group=join,

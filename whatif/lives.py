@@ -14,17 +14,12 @@ from simulation.plan import Span
 
 @dataclass(frozen=True, slots=True)
 class ProcessLife:
-    """One consumer from its start to its end. name: unique in its group. member_ids: what the recording calls it.
-
-    was_there: it was a member before the recording began; first_beat_ms: when it was first heard then. close_ms: it
-    closed; kill_ms: it fell silent for good, at the moment that its silence makes likeliest; neither: it lived on.
-    pauses: it stood still. slow: its application did not poll. rejoin_delay_ms: how long it takes to a poll, once a
-    heartbeat tells it of a rebalance. restart_after_ms: how long after an error that ended it its supervisor had it
-    back; None: never. auto_commit_interval_ms: None: it was seen to commit nothing.
-    """
+    """One consumer from its start to its end. Without close_ms and kill_ms it lived on."""
 
     name: str
+    """Unique in its group."""
     member_ids: tuple[str, ...]
+    """Its member ids in the recording."""
     client_id: str
     client_host: str
     group_instance_id: str | None
@@ -37,17 +32,27 @@ class ProcessLife:
     consumer_protocol_version: int
     start_ms: int
     was_there: bool = False
+    """It was a member before the recording began."""
     first_beat_ms: int | None = None
+    """The first heartbeat of a process that was there before the recording."""
     close_ms: int | None = None
+    """When it closed."""
     kill_ms: int | None = None
+    """When it most likely died, if it fell silent for good."""
     pauses: tuple[Span, ...] = ()
+    """When the process stood still."""
     slow: tuple[Span, ...] = ()
+    """When its application did not poll."""
     rejoin_delay_ms: int = 0
+    """How long after a heartbeat tells it of a rebalance its application polls."""
     restart_after_ms: int | None = None
+    """How long after an error that ended it its supervisor started it again; None: never."""
     auto_commit_interval_ms: int | None = None
+    """None: it was seen to commit nothing."""
 
     @property
     def end_ms(self) -> int | None:
+        """When it closed or died; None: it lived on."""
         return self.close_ms if self.close_ms is not None else self.kill_ms
 
 
@@ -62,16 +67,16 @@ class TopicGrowth:
 
 @dataclass(frozen=True, slots=True)
 class GroupLives:
-    """One group in the recording. topics: partition counts, as far as assignments show them.
-
-    broker: the settings of its broker, under Kafka's keys, where they differ from Kafka's defaults.
-    """
+    """One group in the recording: how each of its processes lived."""
 
     group_id: str
     from_ms: int
     until_ms: int
     processes: tuple[ProcessLife, ...]
     topics: Mapping[str, int]
+    """Partition counts, as far as assignments show them."""
     growths: tuple[TopicGrowth, ...] = ()
     latency_ms: tuple[int, int] = (0, 1)
+    """The shortest and the longest one way between a process and the broker."""
     broker: Mapping[str, str] = field(default_factory=dict)
+    """The settings of its broker, under Kafka's keys, where they differ from Kafka's defaults."""

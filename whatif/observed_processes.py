@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import assert_never
 
 from coordinator_udfs.protocol.cause import CauseKind, cause_of_leaving
-from request_log.explaining.inferred_causes import LEAVE_NAMES_MEMBERS_SINCE, partition_counts
+from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
+from request_log.explaining.inferred_causes import partition_counts
 from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
@@ -25,6 +29,8 @@ from schemas.messages import (
     LeaveGroupRequest,
     MemberIdentity,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
     SyncGroupRequest,
 )
 from whatif.lives import TopicGrowth
@@ -39,35 +45,39 @@ FATAL = frozenset(
 )
 """Answers that end an application, unless it is started anew."""
 IDLE_MS = 8000
-"""Who was heard later than this before is no other process of its client id and host, for members beat more often."""
+"""A member beats more often than this: one that was silent for less is not the process that comes under a new id."""
 FromMember = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest
 ID_IS_OF_NO_USE = FATAL | {Error.UNKNOWN_MEMBER_ID}
 
 
 class Act(StrEnum):
-    """What a process did. LEAVE: it closed, or unsubscribed. LEAVE_UNPOLLED: its application did not poll."""
+    """What a process did."""
 
     JOIN = "join"
     SYNC = "sync"
     BEAT = "beat"
     COMMIT = "commit"
     LEAVE = "leave"
+    """It closed, or unsubscribed."""
     LEAVE_UNPOLLED = "leave_unpolled"
+    """It left because its application did not poll."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """One request. answered_ms: None where the answer was never sent. error: of the answer."""
+    """One request."""
 
     act: Act
     at_ms: int
     answered_ms: int | None
+    """None if the answer was never sent."""
     error: Error
+    """The error of the answer."""
 
 
 @dataclass(slots=True)
 class Process:
-    """One process, as far as it was seen. join: its last JoinGroup. versions: of each API that it spoke."""
+    """One process, as far as it was seen."""
 
     client_id: str
     client_host: str
@@ -77,11 +87,13 @@ class Process:
     connections: set[str] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     versions: dict[Act, int] = field(default_factory=dict)
+    """The version of each API that it used."""
     join: JoinGroupRequest | None = None
+    """Its last JoinGroup."""
 
     @property
     def needs_another_id(self) -> bool:
-        """Its last id is of no use: it left by that id, or was told so."""
+        """Whether its last id is of no use: it left with that id, or was told that nobody has it."""
         last = self.seen[-1] if self.seen else None
         return last is not None and (last.act is Act.LEAVE_UNPOLLED or last.error in ID_IS_OF_NO_USE)
 
@@ -92,23 +104,23 @@ class Process:
 
 @dataclass(slots=True)
 class GroupObserver:
-    """Takes one group's requests in order. processes: by their first request. topics: counts that assignments showed.
-
-    aways: from when to when the group had no coordinator.
-    """
+    """Takes one group's requests in order."""
 
     group_id: str
     processes: list[Process] = field(default_factory=list)
+    """In the order of their first requests."""
     topics: dict[str, int] = field(default_factory=dict)
+    """The first partition counts that assignments showed."""
     growths: list[TopicGrowth] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
     aways: list[tuple[int, int]] = field(default_factory=list)
+    """From when to when the group had no coordinator."""
     _by_member: dict[str, Process] = field(default_factory=dict)
     _metadata_changed_ms: int | None = None
     _away_ms: int | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
-        """Looks at one request; those that no member sent say nothing of a life."""
+        """Takes in one request; one that no member sent shows nothing of a life."""
         request, recorded = ordered.request, ordered.recorded
         match request:
             case JoinGroupRequest():
@@ -127,8 +139,17 @@ class GroupObserver:
             case GroupObservedRequest(is_loaded=True):
                 self.aways.append((self._away_ms or request.received_at_ms, request.received_at_ms))
                 self._away_ms = None
-            case _:
+            case (
+                OffsetCommitRequest()
+                | OffsetFetchRequest()
+                | OffsetDeleteRequest()
+                | DescribeGroupsRequest()
+                | DeleteGroupsRequest()
+                | GroupObservedRequest()
+            ):
                 pass
+            case _:
+                assert_never(request)
 
     # ------------------------------------------------------------ one request each
 
@@ -170,14 +191,14 @@ class GroupObserver:
     # ------------------------------------------------------------ who it was
 
     def _process_of(self, request: JoinGroupRequest) -> Process:
-        """Who joins; a JoinGroup that left no line is of a process that nothing else tells of."""
+        """The process that joins."""
         if request.member_id:
             return self._by_member.get(request.member_id) or self._stranger(request, request.member_id)
         same = next((each for each in reversed(self.processes) if _is_same(each, request)), None)
         return same or self._begin(request, was_there=False)
 
     def _stranger(self, request: FromMember, member_id: str) -> Process:
-        """A member id that no line gave out: of a process that fell silent under another, or that was there before."""
+        """Who has a member id that no line gave out: a process that was silent under another id, or was there before."""
         silent_since_ms = request.received_at_ms - IDLE_MS
         idle = [each for each in self.processes if each.seen and each.seen[-1].at_ms < silent_since_ms]
         alike = next((each for each in reversed(idle) if _is_alike(each, request)), None)
@@ -211,7 +232,7 @@ class GroupObserver:
 
 
 def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGroupRequest]:
-    if request.api_version >= LEAVE_NAMES_MEMBERS_SINCE:
+    if request.api_version >= MEMBERS_SINCE:
         yield from request.members
     else:
         yield request

@@ -1,9 +1,9 @@
 """What came of a run, recorded or played: the same figures, made by the same rules from the coordinator's effects.
 
-A member is stopped from a JoinGroup that keeps nothing until its group is stable again. A partition is unserved while
-its group has members and nobody who is alive owns it: everybody waits in a rebalance, or its owner is dead and the
-coordinator does not know. A partition moves if it goes to another seat than the last one it had: a member id, or the
-instance id of a static member, whose restart moves nothing.
+A member is stopped from a JoinGroup that keeps no partition until its group is stable again. A partition is unserved
+while its group has members and no living member owns it: all wait in a rebalance, or its owner is dead and the
+coordinator does not know yet. A partition moves if its new seat is not its last one. A seat is a member id, or the
+instance id of a static member, so that a static member's restart moves nothing.
 
 Knows effects and when processes ended; knows no log and no simulation.
 """
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import TypeGuard, assert_never
 
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.effects import (
@@ -33,16 +34,18 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 
-_TELLING = (
-    Assigned,
-    JoinPhaseEnded,
-    JoinReceived,
-    MemberJoined,
-    MemberRemoved,
-    RebalanceEnded,
-    RebalanceStarted,
-    StateChanged,
+Counted = (
+    Assigned
+    | JoinPhaseEnded
+    | JoinReceived
+    | MemberJoined
+    | MemberRemoved
+    | RebalanceEnded
+    | RebalanceStarted
+    | Reply
+    | StateChanged
 )
+"""The effects that figures depend on; of the replies only some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +59,32 @@ class Begun:
 
 @dataclass(slots=True)
 class Outcome:
-    """The figures of one run of one group, or of many put together by `add`.
-
-    generations: join phases that ended with members. rebalancing_ms: while the group waited. stopped_member_ms,
-    unserved_partition_ms: see the module. expiries: members whose session ended; wrongly_expired: those of them that
-    were alive. deaths: members that ended without a word and without a successor; detected of them the coordinator
-    removed, after detection_ms in all and longest_detection_ms at most. refused: JoinGroups turned away, the group
-    being full.
-    """
+    """The figures of one run of one group, or of many put together by `add`."""
 
     rebalances: int = 0
+    """Rebalances that began."""
     generations: int = 0
+    """Join phases that ended with members."""
     rebalancing_ms: int = 0
+    """How long the group was in a rebalance."""
     stopped_member_ms: int = 0
+    """How long members were stopped, all of them added up."""
     unserved_partition_ms: int = 0
+    """How long partitions were unserved, all of them added up."""
     partitions_moved: int = 0
     expiries: int = 0
+    """Members whose session ended."""
     wrongly_expired: int = 0
+    """Those of them that were alive."""
     deaths: int = 0
+    """Members that died or closed silently, and had no successor."""
     detected: int = 0
+    """Those of them that the coordinator removed."""
     detection_ms: int = 0
+    """How long after their end it removed them, all of them added up."""
     longest_detection_ms: int = 0
     refused: int = 0
+    """JoinGroups that were refused because the group was full."""
     causes: dict[str, int] = field(default_factory=dict)
     begun: list[Begun] = field(default_factory=list)
 
@@ -103,23 +110,23 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What effects do not say. process_of: the process behind each member id. ended_ms: when each process that fell
-
-    silent for good did so. unpolled: the member ids that left because their applications did not poll, grown_ms: when
-    topics grew, so that members rejoined: for libraries that say neither.
-    """
+    """What effects do not show."""
 
     process_of: Mapping[str, str]
+    """The process behind each member id."""
     ended_ms: Mapping[str, int]
+    """When each process that fell silent for good did so."""
     unpolled: frozenset[str] = frozenset()
+    """Member ids that left because their applications did not poll, for libraries that do not say so."""
     grown_ms: tuple[int, ...] = ()
+    """When topics grew, so that members rejoined, for libraries that do not say so."""
 
 
-def is_counted(effect: Effect) -> bool:
-    """Whether a figure depends on it; most effects are answers and commits, on which none does."""
+def is_counted(effect: Effect) -> TypeGuard[Counted]:
+    """Whether a figure depends on it; on most effects, answers and commits, no figure does."""
     if isinstance(effect, Reply):
         return effect.error_code is Error.GROUP_MAX_SIZE_REACHED
-    return isinstance(effect, _TELLING)
+    return isinstance(effect, Counted)
 
 
 def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
@@ -134,7 +141,7 @@ def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int
 
 
 class _Ledger:
-    """The figures so far, and what is needed to go on."""
+    """The figures so far, and the state that the next ones need."""
 
     def __init__(self, known: Known, from_ms: int, until_ms: int) -> None:
         self.outcome = Outcome()
@@ -164,7 +171,7 @@ class _Ledger:
         self._note(effect)
 
     def close(self) -> None:
-        """The run is over: what lasts, lasted until now."""
+        """The run is over: all that still lasts ends now."""
         while self._ends and self._ends[0][0] < self._until_ms:
             at_ms, process = self._ends.pop(0)
             self._pass_to(at_ms)
@@ -188,13 +195,13 @@ class _Ledger:
         return self._known.process_of.get(member_id) not in self._ended
 
     def _has_died(self, member_id: str, at_ms: int) -> bool:
-        """Its process has fallen silent for good, within what is counted."""
+        """Whether its process has fallen silent for good, within what is counted."""
         ended_ms = self._known.ended_ms.get(self._known.process_of.get(member_id, ""))
         return ended_ms is not None and self._from_ms <= ended_ms <= at_ms
 
     # ------------------------------------------------------------ facts
 
-    def _note(self, effect: Effect) -> None:
+    def _note(self, effect: Counted) -> None:
         is_within, outcome = effect.at_ms >= self._from_ms, self.outcome
         match effect:
             case MemberJoined():
@@ -219,8 +226,10 @@ class _Ledger:
                 outcome.generations += 1
             case Reply() if is_within:
                 outcome.refused += 1
-            case _:
+            case StateChanged() | RebalanceStarted() | RebalanceEnded() | JoinPhaseEnded() | Reply():
                 pass
+            case _:
+                assert_never(effect)
 
     def _cause_of(self, started: RebalanceStarted) -> str:
         cause = started.cause

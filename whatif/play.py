@@ -1,7 +1,7 @@
 """Lives under a setting: the pure clients and the pure coordinator in virtual time, and what came of it.
 
-Every process lives as it did: it starts, stalls, closes and dies when it did. What it does in between, its group's
-answers decide. A setting changes what it was configured with, or its broker. With `static=true` a process that starts
+Every process lives as it did: it starts, stalls, closes and dies when it did. What it does in between depends on the
+answers it gets. A setting changes what it was configured with, or its broker. With `static=true` a process that starts
 after another one of its client id has ended is that one's restart, at best one on the same host, and has its instance
 id. With `static=false` a silent end that had a successor is a close.
 
@@ -21,6 +21,8 @@ from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
+from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from schemas.wire_fields import first_version
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
@@ -29,10 +31,16 @@ from whatif.lives import GroupLives, ProcessLife
 from whatif.outcome import Known, Outcome, measure
 
 SETTLES_WITHIN_MS = 15_000
-"""How long before the recording members that were there already start, beside the initial delay."""
-STATIC_VERSIONS = {"join_group": 5, "sync_group": 3, "heartbeat": 3, "offset_commit": 7}
+"""How long before the recording, beside the initial delay, those members start that were there already."""
+STATIC_VERSIONS = {
+    "join_group": first_version(JoinGroupRequest, "group_instance_id"),
+    "sync_group": first_version(SyncGroupRequest, "group_instance_id"),
+    "heartbeat": first_version(HeartbeatRequest, "group_instance_id"),
+    "offset_commit": first_version(OffsetCommitRequest, "group_instance_id"),
+}
+"""The first version of each API that names an instance id."""
 PLAYED_AS = "roundrobin"
-"""An assignor of a library's own is played as this one, under its own name."""
+"""An assignor that only one library has is played as this one, under its own name."""
 _CHANGES = {
     "auto.commit.interval.ms": "auto_commit_interval_ms",
     "enable.auto.commit": "enable_auto_commit",
@@ -133,7 +141,7 @@ def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero
 
 
 def _in_step(life: ProcessLife) -> tuple[Span, ...]:
-    """What was there before beats in the recorded step, if it is held back until its first recorded heartbeat."""
+    """Holds a process that was there back until its first recorded heartbeat: so it beats in the recorded rhythm."""
     beat_ms, length_ms = life.first_beat_ms, life.heartbeat_interval_ms
     return () if beat_ms is None else (Span(beat_ms - length_ms, length_ms),)
 
@@ -205,7 +213,7 @@ def _seated(lives: tuple[ProcessLife, ...], is_static: bool) -> list[ProcessLife
 
 
 def _without_instance_id(life: ProcessLife, lives: tuple[ProcessLife, ...]) -> ProcessLife:
-    """A static member's close is as silent as its death: one that had a successor is taken to have closed."""
+    """The life without an instance id. A static member closes as silently as it dies: one with a successor closed."""
     instance_id, ended_ms = life.group_instance_id, life.kill_ms
     if instance_id is None or ended_ms is None:
         return replace(life, group_instance_id=None)

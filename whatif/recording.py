@@ -27,17 +27,18 @@ from whatif.play import silent_ends
 
 @dataclass(slots=True)
 class Recording:
-    """lives, outcomes: by group. left_out: groups that are not played, with the reason. moved: groups that were without
-
-    a coordinator for a while, which is not played.
-    """
+    """The lives in a log, and what came of them."""
 
     from_ms: int = 0
     until_ms: int = 0
     lives: dict[str, GroupLives] = field(default_factory=dict)
+    """By group."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    """What was recorded, by group."""
     left_out: dict[str, str] = field(default_factory=dict)
+    """The groups that are not played, with the reason."""
     moved: list[str] = field(default_factory=list)
+    """The groups that had no coordinator for a while, which is not played."""
 
 
 def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:

@@ -1,19 +1,23 @@
-"""What an explanation has to go by: a followed group, a request's recorded answer, and what is read of its future.
+"""What an explanation has to go by: a followed group, a request's recorded answer, and its next requests.
 
-Answers what requests and answers at hand show of a group: who is a member of which generation, who is yet to join, what
-a member says of itself. Knows the messages; concludes nothing from them.
+Finds what the requests and answers at hand show of a group: who is a member of which generation, who is yet to join,
+what a member says of itself. Knows the messages; concludes nothing from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
+    APIS,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     GoneMember,
     GroupObservedRequest,
     GroupRequest,
@@ -22,31 +26,37 @@ from schemas.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
+    LeaveGroupRequest,
     ObservedMember,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
     Request,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 
 LEAST_SILENCE_MS = 6000
-"""The shortest session a broker grants unless told otherwise: who was silent for less did not expire."""
+"""The shortest session that a broker allows by default: a member that was silent for less did not expire."""
+NEWEST_JOIN = APIS["JoinGroup"].versions.last
 ACCEPTED = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 
 Explanation = list[GroupRequest]
 
 
 class Context(NamedTuple):
-    """What an explanation has to go by. upcoming: later requests of the group that are read already.
-
-    offered: by the id given out, what newcomers said of themselves when they were told to come back with it.
-    """
+    """What an explanation has to go by."""
 
     group: Group
+    """The group as the model has it."""
     entry: LoggedRequest
+    """The request whose answer is to be explained."""
     upcoming: list[LoggedRequest]
+    """Later requests of the group that are read already."""
     parked: Mapping[str, LoggedRequest]
+    """The requests that wait for an answer, by id."""
     offered: Mapping[str, JoinGroupRequest]
+    """By the id given out, what newcomers said of themselves when they were told to come back with it."""
 
     def seen(self, why: str, **facts: object) -> GroupObservedRequest:
         """An observation that this entry leads to."""
@@ -118,14 +128,25 @@ def members_of(context: Context, generation_id: int) -> list[ObservedMember]:
     return list(members.values())
 
 
-def generation_named(request: Request) -> int | None:
+def generation_named(request: GroupRequest) -> int | None:
+    """The generation that a request names; None for a request of an API that names none."""
     match request:
         case HeartbeatRequest() | SyncGroupRequest():
             return request.generation_id
         case OffsetCommitRequest():
             return request.generation_id_or_member_epoch
-        case _:
+        case (
+            JoinGroupRequest()
+            | LeaveGroupRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | DescribeGroupsRequest()
+            | DeleteGroupsRequest()
+            | GroupObservedRequest()
+        ):
             return None
+        case _:
+            assert_never(request)
 
 
 def generation_synced(entry: LoggedRequest) -> int | None:
@@ -211,9 +232,9 @@ def is_heard_of(context: Context, member_id: str) -> bool:
 
 
 def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGroupRequest | None:
-    """The JoinGroup of a member that the leader was told of and no line shows; its client died before its answer.
+    """The JoinGroup of a member that the leader's answer lists and no line shows: its client died before the answer.
 
-    What it says of itself: what it said when it was given its id or joined before, else what another member says.
+    It says of itself what it said when it was given its id, or when it joined before, else what another member says.
     """
     group, member_id = context.group, listed.member_id
     offered, member = context.offered.get(member_id), group.members.get(member_id)
@@ -235,7 +256,7 @@ def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGrou
     assert timeouts is not None
     return JoinGroupRequest(
         request_id=f"{context.entry.request.request_id}+{member_id}",
-        api_version=9 if is_known or listed.group_instance_id is not None else 3,
+        api_version=NEWEST_JOIN if is_known or listed.group_instance_id is not None else TWO_STEP_JOIN_SINCE - 1,
         client_id=source.client_id if source is not None else member_id[:-37],
         client_host=source.client_host if source is not None else "",
         received_at_ms=context.entry.request.received_at_ms,

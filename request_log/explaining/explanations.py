@@ -1,8 +1,8 @@
 """What no line says and the recorded answers prove: each explanation as requests that bring the group to it.
 
-A log begins with groups already formed, a coordinator moves, a client dies while its JoinGroup is parked and leaves no
-line for it, a session ends whose length was never seen. The answers of others show that it happened. Explanations are
-given nearest first; whoever asks takes the first one after which the recorded answer fits.
+A log begins with groups that exist already; a coordinator moves; a client dies while its JoinGroup is parked and has no
+line then; a session ends whose length was never seen. The answers to others show that it happened. The
+nearest explanation comes first; the first one after which the recorded answer fits is taken.
 
 Knows what an answer proves of a group; tries nothing and changes nothing.
 """
@@ -10,7 +10,9 @@ Knows what an answer proves of a group; tries nothing and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
+from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import (
     ACCEPTED,
@@ -27,7 +29,10 @@ from request_log.explaining.context import (
 from request_log.explaining.joins import explain_join, under_way
 from request_log.explaining.rebalances import explain_assignment, explain_rebalance
 from schemas.errors import Error
+from schemas.fan_out import names_many_groups
 from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     DescribeGroupsResponse,
     GroupObservedRequest,
     HeartbeatRequest,
@@ -37,6 +42,7 @@ from schemas.messages import (
     ObservedMember,
     ObservedOffset,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
     SyncGroupRequest,
@@ -50,7 +56,7 @@ def moved(context: Context, why: str, **facts: bool) -> GroupObservedRequest:
 
 def explain(context: Context) -> Iterator[Explanation]:
     """What may have happened unseen before a request, so that it was answered as recorded."""
-    request = context.entry.request
+    request, error = context.entry.request, context.entry.recorded.error
     match request:
         case HeartbeatRequest():
             yield from _explain_member(context, request.member_id, request.generation_id)
@@ -58,7 +64,7 @@ def explain(context: Context) -> Iterator[Explanation]:
             yield from _explain_member(context, request.member_id, request.generation_id)
         case OffsetCommitRequest() if request.generation_id_or_member_epoch >= 0:
             yield from _explain_member(context, request.member_id, request.generation_id_or_member_epoch)
-        case OffsetCommitRequest() if context.entry.recorded.error is Error.NONE:
+        case OffsetCommitRequest() if error is Error.NONE:
             yield [context.seen("a consumer outside the group commits", is_complete=True, state=GroupState.EMPTY.value)]
         case JoinGroupRequest():
             yield from explain_join(context, request)
@@ -66,9 +72,12 @@ def explain(context: Context) -> Iterator[Explanation]:
             yield from _explain_leave(context, request)
         case OffsetFetchRequest():
             yield from _explain_offsets(context, request)
+        case DescribeGroupsRequest():
+            yield from _explain_description(context)
+        case OffsetCommitRequest() | OffsetDeleteRequest() | DeleteGroupsRequest() | GroupObservedRequest():
+            return
         case _:
-            if isinstance(context.entry.recorded.response, DescribeGroupsResponse):
-                yield from _explain_description(context, context.entry.recorded.response)
+            assert_never(request)
 
 
 def _explain_member(context: Context, member_id: str, generation_id: int) -> Iterator[Explanation]:
@@ -137,7 +146,7 @@ def _explain_fenced(context: Context, member_id: str) -> Iterator[Explanation]:
 def _explain_leave(context: Context, request: LeaveGroupRequest) -> Iterator[Explanation]:
     group = context.group
     leavers = [(member.member_id, member.group_instance_id) for member in request.members]
-    if request.api_version < 3:
+    if request.api_version < MEMBERS_SINCE:
         leavers = [(request.member_id, None)]
     if context.entry.recorded.error is Error.UNKNOWN_MEMBER_ID or group.members:
         gone = [gone_member(context, member_id) for member_id, _ in leavers if member_id in group.members]
@@ -161,9 +170,11 @@ def _explain_offsets(context: Context, request: OffsetFetchRequest) -> Iterator[
     """Offsets that were committed before the log, or in a transaction, or by a newer protocol's member."""
     response = context.entry.recorded.response
     assert isinstance(response, OffsetFetchResponse)
-    topics = response.topics if request.api_version < 8 else response.groups[0].topics
-    asked = (request.topics if request.api_version < 8 else request.groups[0].topics) or ()
-    names = {topic.topic_id: topic.name for topic in asked if topic.topic_id}
+    if names_many_groups(request):
+        topics, asked = response.groups[0].topics, request.groups[0].topics
+    else:
+        topics, asked = response.topics, request.topics
+    names = {topic.topic_id: topic.name for topic in asked or () if topic.topic_id}
     offsets = [
         ObservedOffset(
             topic=names.get(topic.topic_id) or topic.name or topic.topic_id,
@@ -188,7 +199,10 @@ def _explain_offsets(context: Context, request: OffsetFetchRequest) -> Iterator[
     yield [context.seen("offsets that are gone", offsets=[*new, *lost])]
 
 
-def _explain_description(context: Context, response: DescribeGroupsResponse) -> Iterator[Explanation]:
+def _explain_description(context: Context) -> Iterator[Explanation]:
+    """A group as an administrator was shown it."""
+    response = context.entry.recorded.response
+    assert isinstance(response, DescribeGroupsResponse)
     described = response.groups[0]
     if described.group_state not in set(GroupState) - {GroupState.DEAD}:
         return

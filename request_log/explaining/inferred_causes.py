@@ -1,10 +1,9 @@
-"""Causes that a client library did not give, from what the log shows next.
+"""Causes that a client library did not give, inferred from what the log shows next.
 
-A leave without a reason is a poll timeout if its process joined again as a stranger on the very connection it left by:
-a process that closed its consumer is gone, one that was restarted has a new connection, and one that only changes its
-subscription is back at once. A rejoin without a reason
-is due to changed metadata if the assignment that followed gives out partitions that no assignment had before. Where
-nothing of the kind is seen, nothing is inferred.
+A leave without a reason is a poll timeout if its process joined again, as a new member, on the connection it left by.
+For a process that closed its consumer is gone, one that was restarted has a new connection, and one that only changes
+its subscription is back at once. A rejoin without a reason is due to changed metadata if the assignment that followed
+gives out partitions that no assignment had before. In all other cases nothing is inferred.
 
 Knows what lines say; decides no answer.
 """
@@ -16,14 +15,14 @@ from collections.abc import Iterable, Sequence, Set
 from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import CONSUMER, gave_partitions_up
+from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from request_log.recorded import LoggedRequest
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, LeaveGroupRequest, MemberIdentity, SyncGroupRequest
 
 SHARE_OF_POLL_INTERVAL = 0.7
-"""How much of the rebalance timeout (for most consumers max.poll.interval.ms) a slow member was one at least."""
-LEAVE_NAMES_MEMBERS_SINCE = 3
+"""A slow member was a member for at least this share of its rebalance timeout (mostly its max.poll.interval.ms)."""
 
 PartitionCounts = dict[str, int]
 """By topic, how many partitions assignments have shown: the highest number and one."""
@@ -37,7 +36,7 @@ def infer_cause_of_leaving(group: Group, request: LeaveGroupRequest, came_back: 
     if request.request_id not in came_back:
         return
     identities: Sequence[MemberIdentity | LeaveGroupRequest] = [request]
-    if request.api_version >= LEAVE_NAMES_MEMBERS_SINCE:
+    if request.api_version >= MEMBERS_SINCE:
         identities = request.members
     for identity in identities:
         member = group.members.get(identity.member_id)

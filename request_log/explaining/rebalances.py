@@ -1,7 +1,7 @@
 """What may have happened unseen so that a rebalance began, or ended, when the recording shows that it did.
 
-A client dies while its JoinGroup or SyncGroup is parked and leaves no line for it; a member goes whose session's length
-was never seen. Explanations are given nearest first. Knows what an answer proves of a rebalance; changes nothing.
+A client dies while its JoinGroup or SyncGroup is parked and has no line then; a member goes whose session timeout was
+never seen. The nearest explanation comes first. Knows what an answer proves of a rebalance; changes nothing.
 """
 
 from __future__ import annotations

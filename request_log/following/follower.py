@@ -1,13 +1,13 @@
-"""One group followed through its recorded requests, so that near ties fall as the recorded answers say.
+"""One group followed through its recorded requests: their order is the one that explains the recorded answers.
 
-A log's times are milliseconds and a broker works on several requests at once, fires timers a little late, and answers
+A log's times are milliseconds, and a broker works on several requests at once, fires timers a little late, and answers
 a commit after it is replicated. So the order of arrival alone is not the order in which a group saw its requests. The
-recorded answers tell it: each request is tried on a model of the group (the pure core), and where the answer would be
-another one, its neighbours within the same moment are taken first, or a deadline that is due about now is moved to its
-other side. What no order explains is explained by what the recording proves (`explaining`), or left as a difference.
+recorded answers show it. Each request is tried on a model of the group (the pure core). If the answer would be another
+one, its neighbours of the same moment are taken first, or a deadline that is due about now is moved to the other side
+of the request. What no order explains is explained by what the recording proves (`explaining`), or left as a
+difference.
 
-The outcome is a sequence of requests whose times and order alone, given to the core, give the recorded answers: whoever
-applies them needs none of this.
+The outcome is a sequence of requests: applied in this order at these times, the core gives the recorded answers.
 
 Knows the model and the recorded requests of one group; knows no file and no other group.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import assert_never
 
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
@@ -37,21 +38,24 @@ from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
+    DeleteGroupsRequest,
     DescribeGroupsRequest,
+    GroupObservedRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
 
 EARLY_MS = 25
-"""How much later than a request a deadline may stand in the model and still have fired before it in the broker."""
+"""A deadline that is later than a request by up to this much may have fired before it in the broker."""
 NEAR_MS = (2.0, 30.0)
-"""Within how long after a request its neighbours may have been worked on before it: first tried, then tried."""
+"""The broker may have worked on a neighbour first that arrived within this time after a request: two attempts."""
 OVERDUE_MS = 3.0
-"""How long after its recorded answer a parked request is known to be parked no more."""
+"""A parked request is surely no longer parked this long after its recorded answer."""
 MOST_NEIGHBOURS = 3
 MOST_PATHS = 8
 DEEPEST = 50
@@ -62,15 +66,18 @@ _READERS = (HeartbeatRequest, OffsetFetchRequest, DescribeGroupsRequest)
 
 @dataclass(slots=True)
 class Follower:
-    """A group while its recorded requests are taken one after another; `read` comes before `take`, far or near."""
+    """A group while its recorded requests are taken one after another; each is read some time before it is taken."""
 
     model: GroupModel
     survey: Survey
     names: TopicNames
     upcoming: Upcoming = field(default_factory=Upcoming)
     broker: str = ""
+    """The broker whose group this is."""
     is_away: bool = False
+    """Whether its coordinator is known to be away."""
     depth: int = 0
+    """How many requests wait for the one being taken."""
     partition_counts: PartitionCounts = field(default_factory=dict)
 
     def read(self, entry: LoggedRequest) -> None:
@@ -159,18 +166,32 @@ class Follower:
 
     def _infer(self, entry: LoggedRequest) -> None:
         """Fills in a cause that the client did not give; keeps what later causes are inferred from."""
-        request, model = entry.request, self.model
+        request, model, error = entry.request, self.model, entry.recorded.error
         group = model.group
-        if isinstance(request, LeaveGroupRequest):
-            infer_cause_of_leaving(group, request, self.survey.came_back)
-        elif isinstance(request, JoinGroupRequest):
-            infer_cause_of_rejoining(group, request, self.upcoming.in_order(), self.partition_counts)
-            if entry.recorded.error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:
-                model.offered = {m: join for m, join in model.offered.items() if m in group.pending}
-                model.offered[request.recorded_member_id] = request
-        elif isinstance(request, SyncGroupRequest) and entry.recorded.error is Error.NONE:
-            for topic, count in partition_counts(request).items():
-                self.partition_counts[topic] = max(count, self.partition_counts.get(topic, 0))
+        match request:
+            case LeaveGroupRequest():
+                infer_cause_of_leaving(group, request, self.survey.came_back)
+            case JoinGroupRequest():
+                infer_cause_of_rejoining(group, request, self.upcoming.in_order(), self.partition_counts)
+                if error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:
+                    model.offered = {m: join for m, join in model.offered.items() if m in group.pending}
+                    model.offered[request.recorded_member_id] = request
+            case SyncGroupRequest():
+                seen = partition_counts(request) if error is Error.NONE else {}
+                for topic, count in seen.items():
+                    self.partition_counts[topic] = max(count, self.partition_counts.get(topic, 0))
+            case (
+                HeartbeatRequest()
+                | OffsetCommitRequest()
+                | OffsetFetchRequest()
+                | OffsetDeleteRequest()
+                | DescribeGroupsRequest()
+                | DeleteGroupsRequest()
+                | GroupObservedRequest()
+            ):
+                pass
+            case _:
+                assert_never(request)
 
     # ------------------------------------------------------------ what comes before it
 
@@ -257,7 +278,7 @@ class Follower:
         return told
 
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
-        """Who was told its id and is in the next generation without a line has joined at once, and died waiting."""
+        """A newcomer that is in the next generation without a line joined at once with its id, and died waiting."""
         model = self.model
         context = self._context(entry)
         listed = newcomer_without_line(context)
@@ -325,7 +346,7 @@ class Follower:
         model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else min(at_ms, due_ms)))
 
     def _reach_coordinator(self, entry: LoggedRequest) -> None:
-        """The group is answered again, or by another broker."""
+        """A coordinator answers for the group again, the same or another broker."""
         if self.model.group.is_known:
             self._leave_coordinator(entry)
             seen = moved(self._context(entry), "a coordinator has loaded the group", is_loaded=True)

@@ -168,14 +168,11 @@ class GroupModel:
     def _note(self, effects: list[Effect], entry: LoggedRequest | None) -> None:
         has_answered = False
         for effect in effects:
-            match effect:
-                case RequestParked() if entry is not None:
-                    self.parked[effect.request_id] = entry
-                    self.owed_ms = min(self.owed_ms, entry.recorded.answered_at_ms)
-                case Reply() | RequestDropped():
-                    has_answered |= self.parked.pop(effect.request_id, None) is not None
-                case _:
-                    pass
+            if isinstance(effect, RequestParked) and entry is not None:
+                self.parked[effect.request_id] = entry
+                self.owed_ms = min(self.owed_ms, entry.recorded.answered_at_ms)
+            elif isinstance(effect, Reply | RequestDropped):
+                has_answered |= self.parked.pop(effect.request_id, None) is not None
         if has_answered:
             self._settle_owed()
 

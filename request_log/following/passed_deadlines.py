@@ -1,10 +1,10 @@
 """Time that passes in a followed group: which deadlines fired before a request, and which answers were given by then.
 
 A broker's timers fire a few milliseconds late and a log's times are rounded, so a deadline that is due about now may
-stand on either side of a request; the recorded answers decide. Where a deadline of the model passes and the recording
-shows that nothing came of it, or something came of none, the recording is right, and an observation says so.
+have fired before a request or after it: the recorded answers decide. If a deadline of the model passes and the
+recording shows that it did not fire, or that something else did, the recording is right, and an observation says so.
 
-Knows deadlines and owed answers; knows not which request is to be taken next.
+Knows deadlines and owed answers; does not know which request is taken next.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 
 LATE_MS = 2000
-"""How much earlier than a request a deadline may stand in the model and still have fired after it in the broker."""
+"""A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
 FIRES_BEFORE_ANSWER_MS = 25
-"""How much later than an answer that it gives a deadline may stand in the model."""
+"""A deadline may be later in the model than the recorded answer it leads to by up to this much."""
 
 
 def let_time_pass(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int) -> int:

@@ -1,11 +1,11 @@
-"""What the lines of a group show of its being at rest: up to when nobody can wait for an answer that no line says yet.
+"""Up to when a group is proven to be at rest: nobody waited then for an answer that no line shows yet.
 
-A request that waits has its line only when it is answered. So what arrived at a time is fully known once a later line
-proves that nobody waited then: an accepted SyncGroup (the group is Stable), a heartbeat that is answered NONE. A sign
-of a rebalance (REBALANCE_IN_PROGRESS, an id given out, a generation that nobody has synced) says that somebody may;
-once a generation's members are known its heartbeats prove nothing, since followers may wait for the leader.
+A request that waits has its line only when it is answered. So all that arrived up to a time is known once a later line
+proves that nobody waited then: an accepted SyncGroup (the group is Stable), or a heartbeat that is answered NONE. After
+a sign of a rebalance (REBALANCE_IN_PROGRESS, an id given out, a generation that nobody has synced) somebody may wait.
+Once the members of a generation are known, its heartbeats prove nothing, because followers may wait for the leader.
 
-Knows recorded answers, and no state of a group.
+Knows recorded answers; knows no state of a group.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ from schemas.errors import Error
 from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
 PATIENCE_MS = 300_000
-"""How long a rebalance may take where no line says: the rebalance timeout of most clients as shipped."""
+"""How long a rebalance may take if no line shows a timeout: the default rebalance timeout of most clients."""
 MOST_PATIENCE_MS = 3_600_000
+"""The longest rebalance timeout that is waited for."""
 
 
 @dataclass(slots=True)
 class RestProofs:
-    """Takes in a group's lines in the order they were written.
-
-    patience_ms: the longest rebalance timeout seen. at_rest_ms: proofs of rest, rising, from the last one asked for.
-    first_sign_ms, last_sign_ms: of the rebalance that is under way. joined_ms: when its members were known.
-    """
+    """Takes in a group's requests in the order their lines were written."""
 
     patience_ms: int = 0
+    """The longest rebalance timeout seen."""
     at_rest_ms: list[float] = field(default_factory=list)
+    """Times at which the group is proven to be at rest, rising, from the last one asked for."""
     first_sign_ms: float = inf
+    """The first sign of the rebalance that is under way."""
     last_sign_ms: float = -inf
+    """The last sign of the rebalance that is under way."""
     joined_ms: float = -inf
+    """When the members of the next generation were known."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Looks at one line's request."""
+        """Takes in one request."""
         request, recorded, began_ms = entry.request, entry.recorded, entry.began_ms
         sent_ms = recorded.answered_at_ms - recorded.sending_ms
         if isinstance(request, JoinGroupRequest):

@@ -1,7 +1,7 @@
-"""Topics that a client names by id alone (OffsetCommit and OffsetFetch 10), by name where the log gives that away.
+"""The names of topics that a client names by id alone (OffsetCommit and OffsetFetch 10), where the log shows them.
 
-A member commits what it is assigned, and an assignment names topics: where only one of them has the partitions that
-are committed under an id, the id is its. Knows ids and assignments; knows no group's state.
+A member commits what it is assigned, and an assignment names topics: where only one topic has the partitions that are
+committed under an id, it is that topic's id. Knows ids and assignments; knows no group's state.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from functools import lru_cache
 
 from coordinator_udfs.protocol.group import Group
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
-from schemas.messages import GroupRequest, OffsetCommitRequest, OffsetFetchRequest
+from schemas.messages import GroupRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetFetchRequestTopic
+from schemas.wire_fields import first_version
 
-BY_ID_SINCE = 10
+BY_ID_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 
 
 class TopicNames:
-    """Names by topic id, as far as they were learnt."""
+    """The names that were found so far."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        """By topic id."""
 
     def fill_in(self, request: GroupRequest, group: Group) -> None:
         """Gives the topics of a request that names them by id their names, once these are known."""

@@ -1,8 +1,8 @@
 """What would come of a request, a deadline or an observation, tried on a copy of the group: does it fit the recording?
 
 A trial fits if every answer it leads to equals the recorded one and was recorded at about that time, and if a request
-that has to wait was recorded as one that might have waited. Nothing is changed by trying; adopting a trial is the
-caller's.
+that has to wait was recorded as one that may have waited. A trial changes nothing; whether it comes true is up to the
+caller.
 
 Knows the core's entrances and the recorded answers; knows no order of requests.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
@@ -20,7 +21,20 @@ from coordinator_udfs.protocol.step import expire_due, step
 from request_log.parity import difference
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import GroupRequest, JoinGroupRequest, JoinGroupResponse, SyncGroupRequest
+from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupObservedRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
 
 ANSWERED_EARLIER_MS = 50
 """How long before the model answers a parked request its answer may have been recorded."""
@@ -28,7 +42,7 @@ ANSWERED_LATER_MS = 3000
 """How long after."""
 
 SHORT_OF_A_DELAY_MS = 200
-"""How much earlier than at the end of an initial delay, which nothing cuts short but an expiry, it may end."""
+"""How much earlier than its deadline an initial delay may end; only an expiry ends it early."""
 
 Parked = Mapping[str, LoggedRequest]
 
@@ -82,6 +96,8 @@ def try_deadline(before: Group, at_ms: int, parked: Parked, config: GroupConfig)
 
 def _fits(group: Group, effects: list[Effect], at_ms: int, parked: Parked, entry: LoggedRequest | None) -> bool:
     for effect in effects:
+        if not isinstance(effect, Reply | RequestDropped | RequestParked):
+            continue
         match effect:
             case Reply():
                 answered = entry if entry is not None and entry.request.request_id == effect.request_id else None
@@ -97,11 +113,11 @@ def _fits(group: Group, effects: list[Effect], at_ms: int, parked: Parked, entry
             case RequestDropped():
                 if effect.request_id in parked:
                     return False
-            case RequestParked() if entry is not None:
-                if not _may_wait(group, entry):
+            case RequestParked():
+                if entry is not None and not _may_wait(group, entry):
                     return False
             case _:
-                pass
+                assert_never(effect)
     return True
 
 
@@ -110,7 +126,8 @@ def _may_wait(group: Group, entry: LoggedRequest) -> bool:
     recorded = entry.recorded
     if recorded.error not in _AFTER_WAITING:
         return False
-    match entry.request:
+    request = entry.request
+    match request:
         case JoinGroupRequest() if recorded.error is Error.NONE and group.state is GroupState.PREPARING_REBALANCE:
             response = recorded.response
             assert isinstance(response, JoinGroupResponse)
@@ -119,7 +136,18 @@ def _may_wait(group: Group, entry: LoggedRequest) -> bool:
             return response.generation_id == group.generation_id + 1 and recorded.answered_at_ms >= earliest_ms
         case JoinGroupRequest() if recorded.error is Error.REBALANCE_IN_PROGRESS:
             return False
-        case SyncGroupRequest() | JoinGroupRequest():
+        case JoinGroupRequest() | SyncGroupRequest():
             return True
+        case (
+            HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | DescribeGroupsRequest()
+            | DeleteGroupsRequest()
+            | GroupObservedRequest()
+        ):
+            return False
         case _:
-            return True
+            assert_never(request)

@@ -1,4 +1,4 @@
-"""What is read of one group and not taken yet: its next requests in order of time, as far as the log was looked ahead.
+"""What is read of one group and not taken yet: its next requests in order of time, as far as the log is read.
 
 Knows times and connections; knows nothing of what a request does.
 """
@@ -18,9 +18,10 @@ _began = attrgetter("began_ms")
 
 @dataclass(slots=True)
 class Upcoming:
-    """The requests that follow. fetches: how many of them fetch offsets."""
+    """The requests that follow."""
 
     fetches: int = 0
+    """How many of them fetch offsets."""
     _entries: list[LoggedRequest] = field(default_factory=list)
     _is_tidy: bool = True
     _tidy_above: int = _KEPT_UNTIDY
@@ -46,7 +47,7 @@ class Upcoming:
         return (entry for entry in self._entries if not entry.is_taken)
 
     def near(self, entry: LoggedRequest, near_ms: float) -> list[LoggedRequest]:
-        """Requests that may have been worked on before this one: near in time, and each the next of its connection."""
+        """Requests that the broker may have worked on before this one: near in time, the next of each connection."""
         until_ms = entry.until_ms + near_ms
         connections = {entry.request.connection}
         found = []

@@ -1,10 +1,12 @@
-"""Requests whose outcome is plain without a trial: what goes on while nothing happens, and who merely waits.
+"""Requests whose outcome is sure without a trial: those that change nothing for others, and those that only wait.
 
-Nearly all lines of a log are of this kind, and in a large group so are all but a few of a rebalance. Where anything is
-in doubt the answer is no. Knows which requests change nothing for others; changes nothing itself.
+Nearly all lines of a log are of this kind, and so are most lines of a large group's rebalance. In doubt the answer is
+no. Knows which requests change nothing for others; changes nothing itself.
 """
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
@@ -12,9 +14,15 @@ from coordinator_udfs.protocol.states import GroupState
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupObservedRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
     SyncGroupRequest,
 )
 
@@ -31,8 +39,17 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             return error is Error.NONE and _only_waits_to_join(group, request, entry)
         case SyncGroupRequest():
             return error is Error.NONE and _only_waits_for_its_part(group, request)
-        case _:
+        case (
+            LeaveGroupRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | DescribeGroupsRequest()
+            | DeleteGroupsRequest()
+            | GroupObservedRequest()
+        ):
             return False
+        case _:
+            assert_never(request)
 
 
 def _only_commits(group: Group, request: OffsetCommitRequest) -> bool:

@@ -1,8 +1,8 @@
 """The files of a log as one sequence of lines in order of time: one file, a rotated series, several brokers' files.
 
 A file is opened only when the lines before it have reached its first timestamp, so a month of rotated files needs few
-open at once. Compressed ones are known by their first bytes. A line without a timestamp stands where the line above
-it stands. A line that stands word for word in two files is given once.
+open files at once. Compressed files are known by their first bytes. A line without a timestamp stays behind the line
+above it. A line that stands word for word in two files is given once.
 
 Knows files and timestamps; knows nothing of what a line says.
 """
@@ -33,16 +33,17 @@ class LogFileError(UserError):
 
 
 class LogLine(NamedTuple):
-    """at_ms: its timestamp, else that of the line above, else None. text: without the line's end.
-
-    broken: why the file cannot be read beyond this line, which then has no text.
-    """
+    """One line of one file."""
 
     file: str
     number: int
+    """Its place in the file, from 1."""
     at_ms: int | None
+    """Its timestamp, else that of the line above, else None."""
     text: bytes
+    """The line without its end."""
     broken: str = ""
+    """Why the file cannot be read beyond this line, which has no text then; empty for a line that is one."""
 
 
 def find_files(path: Path) -> list[Path]:
@@ -59,13 +60,17 @@ def find_files(path: Path) -> list[Path]:
 
 @dataclass(slots=True)
 class _Source:
-    """One file being read; `line` is the one to give next, None at its end."""
+    """One file."""
 
     path: Path
     label: str
+    """Its name in what is told of its lines."""
     first_ms: int
+    """Its first timestamp."""
     lines: Iterator[LogLine] | None = None
+    """The lines that are not read yet; None before it is opened."""
     line: LogLine | None = None
+    """The line to give next; None at the end."""
 
     def step(self) -> None:
         self.line = next(self.lines, None) if self.lines is not None else None
@@ -73,11 +78,12 @@ class _Source:
 
 @dataclass(slots=True)
 class LogFiles:
-    """The lines of a log. holding: passes over lines that hold no match, save for each file's last."""
+    """The lines of a log."""
 
     path: Path
     zone: ZoneInfo
     holding: re.Pattern[bytes] | None = None
+    """Lines without a match are passed over, except for each file's last; None: all lines are given."""
     _sources: list[_Source] = field(default_factory=list)
 
     def __post_init__(self) -> None:

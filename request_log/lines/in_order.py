@@ -1,4 +1,4 @@
-"""A list that stays in order while later things are added to its end and earlier ones are taken from its front.
+"""A list that stays in order: later things are added at its end, earlier ones are taken from its front.
 
 Knows keys; knows nothing of what it holds.
 """
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class InOrder(Generic[T]):
-    """Things by a number each, equal ones in the order they were added."""
+    """Things in the order of a number each; equal ones in the order in which they were added."""
 
     def __init__(self, key: Callable[[T], float]) -> None:
         self._key = key
@@ -21,7 +21,7 @@ class InOrder(Generic[T]):
         self._added: list[T] = []
 
     def add(self, item: T) -> None:
-        """Adds one; nearly always behind those that are held."""
+        """Adds one, nearly always behind those that are held."""
         self._added.append(item)
 
     def take_before(self, bound: float) -> list[T]:

@@ -1,14 +1,14 @@
 """One line of the log: requests for groups, a reason to pass it over, or an error that says what cannot be read.
 
-A line is used where it tells of a request that a classic group answers. The API is found before any JSON is decoded,
-for a broker that logs everything writes far more of other APIs.
+A line is used if it tells of a request that a classic group answers. The API is found before any JSON is decoded,
+because a broker that logs everything writes far more lines of other APIs.
 
 Knows the layout of a line; knows no rule of the protocol and no order of lines.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
@@ -20,22 +20,27 @@ from schemas.errors import Error
 from schemas.fan_out import group_id_of, split
 from schemas.messages import (
     APIS,
+    DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DescribeGroupsRequest,
     DescribeGroupsResponse,
+    GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
     Response,
     SyncGroupRequest,
 )
+from schemas.wire_fields import first_version
 
 COMPLETED = b"Completed request:"
 LOGGER = b"(kafka.request.logger)"
-INSTANCE_ID_SINCE = 3
-"""The first version of Heartbeat that names an instance id."""
+INSTANCE_ID_SINCE = first_version(HeartbeatRequest, "group_instance_id")
 NEWER_PROTOCOL = "a member of the newer group protocol (KIP-848)"
 NO_GROUP = "no group answers {}"
 REFUSED = frozenset(
@@ -56,7 +61,7 @@ _API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
 _UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
 _HEAD = b"] DEBUG " + COMPLETED
 _SETTLES_WITHIN_MS = 5.0
-"""How long after a handler took it up a JoinGroup or SyncGroup that waits long may still be on its way to the group."""
+"""A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
 _CONNECTIONS_KEPT = 100_000
 _HEADS_KEPT = 1000
 
@@ -66,7 +71,7 @@ class Unreadable(ValueError):
 
 
 class LineReader:
-    """Reads lines one by one; what repeats (a header, the two ends of a connection) is worked out once."""
+    """Reads lines one by one; what repeats (a header, the two ends of a connection) is read once."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Message | str] = {}
@@ -114,7 +119,7 @@ class LineReader:
         response = completed.response
         if isinstance(request, JoinGroupRequest):
             _note_choices(request, response)
-        error = error_of(code_of(message.api, response))
+        error = error_of(code_of(request, response))
         recorded = _recorded(error, at_ms, completed, message)
         began_ms = at_ms - total_ms + completed.request_queue_time_ms
         if isinstance(request, JoinGroupRequest | SyncGroupRequest):
@@ -128,7 +133,7 @@ class LineReader:
         return _fanned_out(parts, recorded, began_ms, until_ms, connection.broker)
 
     def _heartbeat(self, line: LogLine, at_ms: int, message: Message, completed: Any) -> LoggedRequest:
-        """What `_requests` would give, without a detour: most lines are of this kind."""
+        """The same as `_requests` for a heartbeat, faster: most lines are heartbeats."""
         connection = self._connections.get(completed.connection) or self._connected(completed.connection)
         sent, total_ms = completed.request, completed.total_time_ms
         request = HeartbeatRequest(
@@ -192,7 +197,7 @@ def _recorded(error: Error, at_ms: int, completed: Any, message: Message) -> Rec
 
 
 def _note_choices(request: JoinGroupRequest, response: Any) -> None:
-    """What the broker chose at random when it answered: a newcomer's id, a generation's leader."""
+    """Keeps what the broker chose by chance: a new member's id, a generation's leader."""
     if not request.member_id:
         request.recorded_member_id = response.member_id or None
     if response.error_code == 0:
@@ -209,14 +214,14 @@ def _fanned_out(
     for i, part in enumerate(parts):
         part.request_id = f"{part.request_id}/{i}"
         answer = msgspec.structs.replace(recorded, group_id=group_id_of(part))
-        answer.error = error_in(answer.response)
+        answer.error = _error_for_one_group(part, answer.response)
         refused = answer.error in REFUSED
         logged.append(LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, broker, refused))
     return logged
 
 
 def _without_api(text: bytes) -> str:
-    """A line that names no API: not the request logger's, or one of its lines that lacks its beginning or end."""
+    """Why a line that names no API is passed over. Raises Unreadable if it is a request line that is cut off."""
     if not text.strip():
         return "a blank line"
     if COMPLETED in text:
@@ -262,16 +267,30 @@ def _is_of_newer_protocol(request: GroupRequest) -> bool:
             return bool(member_id) and not is_classic_member_id(member_id)
         case OffsetFetchRequest(groups=groups):
             return any(not is_classic_member_id(group.member_id) for group in groups if group.member_id)
-        case _:
+        case (
+            OffsetCommitRequest()
+            | JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetDeleteRequest()
+            | DescribeGroupsRequest()
+            | DeleteGroupsRequest()
+            | GroupObservedRequest()
+        ):
             return False
-
-
-def error_in(response: Response) -> Error:
-    """The error that the answer for one group is known by."""
-    match response:
-        case DescribeGroupsResponse() | OffsetFetchResponse(groups=[_]):
-            return response.groups[0].error_code
-        case DeleteGroupsResponse():
-            return response.results[0].error_code
         case _:
-            return response.error_code  # type: ignore[attr-defined, no-any-return]
+            assert_never(request)
+
+
+def _error_for_one_group(request: GroupRequest, response: Response) -> Error:
+    """The error that the answer for one of several groups is known by."""
+    match request, response:
+        case DescribeGroupsRequest(), DescribeGroupsResponse():
+            return response.groups[0].error_code
+        case DeleteGroupsRequest(), DeleteGroupsResponse():
+            return response.results[0].error_code
+        case OffsetFetchRequest(), OffsetFetchResponse():
+            return response.groups[0].error_code
+        case _:
+            raise AssertionError(f"{type(request).__name__} is for one group alone")

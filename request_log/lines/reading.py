@@ -16,7 +16,7 @@ _REASON_SHOWN = 200
 
 
 class Reading:
-    """Reads lines and keeps the tally of a log. quarantine: takes bad lines."""
+    """Reads lines and keeps the tally of a log; bad lines go to `quarantine`."""
 
     def __init__(self, reader: LineReader, tally: Tally, quarantine: Callable[[Quarantined], None]) -> None:
         self._reader = reader

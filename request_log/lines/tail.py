@@ -1,8 +1,8 @@
 """A log file that grows, and is rotated: its lines as they are written, and a position from which to go on.
 
-A line is given once its end is written. When the file is renamed or copied away and begins anew, what was left of the
-old one is read first, then what was rotated since, oldest first, then the new one. A file is known by its beginning
-rather than by its name: the names of a rotated series move. Lines are numbered through all of them.
+A line is given once its end is written. When the file is renamed or copied away and begins anew, the rest of the old
+file is read first, then the files that were rotated since, oldest first, then the new file. A file is known by its
+beginning, not by its name, because the names of rotated files change. Lines are numbered through all files.
 
 Knows files and timestamps; knows nothing of what a line says.
 """
@@ -24,26 +24,28 @@ from request_log.lines.clock import LogClock
 from request_log.lines.files import LogFileError, LogLine, opened, read_lines
 
 _HEAD_BYTES = 512
-"""So much of a file's first line tells it from others."""
+"""So much of its first line tells a file from others."""
 _LINE_MAX_BYTES = 64 << 20
 STRAY_MS = 86_400_000
-"""A single line so far ahead of its neighbours has a wrong time; what comes after it would be late by that much."""
+"""A single line this far ahead of its neighbours has a wrong time."""
 _LINES_TO_FIRST_TIMESTAMP = 1000
 
 
 class Position(msgspec.Struct):
-    """How far a log was read. head: the beginning of the file being read, empty before its first line is there.
-
-    offset: bytes of it that were read. first_ms: its first timestamp. number: lines given so far, through all files.
-    at_ms: the last line's timestamp. offsets: of a topic rather than a file, the next record's by partition.
-    """
+    """How far a log was read."""
 
     head: bytes = b""
+    """The beginning of the file being read; empty before its first line is there."""
     offset: int = 0
+    """How many bytes of that file were read."""
     first_ms: int = 0
+    """The first timestamp of that file."""
     number: int = 0
+    """How many lines were given so far, of all files together."""
     at_ms: int | None = None
+    """The last line's timestamp."""
     offsets: dict[int, int] = {}
+    """For a topic instead of a file: the offset of the next record, by partition."""
 
 
 class _Rotated(NamedTuple):
@@ -54,7 +56,7 @@ class _Rotated(NamedTuple):
 
 @dataclass(slots=True)
 class LogTail:
-    """Follows one path. `poll` gives what was written since; `position` is behind it. Raises LogFileError at first."""
+    """Follows one path: `poll` gives the new lines, `position` is behind them. Making one raises LogFileError."""
 
     path: Path
     zone: ZoneInfo
@@ -96,7 +98,7 @@ class LogTail:
                 self._file = opened(path)
                 self._file.seek(self.position.offset)
                 return True
-        # What was not read of that file is gone with it.
+        # The file was deleted, with the lines of it that were not read.
         return self._begin_next()
 
     def _begin(self, path: Path) -> bool:
@@ -173,7 +175,7 @@ class LogTail:
         return lines
 
     def _rest(self) -> bytes:
-        """What no line's end will follow any more; of a file that was begun anew, what a copy of it holds beyond."""
+        """The end of a file that does not grow any more; a file that was emptied is read in its copy."""
         assert self._file is not None
         position = self.position
         if self._is_still_there():

@@ -1,7 +1,7 @@
 """The JSON of a line as the messages of `schemas`: one decoder for each API and version, made from the declared fields.
 
-A decoder asks for exactly the fields that its version carries, in Kafka's camelCase, bytes as base64; one that is
-missing or of another type is an error that names it. What else stands in the line is passed over.
+A decoder asks for exactly the fields that its version carries, in Kafka's camelCase, bytes as base64. A field that is
+missing or of another type is an error that names the field. Everything else in the line is passed over.
 
 Knows JSON and the declared messages; knows no rule of the protocol and no timestamps.
 """
@@ -11,12 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, assert_never, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from schemas.errors import ERROR_BY_CODE, Error
-from schemas.messages import APIS, Response, Shape
+from schemas.messages import (
+    APIS,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupObservedRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    Response,
+    Shape,
+    SyncGroupRequest,
+)
 from schemas.wire_fields import carried_names
 
 
@@ -27,7 +42,7 @@ class Header(msgspec.Struct, rename="camel", gc=False):
 
 
 class Completed(msgspec.Struct, rename="camel", gc=False):
-    """What every line says beside the two messages."""
+    """What every line holds beside the two messages."""
 
     request_header: Header
     connection: str
@@ -41,13 +56,16 @@ class Completed(msgspec.Struct, rename="camel", gc=False):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """How one version of one API is read: the line's decoder, then each message by its own reader."""
+    """How one version of one API is read."""
 
     api: str
     version: int
     decoder: msgspec.json.Decoder[Any]
+    """Reads a line's JSON."""
     request: Callable[[Any, dict[str, Any]], Any]
+    """Makes the request of what the decoder read and the fields of the envelope."""
     response: Callable[[Any], Response]
+    """Makes the response of what the decoder read."""
 
 
 @cache
@@ -141,18 +159,22 @@ def _shape_in(hint: Any) -> type[Shape]:
     return next(_shape_in(arm) for arm in get_args(hint) if arm is not NoneType)
 
 
-def code_of(api: str, response: Any) -> int:
+def code_of(request: GroupRequest, response: Any) -> int:
     """The error number a wire response is known by: its own, else the first inside that is not 0."""
-    match api:
-        case "OffsetCommit":
+    match request:
+        case JoinGroupRequest() | SyncGroupRequest() | HeartbeatRequest() | LeaveGroupRequest() | OffsetDeleteRequest():
+            return response.error_code  # type: ignore[no-any-return]
+        case OffsetCommitRequest():
             codes = (p.error_code for topic in response.topics for p in topic.partitions)
-        case "DescribeGroups":
+        case DescribeGroupsRequest():
             codes = (group.error_code for group in response.groups)
-        case "DeleteGroups":
+        case DeleteGroupsRequest():
             codes = (result.error_code for result in response.results)
-        case "OffsetFetch":
+        case OffsetFetchRequest():
             groups = getattr(response, "groups", ())
             codes = (code for code in (getattr(response, "error_code", 0), *(group.error_code for group in groups)))
+        case GroupObservedRequest():
+            return 0
         case _:
-            return response.error_code  # type: ignore[no-any-return]
+            assert_never(request)
     return next((code for code in codes if code != 0), 0)

@@ -1,9 +1,9 @@
 """When requests were worked on, finer than the log's milliseconds.
 
-A line's time is cut to the millisecond, but lines are written in the order answers are sent, so of several in one
-millisecond each is taken to be a little later than the one above it. Answers that were waited for are given all at
-once, so requests that waited are timed from there, not from when their answers were sent one by one. And the requests
-of one connection are worked on one after the other, whatever rounding says.
+A line's time is cut to the millisecond, but lines are written in the order in which answers are sent: of several lines
+in one millisecond each is a little later than the one above it. Requests that waited for the same event are answered
+all at once, so their times are counted back from that moment, not from when their answers were sent one by one. The
+requests of one connection are worked on one after the other, whatever the rounded times say.
 
 Knows the order of lines; knows nothing of what they say.
 """
@@ -15,7 +15,7 @@ from math import floor
 from request_log.recorded import LoggedRequest
 
 BETWEEN_LINES_MS = 0.23
-"""How far apart lines of one millisecond are taken to be, or evenly spread where there are many."""
+"""How far apart lines of one millisecond are taken to be; many lines are spread evenly."""
 WAITED_MS = 20.0
 """A request that was parked for longer was answered together with others."""
 _CONNECTIONS_KEPT = 100_000
@@ -23,20 +23,20 @@ _LEAST_MS = 0.001
 
 
 class WorkTimes:
-    """Settles the times of requests, one millisecond of the log after the other.
-
-    at_ms, lines: the millisecond that is being read, and how many lines it has so far. unsettled: its requests, each
-    with its line's place. began_ms: by connection, when its last request was taken up.
-    """
+    """Settles the times of requests, one millisecond of the log after the other."""
 
     def __init__(self) -> None:
         self.at_ms: int | None = None
+        """The millisecond that is being read."""
         self.lines = 0
+        """How many lines of it are read."""
         self.unsettled: list[tuple[int, LoggedRequest]] = []
+        """Its requests, each with the place of its line."""
         self.began_ms: dict[str | None, float] = {}
+        """By connection, when its last request was taken up."""
 
     def read(self, at_ms: int | None, logged: list[LoggedRequest]) -> list[LoggedRequest]:
-        """Takes a line's requests, none for a line that tells of none; gives those whose times are settled by now."""
+        """Takes in the requests of a line, which may be none; gives those whose times are settled by now."""
         settled = self.rest() if at_ms != self.at_ms else []
         self.at_ms = at_ms
         for entry in logged:
@@ -45,7 +45,7 @@ class WorkTimes:
         return settled
 
     def rest(self) -> list[LoggedRequest]:
-        """Those that were read and not given."""
+        """The requests that were read and not given yet."""
         step_ms = min(BETWEEN_LINES_MS, 1 / max(self.lines, 1))
         unsettled, self.unsettled = self.unsettled, []
         self.lines = 0
