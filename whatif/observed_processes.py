@@ -198,7 +198,7 @@ class GroupObserver:
         return same or self._begin(request, was_there=False)
 
     def _stranger(self, request: FromMember, member_id: str) -> Process:
-        """Who has a member id that no line gave out: a process that was silent under another id, or was there before."""
+        """Who has a member id that no line gave out: a process that was silent under another id, or there before."""
         silent_since_ms = request.received_at_ms - IDLE_MS
         idle = [each for each in self.processes if each.seen and each.seen[-1].at_ms < silent_since_ms]
         alike = next((each for each in reversed(idle) if _is_alike(each, request)), None)
