@@ -36,6 +36,11 @@ def source_files() -> list[Path]:
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
+def files_of_tests() -> list[Path]:
+    """Every Python file of the tests."""
+    return sorted((ROOT / "tests").rglob("*.py"))
+
+
 def text_files() -> list[Path]:
     """Every file that people write: sources, tests, pages, settings, and what lies beside them at the top."""
     inside = [path for folder in TEXT_FOLDERS for path in (ROOT / folder).rglob("*")]

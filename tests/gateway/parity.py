@@ -32,7 +32,7 @@ from tests.gateway.parity_play import Connections, WirePlaying, otherwise
 from tests.gateway.process import serving
 from tests.peers_kafka.kafka import broker
 from tests.protocol.scenario import PROFILES, Scenario, read, scenario_files
-from tests.streaming.live import wait_until
+from tests.waiting import until
 
 AT_ONCE = 64
 """So many scenarios are played at a time."""
@@ -113,7 +113,7 @@ def real_kafka(profile: str) -> Iterator[Address]:
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         admin.create_topics([NewTopic(topic, count, 1) for topic, count in topics.items()])
         for group in ("a", "b"):
-            wait_until(lambda group=group: _is_served(admin, group), "the coordinator of a group")  # type: ignore[misc]
+            until(lambda group=group: _is_served(admin, group), "the coordinator of a group")  # type: ignore[misc]
         admin.close()
         yield parse_address("bootstrap", bootstrap)
 

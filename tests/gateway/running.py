@@ -61,10 +61,3 @@ async def gateway(settings: dict[str, str] | None = None, group: GroupConfig = G
         yield Running(server, backend)
     finally:
         await server.close()
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    """Returns once the condition holds; fails if it does not in time."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
-import struct
 import time
 
 import pytest
 
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
-from tests.gateway.running import Running, asynchronous, gateway, until
+from tests.gateway.garbage import GARBAGE
+from tests.gateway.running import Running, asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.waiting import until_true
 
 HEARTBEAT = codec("Heartbeat", 4)
 FILES_BESIDE = 300
 """So many files a test's process may have open for other reasons."""
-JOIN = codec("JoinGroup", 0)
-NO_PROTOCOLS = JOIN.write_request(1, "", entity_of(JOIN.request_type, {**join(), "protocols": []}))
 
 
 async def is_served(running: Running) -> bool:
@@ -59,7 +58,7 @@ async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() 
         given = await second.call("JoinGroup", 9, **join())
         parked = second.send("JoinGroup", 9, **join(member=given.member_id))
         behind = second.send("Heartbeat", 4, **heartbeat(member=given.member_id, generation=generation + 1))
-        await until(lambda: running.backend.waiting == 1)
+        await until_true(lambda: running.backend.waiting == 1)
         assert running.backend.by_id["g"].members.keys() == {member, given.member_id}
         first.send("JoinGroup", 9, **join(member=member))
         assert (await second.receive("JoinGroup", 9))[0] == parked
@@ -83,24 +82,6 @@ async def test_a_frame_may_come_byte_by_byte_and_many_in_one_piece() -> None:
 
 # ---------------------------------------------------------------- what is no request
 
-GARBAGE = {
-    "a length of 2 GB": struct.pack(">i", 2**31 - 1),
-    "a negative length": struct.pack(">i", -1),
-    "one byte more than is read": struct.pack(">i", 2_097_153),
-    "HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "TLS where there is none": bytes.fromhex("16030100c8010000c40303"),
-    "an empty frame": struct.pack(">i", 0),
-    "an unknown API": struct.pack(">ihhih", 10, 999, 0, 1, 0),
-    "a negative API": struct.pack(">ihhih", 10, -1, 0, 1, 0),
-    "an API of brokers": struct.pack(">ihhih", 10, 4, 0, 1, 0),
-    "an unknown version": struct.pack(">ihhih", 10, 12, 99, 1, 0),
-    "a negative version": struct.pack(">ihhih", 10, 12, -1, 1, 0),
-    "a Heartbeat without its fields": struct.pack(">ihhih", 10, 12, 4, 1, 0),
-    "an array of two thousand million groups": struct.pack(">ihhihi", 14, 15, 0, 1, 0, 2**31 - 1),
-    "a client id longer than the frame": struct.pack(">ihhih", 10, 12, 0, 1, 9999),
-    "null where there must be protocols": NO_PROTOCOLS[:-4] + b"\xff\xff\xff\xff",
-}
-
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
 @asynchronous
@@ -110,7 +91,7 @@ async def test_what_is_no_request_ends_its_connection_and_no_other(garbage: byte
         client.send_raw(garbage)
         assert await client.is_closed_by_peer()
         assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
-        await until(lambda: len(running.server.connections) == 1)
+        await until_true(lambda: len(running.server.connections) == 1)
 
 
 @asynchronous
@@ -140,10 +121,10 @@ async def test_a_client_that_leaves_while_its_join_is_parked_leaves_nothing_behi
         member, _ = await alone_in(first)
         given = await second.call("JoinGroup", 9, **join())
         second.send("JoinGroup", 9, **join(member=given.member_id))
-        await until(lambda: running.backend.waiting == 1)
+        await until_true(lambda: running.backend.waiting == 1)
         second.close()
-        await until(lambda: running.backend.waiting == 0)
-        await until(lambda: len(running.server.connections) == 1)
+        await until_true(lambda: running.backend.waiting == 0)
+        await until_true(lambda: len(running.server.connections) == 1)
         rejoined = await first.call("JoinGroup", 9, **join(member=member))
         assert {m.member_id for m in rejoined.members} == {member, given.member_id}
 
@@ -155,7 +136,7 @@ async def test_a_client_that_floods_is_read_no_further_than_its_share() -> None:
         member, _ = await alone_in(first)
         given = await flood.call("JoinGroup", 9, **join())
         flood.send("JoinGroup", 9, **join(member=given.member_id))
-        await until(lambda: running.backend.waiting == 1)
+        await until_true(lambda: running.backend.waiting == 1)
         frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat()))
         flood.send_raw(frame * 200_000)
         with pytest.raises(TimeoutError):
@@ -174,7 +155,7 @@ async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a
         running.backend.is_silent = True
         for _ in range(10):
             client.send("Heartbeat", 4, **heartbeat())
-        await until(lambda: running.backend.waiting == 3)
+        await until_true(lambda: running.backend.waiting == 3)
         assert (await (await running.client()).call("ApiVersions", 0)).error_code.name == "none"
         assert running.backend.waiting == 3
 
@@ -201,7 +182,7 @@ async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection
         client.stop_reading()
         for _ in range(100):
             client.send("Metadata", 12, topics=None)
-        await until(lambda: len(running.server.connections) == 0)
+        await until_true(lambda: len(running.server.connections) == 0)
         assert await is_served(running)
 
 
@@ -229,7 +210,7 @@ async def test_connections_beyond_the_limit_are_closed_and_those_within_it_stay(
         for client in (first, second):
             assert (await client.call("ApiVersions", 0)).error_code.name == "none"
         first.close()
-        await until(lambda: len(running.server.connections) == 1)
+        await until_true(lambda: len(running.server.connections) == 1)
         assert await is_served(running)
 
 
@@ -256,19 +237,19 @@ async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> Non
             sock.setblocking(False)
             await loop.sock_connect(sock, running.address)
             idle.append(sock)
-        await until(lambda: len(running.server.connections) == count, 30)
+        await until_true(lambda: len(running.server.connections) == count, 30)
         began = time.monotonic()
         assert await is_served(running)
         assert time.monotonic() - began < 1
-        await until(lambda: len(running.server.connections) == count)
+        await until_true(lambda: len(running.server.connections) == count)
         last_to_fit = await running.client()
-        await until(lambda: len(running.server.connections) == count + 1)
+        await until_true(lambda: len(running.server.connections) == count + 1)
         one_too_many = await running.client()
         assert await one_too_many.is_closed_by_peer()
         last_to_fit.close()
         for sock in idle:
             sock.close()
-        await until(lambda: len(running.server.connections) == 0, 30)
+        await until_true(lambda: len(running.server.connections) == 0, 30)
 
 
 @asynchronous

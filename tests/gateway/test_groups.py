@@ -9,8 +9,9 @@ import pytest
 
 from gateway.backend import BackendError
 from schemas.errors import Error
-from tests.gateway.running import Running, asynchronous, gateway, until
+from tests.gateway.running import Running, asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.waiting import until_true
 
 COMMIT = {"topics": [{"name": "t1", "partitions": [{"partition_index": 0, "committed_offset": 5}]}]}
 
@@ -77,7 +78,7 @@ async def test_requests_of_one_gateway_have_ids_and_places_of_their_own() -> Non
         for _ in range(3):
             client.send("Heartbeat", 4, **heartbeat())
         asked = running.backend.asked
-        await until(lambda: len(asked) == 5)
+        await until_true(lambda: len(asked) == 5)
         assert len({request.request_id for request in asked}) == len(asked)
         assert [request.request_seq for request in asked] == sorted({request.request_seq for request in asked})
         assert {request.request_id.partition("-")[0] for request in asked} == {running.backend.gateway_id}

@@ -25,10 +25,11 @@ from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from table_client.delta_log import DeltaLog
 from tests.gateway.gateway_before import other
-from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, until
+from tests.gateway.running import DEFAULTS, GROUPS, asynchronous
 from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.waiting import until_true
 
 
 @asynccontextmanager
@@ -99,7 +100,7 @@ async def test_two_gateways_share_one_coordinator_and_each_gets_its_own_answers(
             member, _ = await alone_in(first)
             given = await second.call("JoinGroup", 9, **join())
             second.send("JoinGroup", 9, **join(member=given.member_id))
-            await until(lambda: len(coordinator.groups["g"].members) == 2)
+            await until_true(lambda: len(coordinator.groups["g"].members) == 2)
             rejoined = await first.call("JoinGroup", 9, **join(member=member))
             _, joined = await second.receive("JoinGroup", 9)
             assert joined.generation_id == rejoined.generation_id
@@ -133,8 +134,8 @@ async def test_what_is_asked_while_no_coordinator_runs_is_answered_once_one_does
         client = await Client.connect(server.address)
         sent = client.send("JoinGroup", 9, **join())
         backend = server.backend
-        await until(lambda: backend.figures().backlog == 1)
-        await until(lambda: (tmp_path / REQUESTS_FOLDER).exists() and len(requests_of(tmp_path)) == 1)
+        await until_true(lambda: backend.figures().backlog == 1)
+        await until_true(lambda: (tmp_path / REQUESTS_FOLDER).exists() and len(requests_of(tmp_path)) == 1)
         assert (backend.figures().backlog_age_s or 0) >= 0
         with TableCoordinator(tmp_path, GROUPS):
             correlation_id, given = await client.receive("JoinGroup", 9)
@@ -190,13 +191,13 @@ async def test_a_parked_request_is_no_backlog_and_a_dropped_one_is_forgotten(tmp
             await alone_in(first)
             given = await second.call("JoinGroup", 9, **join())
             second.send("JoinGroup", 9, **join(member=given.member_id))
-            await until(lambda: server.backend.figures().parked == 1)
+            await until_true(lambda: server.backend.figures().parked == 1)
             assert server.backend.figures().backlog == 0
             assert server.backend.figures().rebalances_by_cause == {"member_joined": 2}
             assert server.backend.figures().groups_by_state == {"PreparingRebalance": 1}
             asked = len(coordinator.requests)
             third.send("JoinGroup", 9, **join(member=given.member_id))
-            await until(lambda: len(coordinator.requests) == asked + 1)
+            await until_true(lambda: len(coordinator.requests) == asked + 1)
             await first.call("Heartbeat", 4, **heartbeat())
             assert server.backend.figures().parked == 1
 
@@ -210,8 +211,8 @@ async def test_requests_that_come_together_go_in_one_commit(tmp_path: Path) -> N
         for client in clients:
             for _ in range(20):
                 client.send("Heartbeat", 4, **heartbeat())
-        await until(lambda: server.backend.figures().backlog == 400)
-        await until(lambda: len(requests_of(tmp_path)) == 400)
+        await until_true(lambda: server.backend.figures().backlog == 400)
+        await until_true(lambda: len(requests_of(tmp_path)) == 400)
         assert log.latest() - before <= 5
 
 
@@ -246,9 +247,9 @@ async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
     async with gateway_of(tmp_path, **{"gateway.flush.interval.ms": "60000"}) as server:
         client = await Client.connect(server.address)
         client.send("Heartbeat", 4, **heartbeat("first"))
-        await until(lambda: len(requests_of(tmp_path)) == 1)
+        await until_true(lambda: len(requests_of(tmp_path)) == 1)
         client.send("Heartbeat", 4, **heartbeat("second"))
-        await until(lambda: server.backend.figures().backlog == 2)
+        await until_true(lambda: server.backend.figures().backlog == 2)
     assert {group_id_of(request) for request in requests_of(tmp_path)} == {"first", "second"}
 
 

@@ -11,9 +11,10 @@ from gateway.settings import Address
 from gateway.wire.codec import Head
 from schemas.messages import APIS
 from tests.gateway.gateway_before import OTHER_API, gateway_before, other
-from tests.gateway.running import asynchronous, until
+from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker, written
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.waiting import until_true
 
 # ---------------------------------------------------------------- passed on
 
@@ -69,7 +70,7 @@ async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it
         client = await Client.connect(server.address)
         client.send_raw(other(1))
         behind = client.send("Heartbeat", 4, **heartbeat())
-        await until(lambda: len(broker.seen) == 1)
+        await until_true(lambda: len(broker.seen) == 1)
         go.set()
         assert struct.unpack_from(">i", await client.receive_raw())[0] == 1
         assert (await client.receive("Heartbeat", 4))[0] == behind
@@ -87,7 +88,7 @@ async def test_a_long_answer_passes_in_pieces_as_fast_as_the_client_reads() -> N
         client = await Client.connect(server.address)
         client.stop_reading()
         client.send_raw(other(1) + other(2))
-        await until(lambda: len(broker.seen) >= 1)
+        await until_true(lambda: len(broker.seen) >= 1)
         other_client = await Client.connect(server.address)
         assert (await other_client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
         # The broker has not even got rid of the first answer, so the gateway holds but a part of it.
@@ -110,7 +111,7 @@ async def test_a_client_that_stops_reading_a_long_answer_is_cut_off_and_its_brok
         client.stop_reading()
         client.send_raw(other(1))
         await asyncio.wait_for(broker.next_end(), 10)
-        await until(lambda: len(server.connections) == 0)
+        await until_true(lambda: len(server.connections) == 0)
         again = await Client.connect(server.address)
         assert (await again.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
 

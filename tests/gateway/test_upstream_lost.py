@@ -15,10 +15,10 @@ from gateway.security.credentials import write_user
 from gateway.settings import parse_address
 from gateway.upstream.apis import NOT_PASSED_ON
 from gateway.wire.codec import Head
+from tests.gateway.garbage import GARBAGE
 from tests.gateway.gateway_before import OTHER_API, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
-from tests.gateway.test_connection import GARBAGE
 from tests.gateway.wire_client import Client, alone_in, heartbeat
 
 

@@ -21,7 +21,7 @@ from jobs.stream.sources.delta_table import RequestTableReader
 from jobs.stream.upkeep import Upkeep, tables_of, tend
 from jobs.stream.writers.driver import open_requests, open_table
 from schemas.tables import EFFECTS, REQUESTS
-from tests.streaming.live import wait_until
+from tests.waiting import until
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_700_000_000_000
@@ -109,7 +109,7 @@ def test_old_versions_and_files_go_and_the_stream_reads_on(tmp_path: Path) -> No
         tend(tables_of(home, config)[0], NOW_MS, thorough=True)
         return True if len(list(Path(home.requests).glob("*.parquet"))) == 1 else None
 
-    wait_until(is_clean, "what is older than nothing is gone")
+    until(is_clean, "what is older than nothing is gone")
     assert len(list(Path(home.requests, "_delta_log").glob("*.json"))) < 10
     add_requests(home, NOW_MS, 1)
     end = source.latestOffset(read, everything)

@@ -14,7 +14,8 @@ from gateway.settings import Address
 from schemas.consumer_protocol import decode_assignment
 from tests.gateway.process import serving
 from tests.gateway.wire_client import Client
-from tests.peers_clients.fleet import PATIENCE_S, Fleet, until
+from tests.peers_clients.fleet import PATIENCE_S, Fleet
+from tests.waiting import until
 
 PARTITIONS = 12
 TOPIC = "work"

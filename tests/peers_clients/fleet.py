@@ -11,13 +11,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.peers_clients.java_clients import class_path
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PYTHON_WORKERS = {
@@ -68,7 +68,7 @@ class Worker:
         """The offset that it answers with."""
         before = len(self.answers)
         self.tell(*words)
-        until(lambda: len(self.answers) > before)
+        until(lambda: len(self.answers) > before, f"an answer of {self.client_id}")
         return self.answers[before].get("offset", self.answers[before])
 
     def close(self) -> None:
@@ -135,11 +135,3 @@ class Fleet:
             return sum(sizes) == count and set().union(*shares) == wanted and max(sizes) - min(sizes) <= 1
 
         until(is_shared, lambda: f"{[sorted(worker.partitions) for worker in some]}", self.patience_s)
-
-
-def until(condition: Callable[[], bool], state: Callable[[], str] = str, timeout_s: float = PATIENCE_S) -> None:
-    """Returns once the condition holds; fails, telling the state, if it does not in time."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not in {timeout_s} s: {state()}"
-        time.sleep(0.02)

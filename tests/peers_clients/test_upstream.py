@@ -16,9 +16,10 @@ from confluent_kafka.cimpl import NewTopic
 from gateway.settings import parse_address
 from tests.gateway.process import ROOT, serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
-from tests.peers_clients.fleet import KINDS, until
+from tests.peers_clients.fleet import KINDS
 from tests.peers_clients.java_clients import consumer_groups
 from tests.peers_kafka.kafka import broker
+from tests.waiting import until
 
 RECORDS = 100_000
 READ = "records"

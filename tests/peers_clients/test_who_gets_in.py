@@ -10,7 +10,8 @@ import pytest
 from gateway.security.credentials import write_user
 from tests.gateway.process import serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
-from tests.peers_clients.fleet import KINDS, Fleet, until
+from tests.peers_clients.fleet import KINDS, Fleet
+from tests.waiting import until
 
 CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -54,6 +55,6 @@ def test_who_knows_the_password_shares_in_a_group_of_its_own(kind: str, mechanis
 def test_another_group_and_a_wrong_password_are_refused(group: str, password: str, guarded: Coordinator) -> None:
     with fleet(guarded, group, "SCRAM-SHA-256", password) as refused:
         worker = refused.start("aiokafka")
-        until(lambda: worker.process.poll() is not None)
+        until(lambda: worker.process.poll() is not None, "the end of the worker")
         assert worker.process.returncode != 0
         assert worker.partitions == frozenset()

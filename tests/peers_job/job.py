@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
-from tests.peers_clients.fleet import until
+from tests.waiting import until
 
 START_PATIENCE_S = 120.0
 END_PATIENCE_S = 60.0
@@ -56,7 +56,7 @@ class Job:
         """SIGKILL to it and to the JVM that it started."""
         assert self._coordinator is not None
         self._coordinator.kill()
-        until(lambda: self._coordinator is not None and self._coordinator.status is not None)
+        until(lambda: self._coordinator is not None and self._coordinator.status is not None, "the coordinator's end")
 
     # ------------------------------------------------------------ the gateways
 
@@ -84,7 +84,7 @@ class Job:
         """SIGKILL to the one that listens there."""
         gateway = self._gateways.pop(address)
         gateway.kill()
-        until(lambda: gateway.status is not None)
+        until(lambda: gateway.status is not None, "the gateway's end")
 
     # ------------------------------------------------------------ what the tables tell
 
@@ -107,7 +107,7 @@ class Job:
             told = self.effects("reply", "request_dropped", "request_parked")
             return asked <= {row["request_id"] for row in told}
 
-        until(are_answered)
+        until(are_answered, "answers")
         return asked
 
 

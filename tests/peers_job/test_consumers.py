@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.peers_clients.test_consumers import (
+from tests.peers_clients.consumer_rules import (
     test_a_consumer_goes_on_where_its_group_committed,
     test_a_cooperative_member_never_lets_go_of_what_it_keeps,
     test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notices,

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.peers_clients.conftest import PARTITIONS, TOPIC
-from tests.peers_clients.fleet import KINDS, Fleet, until
+from tests.peers_clients.fleet import KINDS, Fleet
 from tests.peers_job.conftest import WIDE, WIDE_TOPIC, Running
 from tests.peers_job.job import Job
+from tests.waiting import until
 
 CROWD = {"kafka-python": 12, "confluent": 9, "aiokafka": 6, "java": 3}
 AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000"}
@@ -42,7 +43,7 @@ def await_heartbeats(job: Job, members: Members) -> None:
         beats = [row for row in job.effects("reply") if row["api"] == "Heartbeat" and row["received_at_ms"] > now_ms]
         return wanted <= {row["member_id"] for row in beats if row["error_code"] == "NONE"}
 
-    until(are_beating, timeout_s=PATIENCE_S)
+    until(are_beating, "heartbeats", PATIENCE_S)
 
 
 def story(job: Job, group: str) -> list[dict[str, Any]]:
@@ -85,7 +86,7 @@ def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Run
     job.start_coordinator()
     await_heartbeats(job, before)
     for worker in patient.values():
-        until(lambda worker=worker: bool(worker.answers), timeout_s=PATIENCE_S)  # type: ignore[misc]
+        until(lambda worker=worker: worker.answers, f"an answer of {worker.client_id}", PATIENCE_S)  # type: ignore[misc]
         assert worker.ask("committed", min(worker.partitions)) == 42
     assert member_ids(running, crowd.group) == before
     assert story(job, crowd.group) == told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.peers_clients.test_tools import (
+from tests.peers_clients.tool_rules import (
     group,
     test_confluents_admin_client_knows_groups,
     test_kafka_consumer_groups_lists_and_describes,

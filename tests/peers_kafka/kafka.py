@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.source_tree import ROOT
-from tests.streaming.live import wait_until
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 # What the connector needs beside what Spark ships.
@@ -80,7 +80,7 @@ def broker(
             return True if "Kafka Server started" in log.read_text() else None
 
         try:
-            wait_until(is_up, "the broker", within_s=120)
+            until(is_up, "the broker", within_s=120)
             yield f"127.0.0.1:{port}"
         finally:
             process.terminate()

@@ -22,9 +22,10 @@ from jobs.spark.jars import jar_paths
 from schemas.messages import GroupRequest
 from tests.peers_kafka.kafka import broker, connector_jars
 from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows, wait_until
-from tests.streaming.test_cluster import command_here
+from tests.streaming.cluster_command import command_here
+from tests.streaming.live import now_ms, read_rows
 from tests.udf.requests import heartbeat, join
+from tests.waiting import until
 
 TOPIC = "rollcall-requests"
 
@@ -79,14 +80,14 @@ class Submitted:
     def effects(self, kind: str) -> list[dict[str, Any]]:
         return [row for row in read_rows(self.home.effects) if row["effect"] == kind]
 
-    def until(self, kind: str, count: int) -> list[dict[str, Any]]:
+    def await_effects(self, kind: str, count: int) -> list[dict[str, Any]]:
         def are_there() -> list[dict[str, Any]] | None:
             assert self.process is not None
             assert self.process.poll() is None, self.log.read_text()
             found = self.effects(kind)
             return found if len(found) >= count else None
 
-        return wait_until(are_there, f"{count} of {kind}", within_s=300)
+        return until(are_there, f"{count} of {kind}", within_s=300)
 
 
 @pytest.fixture
@@ -115,13 +116,13 @@ def test_a_topics_requests_are_answered_once_and_what_is_none_is_put_aside(
     producer.send(TOPIC, b"\xff\xfe not text", key=b"orders")
     producer.flush()
     submitted.start()
-    replies = submitted.until("reply", 2)
+    replies = submitted.await_effects("reply", 2)
     assert {reply["request_id"]: reply["error_code"] for reply in replies} == {
         first.request_id: "NONE",
         unknown.request_id: "UNKNOWN_MEMBER_ID",
     }
     # Nothing more is sent: a tick finds the member silent.
-    (gone,) = submitted.until("member_removed", 1)
+    (gone,) = submitted.await_effects("member_removed", 1)
     assert gone["cause"] in ("session_expired", "sync_timeout")
     reasons = {row["reason"]: row for row in read_rows(submitted.home.quarantine)}
     assert set(reasons) == {"group_id: is null", "request: is no UTF-8, shown with what is not replaced"}
@@ -133,7 +134,7 @@ def test_a_topics_requests_are_answered_once_and_what_is_none_is_put_aside(
     producer.flush()
     producer.close()
     submitted.start()
-    submitted.until("reply", 3)
+    submitted.await_effects("reply", 3)
     submitted.stop()
     assert len(submitted.effects("reply")) == 3
     assert len(read_rows(submitted.home.quarantine)) == 2

@@ -16,7 +16,7 @@ from request_log.lines.files import LogFileError, LogLine
 from request_log.lines.tail import Position
 from tests.peers_kafka.kafka import broker
 from tests.shadow.fed import CAPTURES
-from tests.streaming.live import wait_until
+from tests.waiting import until
 
 UTC = ZoneInfo("UTC")
 OUT_OF_ORDER_MS = 3
@@ -48,7 +48,7 @@ def test_lines_come_in_order_and_once_from_two_partitions(bootstrap: str) -> Non
         tail.close()
         return True if len(found) >= len(written) else None
 
-    wait_until(read, "all lines", 60)
+    until(read, "all lines", 60)
     assert all((b.at_ms or 0) >= (a.at_ms or 0) - OUT_OF_ORDER_MS for a, b in pairwise(found))
     assert sorted(line.text for line in found) == sorted(written)
     assert position.number == sum(position.offsets.values()) == len(written)

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 from jobs.pictures import main, pictures_of, rebalance_figure, rebalance_scene, scenes_of
 from pictures.size import WIDTH_PX
-from tests.pictures.test_scenes import rows
+from tests.pictures.sweeps import rows
 from tests.views.histories import no_members, one_expires, two_members
 from tests.views.story import write_effects
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from pictures.slack import NAMED, heartbeat_slack
 from pictures.stretch import NothingToShow, Stretch, stretch_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
+from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
 from tests.views.story import Story
 from tests.why.reading import reader_of
@@ -136,14 +136,6 @@ def test_of_many_members_those_in_need_are_named_and_the_others_are_pale() -> No
 
 
 # ---------------------------------------------------------------- the what-if curve
-
-
-def rows(*values: int) -> list[dict[str, Any]]:
-    figures = {name: 1 for name in ("rebalancing_s", "unserved_partition_s", "rebalances", "partitions_moved")}
-    figures |= {"longest_detection_s": 2, "wrongly_expired": 0}
-    common = {"swept": "session.timeout.ms", "group_id": None, "fidelity": 0.9, **figures}
-    tried = [{**common, "run": "whatif", "value": value, "rebalances": value // 1000} for value in values]
-    return [{**common, "run": "recorded", "value": None}, {**common, "run": "baseline", "value": None}, *tried]
 
 
 def test_a_sweep_is_a_curve_a_figure_with_what_was_recorded() -> None:

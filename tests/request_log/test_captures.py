@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -12,15 +11,11 @@ from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
 from request_log.lines.files import LogFiles
 from request_log.survey import MEMBERSHIP, survey
 from schemas.consumer_protocol import decode_assignment
-from tests.request_log.imported import Imported, imported
+from tests.request_log.imported import imported
+from tests.request_log.recordings import capture
 from tests.request_log.truth import FOLDER, NAMES, groups, host_at
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
-
-
-@cache
-def capture(name: str) -> Imported:
-    return imported(FOLDER / name)
 
 
 def test_every_answer_is_the_recorded_one(name: str) -> None:

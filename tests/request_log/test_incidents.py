@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.request_log.imported import Imported, imported
+from tests.request_log.imported import imported
+from tests.request_log.recordings import INCIDENTS, incident
 
-FOLDER = Path(__file__).resolve().parent / "incidents"
-NAMES = sorted(path.name.partition(".")[0] for path in FOLDER.glob("*.json"))
+NAMES = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.json"))
 INFERRED = {
     "dying": {"a join phase that ended without a member", "a member outlived its session"},
     "unanswered": {"a JoinGroup that left no line"},
@@ -29,11 +28,6 @@ INFERRED = {
         "a member outlived its session",
     },
 }
-
-
-@cache
-def incident(name: str) -> Imported:
-    return imported(FOLDER / f"{name}.log.gz")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +41,7 @@ def test_every_answer_is_the_recorded_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rebalance_its_cause_and_its_culprit_are_those_of_the_servers_own_log(name: str) -> None:
-    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    expected = json.loads((INCIDENTS / f"{name}.json").read_text())
     assert {group: [list(told) for told in incident(name).rebalances(group)] for group in expected} == expected
 
 
@@ -58,7 +52,7 @@ def test_only_what_left_no_line_is_inferred(name: str) -> None:
 
 def test_a_log_shows_the_settings_of_its_broker() -> None:
     """With Kafka's defaults instead the same log cannot be told."""
-    path = FOLDER / "full-group.log.gz"
+    path = INCIDENTS / "full-group.log.gz"
     defaults = {"group.initial.rebalance.delay.ms": "3000", "group.max.size": "2147483647"}
     assert imported(path, settings=defaults).parity.share < 0.95
     assert incident("full-group").parity.share == 1.0
@@ -73,7 +67,7 @@ def test_a_coordinator_that_was_away_lets_no_session_end_meanwhile() -> None:
 
 
 def test_the_same_log_with_windows_line_ends_in_two_files_is_the_same(tmp_path: Path) -> None:
-    lines = gzip.decompress((FOLDER / "java.log.gz").read_bytes()).splitlines()
+    lines = gzip.decompress((INCIDENTS / "java.log.gz").read_bytes()).splitlines()
     half = len(lines) // 2
     (tmp_path / "kafka-request.log").write_bytes(b"\r\n".join(lines[half:]) + b"\r\n")
     (tmp_path / "kafka-request.log.2026-11-21-09").write_bytes(gzip.compress(b"\r\n".join(lines[:half]) + b"\r\n"))

@@ -14,9 +14,7 @@ import pytest
 from coordinator_udfs.protocol.effects import MemberJoined, RebalanceStarted
 from schemas.messages import GroupObservedRequest
 from tests.request_log.imported import Imported, imported
-from tests.request_log.test_captures import capture
-from tests.request_log.test_incidents import FOLDER as INCIDENTS
-from tests.request_log.test_incidents import incident
+from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 
 LOGS = {

@@ -14,16 +14,9 @@ import pytest
 
 from request_log.lines.files import LogFileError
 from request_log.lines.tail import LogTail, Position
+from tests.shadow.numbered import line, number_of
 
 UTC = ZoneInfo("UTC")
-
-
-def line(n: int) -> bytes:
-    return b"[2026-03-01 10:%02d:%02d,%03d] line %d\n" % (n // 60_000 % 60, n // 1000 % 60, n % 1000, n)
-
-
-def number_of(text: bytes) -> int:
-    return int(text.rsplit(b" ", 1)[1])
 
 
 class Writer:

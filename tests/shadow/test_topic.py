@@ -13,7 +13,7 @@ from kafka import TopicPartition
 from jobs.stream.sources.request_log_topic import TopicTail, servers_and_topic
 from request_log.lines.files import LogFileError
 from request_log.lines.tail import Position
-from tests.shadow.test_tail import line, number_of
+from tests.shadow.numbered import line, number_of
 
 UTC = ZoneInfo("UTC")
 TOPIC = "lines"

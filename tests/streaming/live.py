@@ -23,9 +23,10 @@ from jobs.stream.writers.driver import open_requests
 from jobs.stream.writers.result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
+from tests.udf.requests import heartbeat, join, sync
+from tests.waiting import until
 
-WAIT_S = 60.0
-POLL_S = 0.1
+LOOK_EVERY_S = 0.1
 """Each look reads a whole table, beside a Spark that needs the cores."""
 QUICK = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0"}
 """Sessions short enough to wait for."""
@@ -36,17 +37,6 @@ T = TypeVar("T")
 
 def now_ms() -> int:
     return int(time.time() * 1000)
-
-
-def wait_until(ask: Callable[[], T | None], what: str, within_s: float = WAIT_S) -> T:
-    """Asks until the answer is not None; AssertionError naming what was awaited."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        found = ask()
-        if found is not None:
-            return found
-        time.sleep(POLL_S)
-    raise AssertionError(f"{what}: not within {within_s} s")
 
 
 def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
@@ -112,13 +102,13 @@ class Live:
 
     def effect(self, kind: str, **where: Any) -> Effect:
         """The first effect of a kind, once it is there."""
-        return self.until(lambda: next(iter(self.effects(effect=kind, **where)), None), f"{kind} {where}")
+        return self.wait_for(lambda: next(iter(self.effects(effect=kind, **where)), None), f"{kind} {where}")
 
     def quarantine(self) -> list[Effect]:
         return read_rows(self.home.quarantine)
 
-    def until(self, ask: Callable[[], T | None], what: str) -> T:
-        """As wait_until, and fails at once with the query's own failure."""
+    def wait_for(self, ask: Callable[[], T | None], what: str) -> T:
+        """As `until`, and fails at once with the query's own failure."""
 
         def ask_while_running() -> T | None:
             assert self.coordinator is not None
@@ -126,12 +116,22 @@ class Live:
             assert reason is None, reason
             return ask()
 
-        return wait_until(ask_while_running, what)
+        return until(ask_while_running, what, every_s=LOOK_EVERY_S)
 
     def after_batches(self, count: int) -> None:
         """Waits until so many more batches are done."""
         goal = len(self.batches) + count
-        self.until(lambda: True if len(self.batches) >= goal else None, f"{count} more batches")
+        self.wait_for(lambda: len(self.batches) >= goal, f"{count} more batches")
+
+
+def form(live: Live, client: str, group: str = "orders", **more: int) -> str:
+    """A Stable group of one client; its member id. The JVM is warm by then, so its session may be short."""
+    live.ask(heartbeat("nobody", 0, now_ms(), group))
+    reply = live.ask(join(client, now_ms(), group, **more))
+    member_id = str(reply["member_id"])
+    synced = live.ask(sync(member_id, reply["generation_id"], now_ms(), group, assigned=[member_id]))
+    assert synced["error_code"] == "NONE"
+    return member_id
 
 
 def read_rows(path: str) -> list[Effect]:

@@ -1,13 +1,14 @@
 """A recorded log for the tests of crashes and cuts: a few groups through joins, heartbeats, expiries and leaves.
 
 Written by driving the stream's function once, one request a batch, so that ids and generations fit; see
-`tests.udf.test_event_clock.World`.
+`tests.udf.world.World`.
 """
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 from deltalake import write_deltalake
 
@@ -15,8 +16,9 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.writers.driver import open_requests
 from schemas.messages import GroupRequest
+from schemas.tables import EFFECTS
 from tests.streaming.live import request_rows
-from tests.udf.test_event_clock import SETTINGS, World
+from tests.udf.world import SETTINGS, World
 
 EVENT = {
     "spark.coordinator.clock": "event",
@@ -46,3 +48,14 @@ def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
     for begin in range(0, len(log), size):
         write_deltalake(home.requests, request_rows(log[begin : begin + size]), mode="append")
     return home
+
+
+COLUMNS = [name for name in EFFECTS.names if name != "at_date"]
+
+
+def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Effects as tuples in order; a field that is not there is null."""
+    return sorted(
+        (tuple(row.get(name) for name in COLUMNS) for row in rows),
+        key=lambda t: (t[0], t[COLUMNS.index("at_ms")], t[1]),
+    )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +10,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
@@ -21,39 +18,12 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.maintain import maintain_cluster
 from jobs.package import pack
-from jobs.spark.jars import jar_paths
 from jobs.stream.writers.driver import open_requests
 from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
+from tests.streaming.cluster_command import command_here
+from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.udf.requests import heartbeat, join
-
-CLUSTER = "local-cluster[2,1,1024]"
-PARTITIONS = 2
-"""One an executor: each of the sixteen of conf/spark-cluster.conf starts two Pythons, on a test machine's two cores."""
-
-
-def readme_command() -> list[str]:
-    """The words of the README's spark-submit."""
-    section = (ROOT / "README.md").read_text().partition("\n## On a cluster\n")[2]
-    found = re.search(r"^spark-submit (?:.*\\\n)*.*$", section, re.MULTILINE)
-    assert found is not None
-    return shlex.split(found.group(0).replace("\\\n", " "))
-
-
-def command_here(home: Path, settings: Path, package: Path) -> list[str]:
-    """The same command with this machine's master, home and settings; JARs that are there already, not packages."""
-    words = readme_command()
-    for option, value in (
-        ("--master", CLUSTER),
-        ("--py-files", str(package)),
-        ("--home", str(home)),
-        ("--conf-file", str(settings)),
-    ):
-        words[words.index(option) + 1] = value
-    place = words.index("--packages")
-    few = ["--conf", f"spark.sql.shuffle.partitions={PARTITIONS}"]
-    words[place : place + 2] = ["--jars", ",".join(jar_paths()), *few]
-    return [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *words[1:]]
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -97,7 +67,7 @@ def test_the_readmes_command_runs_the_job_on_a_cluster(
 
     first, unknown = join("a", now_ms()), heartbeat("m", 1, now_ms(), "payments")
     write_deltalake(home.requests, request_rows([first, unknown]), mode="append")
-    found = wait_until(replies, "replies", within_s=240)
+    found = until(replies, "replies", within_s=240)
     assert sorted(found) == sorted([first.request_id, unknown.request_id])
     process.terminate()
     assert process.wait(120) == 0, log.read_text()

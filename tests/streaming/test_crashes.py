@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.source_tree import ROOT
-from tests.streaming.live import Live, now_ms, read_rows, wait_until
-from tests.streaming.logs import EVENT, home_with, recorded
-from tests.streaming.test_event_clock import told
-from tests.streaming.test_live import form
+from tests.streaming.live import Live, form, now_ms, read_rows
+from tests.streaming.logs import EVENT, home_with, recorded, told
 from tests.udf.requests import heartbeat
+from tests.waiting import until
 
 Lives = Callable[..., Live]
 
@@ -50,7 +49,7 @@ def test_members_that_keep_sending_survive_a_coordinator_that_is_away_for_severa
         running.send(heartbeat(member, 1, now_ms()))
         return True if now_ms() > last_ms + 2 * session_ms else None
 
-    wait_until(beat_and_look, "two sessions")
+    until(beat_and_look, "two sessions")
     running.go_on()
     beat = heartbeat(member, 1, now_ms())
     assert running.ask(beat)["error_code"] == "NONE"
@@ -64,7 +63,7 @@ def test_an_overdue_deadline_fires_after_a_restart_without_any_traffic(live: Liv
     member = form(running, "a", session_timeout_ms=3000)
     running.stop()
     stopped_ms = now_ms()
-    wait_until(lambda: True if now_ms() > stopped_ms + 3000 else None, "the deadline")
+    until(lambda: now_ms() > stopped_ms + 3000, "the deadline")
     assert running.effects(effect="member_removed") == []
     running.go_on()
     assert running.coordinator is not None

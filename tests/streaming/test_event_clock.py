@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import write_deltalake
@@ -15,20 +14,9 @@ from jobs.replay.command import replay_config
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.driver import open_requests
 from jobs.stream.writers.result import BatchResult
-from schemas.tables import EFFECTS
 from tests.streaming.live import read_rows, request_rows
-from tests.streaming.logs import EVENT, home_with, recorded
+from tests.streaming.logs import EVENT, home_with, recorded, told
 from tests.udf.requests import join
-
-COLUMNS = [name for name in EFFECTS.names if name != "at_date"]
-
-
-def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Effects as tuples in order; a field that is not there is null."""
-    return sorted(
-        (tuple(row.get(name) for name in COLUMNS) for row in rows),
-        key=lambda t: (t[0], t[COLUMNS.index("at_ms")], t[1]),
-    )
 
 
 @pytest.mark.parametrize("batches", [1, 7, 50])

@@ -19,8 +19,9 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.writers.driver import open_requests
 from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows, request_rows, wait_until
+from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.udf.requests import join
+from tests.waiting import until
 
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
 
@@ -44,7 +45,7 @@ class Program:
             assert self.process.poll() is None, self.process.communicate()
             return True if self.status().get("batch_id", -1) >= batch_id else None
 
-        wait_until(is_done, f"batch {batch_id}", within_s=120)
+        until(is_done, f"batch {batch_id}", within_s=120)
 
     def end(self) -> tuple[int, str, str]:
         """Exit status, standard output and errors, once it has ended."""
@@ -66,7 +67,7 @@ def test_a_program_answers_is_alone_in_its_home_and_stops_when_its_whole_group_i
     request = join("a", now_ms())
     write_deltalake(program.home.requests, request_rows([request]), mode="append")
     effects = program.home.effects
-    wait_until(lambda: True if "reply" in {row["effect"] for row in read_rows(effects)} else None, "the reply")
+    until(lambda: "reply" in {row["effect"] for row in read_rows(effects)}, "the reply")
 
     second = Program(program.home.path)
     status, out, err = second.end()
@@ -84,7 +85,7 @@ def test_a_program_answers_is_alone_in_its_home_and_stops_when_its_whole_group_i
 def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(program: Program) -> None:
     program.until_batch(1)
     write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
-    wait_until(lambda: True if program.status()["effects"] else None, "effects")
+    until(lambda: program.status()["effects"], "effects")
     program.process.terminate()
     status, _, err = program.end()
     assert status == 0, err

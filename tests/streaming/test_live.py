@@ -9,20 +9,10 @@ from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
 from schemas.tables import REQUESTS, STATE
-from tests.streaming.live import Live, now_ms
-from tests.udf.requests import heartbeat, join, sync
+from tests.streaming.live import Live, form, now_ms
+from tests.udf.requests import heartbeat, join
 
 Lives = Callable[..., Live]
-
-
-def form(live: Live, client: str, group: str = "orders", **more: int) -> str:
-    """A Stable group of one client; its member id. The JVM is warm by then, so its session may be short."""
-    live.ask(heartbeat("nobody", 0, now_ms(), group))
-    reply = live.ask(join(client, now_ms(), group, **more))
-    member_id = str(reply["member_id"])
-    synced = live.ask(sync(member_id, reply["generation_id"], now_ms(), group, assigned=[member_id]))
-    assert synced["error_code"] == "NONE"
-    return member_id
 
 
 def test_a_member_joins_syncs_beats_and_expires_when_it_falls_silent(live: Lives) -> None:

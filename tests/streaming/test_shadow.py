@@ -24,7 +24,7 @@ from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from tests.source_tree import ROOT
-from tests.streaming.live import wait_until
+from tests.waiting import until
 
 LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
 OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
@@ -110,7 +110,7 @@ class Shadow:
             count = len(self.effects())
             return count if is_enough(count) else None
 
-        return wait_until(ask, what, PATIENCE_S)
+        return until(ask, what, PATIENCE_S)
 
 
 def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(spark: SparkSession, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_settings_that_the_log_gives_away_are_learnt_by_the_running_query(tmp_pa
     answers, facts = expected(OTHER_SETTINGS)
     shadow = Shadow(tmp_path)
     try:
-        wait_until(lambda: True if shadow.is_running() else None, "the query", PATIENCE_S)
+        until(shadow.is_running, "the query", PATIENCE_S)
         shadow.write(gzip.decompress(OTHER_SETTINGS.read_bytes()).splitlines(keepends=True))
         shadow.await_effects(lambda count: count >= facts, "all of it")
         out = shadow.stop()

@@ -13,6 +13,7 @@ from clients.config import ConsumerConfigError
 from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from table_client import CommitError, GroupError, GroupMember
 from tests.table_client.small_coordinator import SmallCoordinator
+from tests.waiting import until
 
 PATIENCE_S = 20.0
 
@@ -24,11 +25,14 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def poll_until(done: Callable[[], bool], *members: GroupMember) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < until, [m.assignment for m in members]
+    """Lets the members poll, each a moment at a time, until it is so."""
+
+    def is_done_now() -> bool:
         for member in members:
             member.poll(0.02)
+        return done()
+
+    until(is_done_now, lambda: str([member.assignment for member in members]), every_s=0)
 
 
 def owned(*members: GroupMember) -> list[int]:

@@ -8,25 +8,9 @@ import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
-from tests.udf.requests import heartbeat, join, leave, sync
+from tests.udf.live_clock import SETTINGS, T, replies, stable
+from tests.udf.requests import heartbeat, join, leave
 from tests.udf.stream import Effect, Stream, arrived
-
-T = 1_700_000_000_000
-CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)
-SETTINGS = StreamSettings(group=CONFIG)
-
-
-def stable(stream: Stream, at_ms: int = T, group: str = "orders") -> str:
-    """A group of one member, Stable in generation 1; the member's id."""
-    joined = stream.batch(at_ms, arrived(join("a", at_ms, group)))
-    member_id = str(replies(joined)[0]["member_id"])
-    synced = stream.batch(at_ms, arrived(sync(member_id, 1, at_ms, group, assigned=[member_id])))
-    assert [e["error_code"] for e in replies(synced)] == ["NONE"]
-    return member_id
-
-
-def replies(effects: list[Effect]) -> list[Effect]:
-    return [e for e in effects if e["effect"] == "reply"]
 
 
 def removed(effects: list[Effect]) -> list[tuple[str, int]]:

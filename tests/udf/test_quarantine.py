@@ -15,9 +15,9 @@ from coordinator_udfs.protocol import step as rules
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
 from schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
+from tests.udf.live_clock import SETTINGS, T, replies, stable
 from tests.udf.requests import heartbeat, join
 from tests.udf.stream import Arrived, Effect, Stored, Stream, arrived
-from tests.udf.test_processing_clock import SETTINGS, T, replies, stable
 
 
 def quarantined(effects: list[Effect]) -> list[Effect]:

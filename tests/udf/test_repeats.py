@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.udf.live_clock import SETTINGS, T, replies, stable
 from tests.udf.requests import heartbeat, join
 from tests.udf.stream import Stream, arrived
-from tests.udf.test_processing_clock import SETTINGS, T, replies, stable
 
 
 def told(stream: Stream) -> list[tuple[str, str | None]]:

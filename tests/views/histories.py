@@ -36,7 +36,7 @@ def one_expires() -> Story:
     story = two_members("expired")
     for at_ms in (6000, 9000, 12_000):
         story.heartbeat(at_ms, "a")
-    story.until(13_100)
+    story.let_time_pass(13_100)
     story.join(14_000, "a")
     story.sync(14_100, "a", {"a": ["t-0", "t-1"]})
     return story
@@ -155,7 +155,7 @@ def initial_delay() -> Story:
     story = Story("delayed", GroupConfig(group_initial_rebalance_delay_ms=3000))
     story.join(1000, "a")
     story.join(2000, "b")
-    story.until(5000)
+    story.let_time_pass(5000)
     return story
 
 

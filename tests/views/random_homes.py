@@ -69,7 +69,7 @@ def told(config: GroupConfig, calls: Iterable[Call]) -> History:
     story = Story(GROUP_ID, config)
     for call in calls:
         if call.request is None:
-            story.until(call.at_ms)
+            story.let_time_pass(call.at_ms)
         else:
             story.send(call.at_ms, call.request)
     return History(story.rows, None if story.state is None else decode(GROUP_ID, story.state.document))

@@ -223,7 +223,7 @@ class Story:
         request.received_at_ms = at_ms
         return self._turn(at_ms, [msgspec.json.encode(request).decode()])
 
-    def until(self, at_ms: int) -> None:
+    def let_time_pass(self, at_ms: int) -> None:
         """Time passes: everything due up to and at at_ms happens."""
         self._turn(at_ms + 1, [])
 

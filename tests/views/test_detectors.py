@@ -77,7 +77,7 @@ def silent() -> Story:
     for _ in range(3):
         for beat_ms in range(at_ms + 3000, at_ms + 12_000, 3000):
             story.heartbeat(beat_ms, "a")
-        story.until(at_ms + 10_990)
+        story.let_time_pass(at_ms + 10_990)
         gather(story, at_ms + 11_000, "a")
         story.join(at_ms + 12_000, "b", again_as="")
         gather(story, at_ms + 12_100, "a", "b")
@@ -108,7 +108,7 @@ def slow_heart() -> Story:
     story = with_members("slow heart", "a")
     for at_ms in (8510, 16_010, 25_010):
         story.heartbeat(at_ms, "a")
-    story.until(40_000)
+    story.let_time_pass(40_000)
     return story
 
 

@@ -155,7 +155,7 @@ def test_partitions_that_came_back_are_told_with_when_they_did() -> None:
 
 def test_what_comes_back_after_the_next_minutes_is_not_told() -> None:
     story = one_leaves()
-    story.until(4200)
+    story.let_time_pass(4200)
     for at_ms in range(10_000, 320_000, 5000):
         story.heartbeat(at_ms, "a")
     story.join(320_000, "b", again_as="")

@@ -1,0 +1,28 @@
+"""What tests of the stream's function on the live clock begin with: settings, a moment, a Stable group, the replies.
+
+Knows the stream and the requests; must not know what is right.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import StreamSettings
+from tests.udf.requests import join, sync
+from tests.udf.stream import Effect, Stream, arrived
+
+T = 1_700_000_000_000
+CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)
+SETTINGS = StreamSettings(group=CONFIG)
+
+
+def stable(stream: Stream, at_ms: int = T, group: str = "orders") -> str:
+    """A group of one member, Stable in generation 1; the member's id."""
+    joined = stream.batch(at_ms, arrived(join("a", at_ms, group)))
+    member_id = str(replies(joined)[0]["member_id"])
+    synced = stream.batch(at_ms, arrived(sync(member_id, 1, at_ms, group, assigned=[member_id])))
+    assert [e["error_code"] for e in replies(synced)] == ["NONE"]
+    return member_id
+
+
+def replies(effects: list[Effect]) -> list[Effect]:
+    return [e for e in effects if e["effect"] == "reply"]
