@@ -19,8 +19,8 @@ from benchmarks.spark_homes import folder, session
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.sql import register_views
+from jobs.stream.home_tables import open_effects
 from jobs.stream.upkeep import Kept, tend
-from jobs.stream.writers.driver import open_table
 from schemas.tables import EFFECTS
 
 COMMITS, ROWS_A_COMMIT = 20_000, 20
@@ -45,7 +45,7 @@ def a_long_day() -> Iterator[Figure]:
         yield Figure("files_after_20000_commits", len(table.file_uris()), "files")
         rows = table.to_pyarrow_table()
         once = Home(path / "once")
-        write_deltalake(open_table(once.effects, EFFECTS, CONFIG), rows, mode="append")
+        write_deltalake(open_effects(once, CONFIG), rows, mode="append")
         with session() as spark:
             seconds: dict[str, list[float]] = {"long": [], "once": []}
             for _ in range(6):
@@ -61,7 +61,7 @@ def a_long_day() -> Iterator[Figure]:
 
 def _commit_all(home: Home) -> list[float]:
     """What each commit took, in ms."""
-    table = open_table(home.effects, EFFECTS, CONFIG)
+    table = open_effects(home, CONFIG)
     kept = Kept("effects", home.effects, CONFIG)
     took = []
     for n in range(COMMITS):

@@ -27,11 +27,11 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.spark.session import spark_session
 from jobs.stream import query as stream
-from jobs.stream.writers.driver import open_requests
+from jobs.stream.home_tables import open_requests
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS_FOLDER, STATE
-from table_client.follower import TableFollower
-from table_client.rows import request_rows
+from tables.request_rows import request_rows
+from tables.table_follower import TableFollower
 
 _WITHIN_S = 240
 _LOOK_EVERY_S = 0.002

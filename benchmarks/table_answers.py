@@ -29,8 +29,8 @@ from coordinator_udfs.protocol.step import step
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS, REQUESTS_FOLDER
-from table_client.delta_log import DeltaLog
-from table_client.follower import TableFollower
+from tables.delta_log import DeltaLog
+from tables.table_follower import TableFollower
 
 BATCH_EVERY_S = 0.1
 _ROOT = Path(__file__).parents[1]
@@ -111,7 +111,7 @@ def commits(home: Path) -> Commits:
 def _by_commit(table: Path, columns: list[str]) -> Iterator[tuple[float, list[dict[str, Any]]]]:
     log = DeltaLog(table)
     for version in sorted(log.versions()):
-        rows = [row for path in log.added(version) or [] for row in pq.ParquetFile(path).read(columns).to_pylist()]
+        rows = [row for path in log.appended(version) or [] for row in pq.ParquetFile(path).read(columns).to_pylist()]
         if rows:
             yield (table / "_delta_log" / f"{version:020d}.json").stat().st_mtime, rows
 

@@ -17,6 +17,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from programs.errors import ConfigError
 from programs.settings import from_texts, keys_of, read_file, setting, unknown_key
+from tables.properties import VERSIONS_RETENTION_MINUTES
 
 PREFIX = "spark.coordinator."
 KAFKA_PREFIX = "kafka."
@@ -100,7 +101,7 @@ class JobConfig:
     )
     versions_retention_minutes: int = setting(
         PREFIX + "versions.retention.minutes",
-        60,
+        VERSIONS_RETENTION_MINUTES,
         "how long a table's old versions, and files put together since, are kept",
         least=1,
     )

@@ -23,10 +23,10 @@ from jobs.preflight import Missing
 from jobs.spark.session import is_submitted, spark_session
 from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
-from jobs.stream.status import Status
 from jobs.stream.upkeep import Upkeep
 from programs.errors import ConfigError
 from programs.settings import read_pairs
+from tables.job_status import StatusWriter
 
 POLL_S = 0.2
 
@@ -59,9 +59,9 @@ def run(home: Home, config: JobConfig) -> int:
         home.settle(LIVE, config.effects_writer)
     spark = spark_session("rollcall")
     stop = StopSignal(spark)
-    status = Status(home)
+    status = StatusWriter(home.path if home.is_local else None)
     try:
-        coordinator = start(spark, home, config, on_batch=status.batch_done)
+        coordinator = start(spark, home, config, on_batch=lambda done: status.batch_done(*done))
         query = coordinator.query
         status.running(query.id, coordinator.started_at_ms)
         upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
@@ -79,7 +79,7 @@ def run(home: Home, config: JobConfig) -> int:
         spark.stop()
 
 
-def _report(query: StreamingQuery, was_asked: bool, status: Status) -> int:
+def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:
     """Tells how the query ended; the exit status. A batch that was cut short while stopping is run again."""
     reason = failure_of(query)
     if reason is not None and not was_asked:

@@ -18,6 +18,7 @@ from typing import Any
 
 from jobs.preflight import Missing
 from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, REQUESTS_FOLDER
+from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
 LIVE, REPLAY = "live", "replay"
@@ -120,10 +121,3 @@ class Home:
             os.ftruncate(handle, 0)
         finally:
             os.close(handle)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old text or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text)
-    os.replace(beside, path)

@@ -42,7 +42,7 @@ from schemas.messages import (
     OffsetFetchResponse,
     Response,
 )
-from table_client.connection import connect, disconnect
+from table_client.home_connection import connect, disconnect
 
 Offsets = Mapping[tuple[str, int], int] | Mapping[TopicPartition, int]
 Change = PartitionsAssigned | PartitionsRevoked | PartitionsLost

@@ -45,15 +45,16 @@ def live_files(log: DeltaLog, read_checkpoint: ReadCheckpoint, version: int | No
     """The data files at a version, by default the latest.
 
     Raises DeltaLogError: there is no table, no such version (any more), or a file has a deletion vector. Upkeep may
-    remove a checkpoint or a commit between two looks at the disk; then this begins again.
+    remove a checkpoint or a commit between two looks at the disk, and a folder that grows may be listed with a gap; so
+    this is tried again before it fails.
     """
     tries = 0
     while True:
-        pieces = log_pieces(log, version)
         tries += 1
         try:
+            pieces = log_pieces(log, version)
             found = _applied(log, pieces, read_checkpoint)
-        except FileNotFoundError:
+        except (DeltaLogError, FileNotFoundError):
             if tries == _TRIES:
                 raise
             continue

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.effect_names import EffectName
-from table_client.delta_log import DeltaLog
-from table_client.follower import TableFollower
-from table_client.rows import REPLY_COLUMNS, Reply, replies
+from tables.checkpoints import read_checkpoint
+from tables.delta_log import DeltaLog
+from tables.live_files import live_files
+from tables.replies import REPLY_COLUMNS, Reply, replies
+from tables.table_follower import TableFollower
 
 _FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail")
 _COLUMNS = sorted({*_FACT_COLUMNS, *REPLY_COLUMNS})
@@ -62,15 +64,13 @@ class EffectsTable:
 
     def history(self) -> Iterator[Fact]:
         """The events of all groups up to now, in no order; `news` goes on from there."""
-        if DeltaLog(self._path).latest() < 0:
+        log = DeltaLog(self._path)
+        if log.latest() < 0:
             return
-        # Imported here, for it takes much memory: see RequestTable.open.
-        from deltalake import DeltaTable
-
-        table = DeltaTable(str(self._path))
-        self._follower.go_on_after(table.version())
-        for uri in table.file_uris():
-            for rows in pq.ParquetFile(uri).iter_batches(columns=_COLUMNS):
+        live = live_files(log, read_checkpoint)
+        self._follower.go_on_after(live.version)
+        for path in live.paths:
+            for rows in pq.ParquetFile(path).iter_batches(columns=_COLUMNS):
                 yield from _facts(pa.Table.from_batches([rows]), _GROUP_FACTS)
 
     def news(self) -> News:

@@ -11,7 +11,6 @@ each direction.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 import uuid
@@ -33,8 +32,9 @@ from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
-from table_client.requests import RequestTable
-from table_client.rows import Row, table_of
+from tables.job_status import read_status
+from tables.request_rows import RequestRow, table_of
+from tables.request_table import RequestTable
 
 log = logging.getLogger("gateway")
 
@@ -44,8 +44,6 @@ _ANSWERS_A_TURN = 200
 _AWAY_AFTER_S = 3.0
 """A coordinator is away if it has requests, but neither answers nor ends a batch for so long."""
 _LOOK_EVERY_S = 0.5
-_STATUS_FILE = "status.json"
-"""Where the coordinator's job writes its state; `batch_at_ms` is when its last batch was done."""
 
 
 class _Waiting(NamedTuple):
@@ -64,7 +62,7 @@ class TablesBackend:
         self._settings = settings
         self._requests = RequestTable(home / REQUESTS_FOLDER, self.gateway_id)
         self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
-        self._status = home / _STATUS_FILE
+        self._home = home
         self._is_failing = False
         self._is_away = False
         self._heard_at = time.monotonic()
@@ -72,7 +70,7 @@ class TablesBackend:
         self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
         self._listings: list[asyncio.Future[Iterable[Known]]] = []
-        self._queue: list[Row] = []
+        self._queue: list[RequestRow] = []
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
@@ -119,11 +117,10 @@ class TablesBackend:
         return None
 
     def _batch_age_s(self) -> float | None:
-        try:
-            status = json.loads(self._status.read_bytes())
-            return max(0.0, time.time() - status["batch_at_ms"] / 1000)
-        except (OSError, ValueError, KeyError, TypeError):
+        status = read_status(self._home)
+        if status is None or status.batch_at_ms is None:
             return None
+        return max(0.0, time.time() - status.batch_at_ms / 1000)
 
     # ------------------------------------------------------------ out
 
@@ -141,7 +138,7 @@ class TablesBackend:
             else:
                 self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms, is_heartbeat)
                 answer.add_done_callback(partial(self._forget, request.request_id))
-            row = Row(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
+            row = RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
             self._queue.append(row)
             self._wake.set()
         return answer
@@ -176,7 +173,7 @@ class TablesBackend:
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_exception(BackendError(str(error)))
 
-    def _append(self, rows: list[Row]) -> None:
+    def _append(self, rows: list[RequestRow]) -> None:
         self._requests.append(table_of(rows))
 
     # ------------------------------------------------------------ in

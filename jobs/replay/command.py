@@ -32,8 +32,8 @@ from jobs.replay.importing import WATERMARK_DELAY_MS, Import
 from jobs.replay.report import Told, tell
 from jobs.spark.session import spark_session
 from jobs.sql import register_views
+from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
-from jobs.stream.writers.driver import open_requests, open_table
 from programs.errors import ConfigError
 from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
@@ -41,7 +41,7 @@ from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError
 from request_log.parity import Parity
 from request_log.recorded import Quarantined
-from schemas.tables import EFFECTS_FOLDER, QUARANTINE
+from schemas.tables import EFFECTS_FOLDER
 
 WRITER: Writer = "driver"
 
@@ -76,7 +76,7 @@ class Replay:
     def run(self, spark: SparkSession) -> None:
         """Raises LogFileError, ReplayError."""
         open_requests(self.home, self.config)
-        open_table(self.home.quarantine, QUARANTINE, self.config)
+        open_quarantine(self.home, self.config)
         importer = threading.Thread(target=self.importing.run, name="importer", daemon=True)
         columns = (
             SpinnerColumn(),

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
 from schemas.messages import HeartbeatRequest
-from table_client.follower import TableFollower
-from table_client.rows import REPLY_COLUMNS, response_of
+from tables.replies import REPLY_COLUMNS, response_of
+from tables.table_follower import TableFollower
 
 HEARTBEAT = "Heartbeat"
 _FATES = pa.array(["reply", "request_dropped"])

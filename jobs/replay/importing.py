@@ -6,7 +6,6 @@ Knows the tables that an import fills and how far it may be ahead; must not know
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,10 +13,11 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from jobs.home import Home
+from jobs.stream.quarantine import quarantine_of_lines
 from request_log.importer import LogImport
 from request_log.recorded import OrderedRequest, Quarantined
-from schemas.tables import QUARANTINE, REQUESTS, TICK_ID
-from table_client.rows import request_rows
+from schemas.tables import REQUESTS, TICK_ID
+from tables.request_rows import request_rows
 
 ROWS_A_COMMIT = 20_000
 ROWS_A_RUN = 100_000
@@ -99,13 +99,4 @@ class Import:
     def _write_unfit(self) -> None:
         if not self.unfit:
             return
-        count = len(self.unfit)
-        columns = {
-            "received_at_ms": [None] * count,
-            "source": [f"{line.file} line {line.line}" for line in self.unfit],
-            "group_id": [None] * count,
-            "reason": [line.reason for line in self.unfit],
-            "raw": [line.text for line in self.unfit],
-            "at_ms": [int(time.time() * 1000)] * count,
-        }
-        write_deltalake(self.home.quarantine, pa.table(columns, schema=QUARANTINE.arrow), mode="append")
+        write_deltalake(self.home.quarantine, quarantine_of_lines(self.unfit), mode="append")

@@ -5,11 +5,10 @@ Knows what the two programs say of themselves; must not know what they do, nor w
 
 from __future__ import annotations
 
-import json
-
 from gateway.settings import Address, parse_address
 from jobs.home import Home
 from jobs.run.children import Child
+from tables.job_status import read_status
 
 _LISTENS = "rollcall: the gateway listens on "
 
@@ -23,16 +22,13 @@ class CoordinatorProcess(Child):
             ["jobs.coordinator", "--home", home.location, *words],
             home.path / "logs" / "coordinator.log",
         )
-        self._status = home.path / "status.json"
+        self._home = home.path
 
     @property
     def is_ready(self) -> bool:
         """Whether its query runs."""
-        try:
-            status = json.loads(self._status.read_text())
-        except (OSError, ValueError):
-            return False
-        return bool(status["process"] == self.pid and status["state"] == "running")
+        status = read_status(self._home)
+        return status is not None and status.process == self.pid and status.state == "running"
 
 
 class GatewayProcess(Child):

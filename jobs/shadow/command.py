@@ -31,7 +31,6 @@ from jobs.spark.session import spark_session
 from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
-from jobs.stream.status import Status
 from jobs.stream.upkeep import Upkeep
 from programs.errors import ConfigError
 from programs.settings import from_texts
@@ -40,6 +39,7 @@ from request_log.lines.clock import ZoneError, zone_of
 from request_log.lines.files import LogFileError
 from request_log.lines.tail import LogTail
 from request_log.survey import Survey
+from tables.job_status import StatusWriter
 
 SHADOW = "shadow"
 WRITER: Writer = "driver"
@@ -102,7 +102,7 @@ class Shadow:
         self._console = console
         with console.status("starting Spark"):
             self._spark = spark_session("rollcall shadow")
-        self._stop, self._status = StopSignal(self._spark), Status(home)
+        self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
         self._query = self._start()
 
     def run(self) -> int:
@@ -131,7 +131,7 @@ class Shadow:
 
     def _start(self) -> StreamingQuery:
         config = shadow_config(self.kept.settings)
-        coordinator = start(self._spark, self.home, config, on_batch=self._status.batch_done)
+        coordinator = start(self._spark, self.home, config, on_batch=lambda done: self._status.batch_done(*done))
         self._status.running(coordinator.query.id, coordinator.started_at_ms)
         return coordinator.query
 

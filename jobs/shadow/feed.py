@@ -9,20 +9,19 @@ Knows the files of a shadow and what a commit carries; must not know Spark, nor 
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import DeltaTable
 
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
-from jobs.stream.writers.driver import open_requests, open_table
+from jobs.stream.home_tables import open_quarantine, open_requests
+from jobs.stream.quarantine import quarantine_of_lines
 from programs.settings import from_texts
 from request_log.broker_settings import SettingsSeen
 from request_log.lines.files import LogLine
@@ -30,8 +29,9 @@ from request_log.lines.tail import Position
 from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest, Quarantined
 from request_log.snapshot import SnapshotError, Snapshots, restored
-from schemas.tables import QUARANTINE
-from table_client.rows import request_rows
+from tables.appending import append_once
+from tables.request_rows import request_rows
+from tables.whole_file import write_whole
 
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
@@ -42,8 +42,6 @@ _COMMITS_SHARE = 0.1
 """How much of the time may go into commits: where they are slow they are made less often."""
 _KEEP_EVERY_S = 30.0
 """How often the place in the log is kept while nothing comes of its lines."""
-# Upkeep writes the log's checkpoints.
-_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
 class Tail(Protocol):
@@ -105,7 +103,7 @@ class ShadowFeed:
         self._clock = clock
         self._kept = kept
         self._requests = open_requests(home, config)
-        self._quarantine = open_table(home.quarantine, QUARANTINE, config)
+        self._quarantine = open_quarantine(home, config)
         self._unfit: list[Quarantined] = []
         self._rows: list[OrderedRequest] = []
         try:
@@ -163,11 +161,8 @@ class ShadowFeed:
         began = self._clock()
         self._write_unfit()
         self._keep(self.commits + 1)
-        properties = CommitProperties(app_transactions=[Transaction(APP_ID, self.commits + 1)])
         rows = request_rows(row.request for row in self._rows)
-        write_deltalake(
-            self._requests, rows, mode="append", commit_properties=properties, post_commithook_properties=_NO_HOOKS
-        )
+        append_once(self._requests, rows, APP_ID, self.commits + 1, has_upkeep=True)
         self.commits += 1
         self._rows.clear()
         self._clear_older()
@@ -177,10 +172,7 @@ class ShadowFeed:
     def _keep(self, commits: int) -> None:
         """Puts the state beside the table in which it stands once it has so many commits."""
         self._kept.position, self._kept.snapshot = self.tail.position, self._snapshots.take()
-        path = _path(self.home, commits)
-        beside = path.with_suffix(".new")
-        beside.write_bytes(msgspec.msgpack.encode(self._kept))
-        os.replace(beside, path)
+        write_whole(_path(self.home, commits), msgspec.msgpack.encode(self._kept))
         self._kept_at = self._clock()
 
     def _clear_older(self) -> None:
@@ -194,8 +186,7 @@ class ShadowFeed:
         unfit = [line for line in self._unfit if line.line > done]
         self._unfit.clear()
         if unfit:
-            properties = CommitProperties(app_transactions=[Transaction(APP_ID, unfit[-1].line)])
-            write_deltalake(self._quarantine, _quarantine_rows(unfit), mode="append", commit_properties=properties)
+            append_once(self._quarantine, quarantine_of_lines(unfit), APP_ID, unfit[-1].line, has_upkeep=True)
 
 
 def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:
@@ -214,16 +205,3 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen |
 
 def _path(home: Home, commits: int) -> Path:
     return home.path / FOLDER / f"{commits:012d}.state"
-
-
-def _quarantine_rows(unfit: Sequence[Quarantined]) -> pa.Table:
-    now_ms = int(time.time() * 1000)
-    columns = {
-        "received_at_ms": [None] * len(unfit),
-        "source": [f"{line.file} line {line.line}" for line in unfit],
-        "group_id": [None] * len(unfit),
-        "reason": [line.reason for line in unfit],
-        "raw": [line.text for line in unfit],
-        "at_ms": [now_ms] * len(unfit),
-    }
-    return pa.table(columns, schema=QUARANTINE.arrow)

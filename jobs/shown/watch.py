@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.tables import EFFECTS_FOLDER
-from table_client.follower import TableFollower
+from tables.table_follower import TableFollower
 
 SHOWN_REBALANCES = 12
 _COLUMNS = ("group_id", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")

@@ -9,9 +9,9 @@ import json
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -19,11 +19,12 @@ from coordinator_udfs.group_udf import coordinate
 from coordinator_udfs.settings import Clock
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
+from jobs.stream.home_tables import open_requests
 from jobs.stream.sources import SOURCES
 from jobs.stream.writers import make_writer
-from jobs.stream.writers.driver import open_requests
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.writers.batch_result import BatchResult
 from programs.errors import ConfigError
+from tables.delta_log import DeltaLog
 
 _POLL_S = 0.005
 
@@ -104,7 +105,7 @@ def unread_commits(query: StreamingQuery, home: Home) -> int | None:
     if progress is None:
         return None
     offset = json.loads(progress.sources[0].endOffset or "{}")
-    return DeltaTable(home.requests).version() - int(offset["version"]) if "version" in offset else None
+    return DeltaLog(Path(home.requests)).latest() - int(offset["version"]) if "version" in offset else None
 
 
 def failure_of(query: StreamingQuery) -> str | None:

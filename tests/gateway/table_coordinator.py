@@ -22,7 +22,7 @@ from coordinator_udfs.protocol.step import expire_due, step
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
-from table_client.delta_log import DeltaLog
+from tables.delta_log import DeltaLog
 
 _DAY_MS = 86_400_000
 
@@ -64,7 +64,7 @@ class TableCoordinator:
         now_ms = time.time_ns() // 1_000_000
         rows: list[dict[str, object]] = []
         while self._log.has(self._next):
-            for path in self._log.added(self._next) or []:
+            for path in self._log.appended(self._next) or []:
                 requests = [self._decoder.decode(text) for text in pq.ParquetFile(path).read()["request"].to_pylist()]
                 for request in sorted(requests, key=lambda r: (r.received_at_ms, r.request_seq)):
                     self.requests.append(request)

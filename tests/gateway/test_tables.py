@@ -23,7 +23,7 @@ from schemas.effect_names import EffectName
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
-from table_client.delta_log import DeltaLog
+from tables.delta_log import DeltaLog
 from tests.gateway.gateway_before import other
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous
 from tests.gateway.scripted_broker import scripted_broker
@@ -176,7 +176,7 @@ async def test_a_coordinator_that_ends_batches_is_not_away_whatever_it_leaves_un
     monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
     async with gateway_of(tmp_path) as server:
         client = await Client.connect(server.address)
-        (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": time.time() * 1000 + 60_000}))
+        (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int(time.time() * 1000) + 60_000}))
         client.send("Heartbeat", 4, **heartbeat())
         client.patience_s = 0.5
         with pytest.raises(TimeoutError):
@@ -257,7 +257,7 @@ async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
 async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) -> None:
     backend = TablesBackend(tmp_path, Settings())
     assert backend.figures().batch_age_s is None
-    (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": (time.time() - 5) * 1000}))
+    (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int((time.time() - 5) * 1000)}))
     assert 5 <= (backend.figures().batch_age_s or 0) < 10
     (tmp_path / "status.json").write_text("{")
     assert backend.figures().batch_age_s is None
@@ -316,7 +316,7 @@ def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path
 
 
 def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("table_client.follower._LOST_AFTER_S", 0.0)
+    monkeypatch.setattr("tables.table_follower._LOST_AFTER_S", 0.0)
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b"):
         write_deltalake(str(path), effects(created(group)), mode="append")

@@ -11,11 +11,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from jobs.config import JobConfig
 from jobs.stream.sources.delta_table import Files, RequestTableReader
 from jobs.stream.sources.ticks import TicksReader
-from jobs.stream.writers.driver import open_table
 from schemas.tables import REQUESTS
+from tables.opening import open_table
+from tables.properties import table_properties
 
 ALL = ReadAllAvailable()
 START = {"version": -1, "tick": 0}
@@ -25,7 +25,7 @@ START = {"version": -1, "tick": 0}
 def table(tmp_path: Path) -> str:
     """An empty request table (its making is version 0)."""
     path = str(tmp_path / "requests")
-    open_table(path, REQUESTS, JobConfig())
+    open_table(path, REQUESTS, table_properties())
     return path
 
 
@@ -109,7 +109,7 @@ def test_a_table_cleaned_before_it_was_read_is_an_error_and_not_a_gap(table: str
 def test_another_table_in_the_old_ones_place_is_an_error(table: str) -> None:
     append(table, "a")
     shutil.rmtree(table)
-    open_table(table, REQUESTS, JobConfig())
+    open_table(table, REQUESTS, table_properties())
     with pytest.raises(RuntimeError, match="ends at version 0, but was read up to 1: it is not the table"):
         reader(table).latestOffset({"version": 1, "tick": 0}, ALL)
 

@@ -15,10 +15,10 @@ from deltalake import DeltaTable
 from coordinator_udfs.effect_rows import QUARANTINED
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream.status import Status
-from jobs.stream.writers.driver import DriverWriter
-from jobs.stream.writers.result import BatchResult, BatchTooLarge
+from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
+from jobs.stream.writers.driver_writer import DriverWriter
 from schemas.tables import EFFECTS, QUARANTINE
+from tables.job_status import StatusWriter
 
 T = 1_700_000_000_000
 
@@ -142,15 +142,15 @@ def test_a_batch_above_the_limit_is_refused_with_advice_and_nothing_is_written(t
 
 
 def test_a_home_says_how_its_job_is(tmp_path: Path) -> None:
-    status = Status(Home(tmp_path))
+    status = StatusWriter(tmp_path)
 
     def now() -> dict[str, Any]:
         return dict(json.loads((tmp_path / "status.json").read_text()))
 
     assert now()["state"] == "starting"
     status.running("q", T)
-    status.batch_done(BatchResult(4, 10, 1))
-    status.batch_done(BatchResult(5, 1, 0))
+    status.batch_done(4, 10, 1)
+    status.batch_done(5, 1, 0)
     assert {name: now()[name] for name in ("state", "query_id", "batch_id", "effects", "quarantined")} == {
         "state": "running",
         "query_id": "q",

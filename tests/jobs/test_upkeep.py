@@ -17,9 +17,9 @@ from jobs.config import JobConfig
 from jobs.home import LIVE, Home, HomeError
 from jobs.maintain import main, maintain
 from jobs.stream import upkeep
+from jobs.stream.home_tables import open_effects, open_requests
 from jobs.stream.sources.delta_table import RequestTableReader
 from jobs.stream.upkeep import Upkeep, tables_of, tend
-from jobs.stream.writers.driver import open_requests, open_table
 from schemas.tables import EFFECTS, REQUESTS
 from tests.waiting import until
 
@@ -31,7 +31,7 @@ def home_with(tmp_path: Path, config: JobConfig) -> Home:
     """A home with the three tables."""
     home = Home(tmp_path)
     open_requests(home, config)
-    open_table(home.effects, EFFECTS, config)
+    open_effects(home, config)
     return home
 
 

@@ -77,7 +77,7 @@ def rows_in(home: Home) -> dict[str, list[tuple[str, int]]]:
 def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.shadow.feed.write_deltalake", Deaths(every))
+    monkeypatch.setattr("tables.appending.write_deltalake", Deaths(every))
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     bad = b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n"
     pieces = [b"".join([*lines[at : at + 10], bad]) for at in range(0, len(lines), 10)]

@@ -14,7 +14,7 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.spark.session import spark_session
 from jobs.stream.query import failure_of, start
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.writers.batch_result import BatchResult
 
 
 def main(home: str, last_batch: str, *settings: str) -> int:

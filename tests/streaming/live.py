@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
+from jobs.stream.home_tables import open_requests
 from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
-from jobs.stream.writers.driver import open_requests
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.writers.batch_result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
 from tests.udf.requests import heartbeat, join, sync

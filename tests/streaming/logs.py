@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream.writers.driver import open_requests
+from jobs.stream.home_tables import open_requests
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS
 from tests.streaming.live import request_rows

@@ -18,7 +18,7 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.maintain import maintain_cluster
 from jobs.package import pack
-from jobs.stream.writers.driver import open_requests
+from jobs.stream.home_tables import open_requests
 from tests.source_tree import ROOT
 from tests.streaming.cluster_command import command_here
 from tests.streaming.live import now_ms, read_rows, request_rows

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.replay.command import replay_config
+from jobs.stream.home_tables import open_requests
 from jobs.stream.query import failure_of, start
-from jobs.stream.writers.driver import open_requests
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.writers.batch_result import BatchResult
 from tests.streaming.live import read_rows, request_rows
 from tests.streaming.logs import EVENT, home_with, recorded, told
 from tests.udf.requests import join

@@ -17,7 +17,7 @@ from deltalake import write_deltalake
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream.writers.driver import open_requests
+from jobs.stream.home_tables import open_requests
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.udf.requests import join

@@ -21,7 +21,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS, REQUESTS_FOLDER
-from table_client.follower import TableFollower
+from tables.table_follower import TableFollower
 
 LOOK_EVERY_S = 0.01
 

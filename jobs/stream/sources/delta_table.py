@@ -9,13 +9,11 @@ Knows Delta's log; must not know what a request says. Local disk only: a cluster
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,21 +25,21 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.sources.runner import outlive_signals
 from schemas.tables import REQUESTS
+from tables.delta_log import DeltaLog
 
 FORMAT = "rollcall_requests"
-_COMMIT = re.compile(r"(\d{20})\.json")
 _FILES_A_PARTITION = 8
 _ROWS_WORTH_A_TASK = 20_000
 
 
 def load_delta(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
     """The home's request table as a stream."""
-    spark.dataSource.register(RequestTable)
-    stream = spark.readStream.format(FORMAT).option("path", str(home.path / "requests"))
+    spark.dataSource.register(RequestTableSource)
+    stream = spark.readStream.format(FORMAT).option("path", home.requests)
     return stream.option("tick_ms", config.source_tick_ms).option("max_requests", config.source_max_requests).load()
 
 
-class RequestTable(DataSource):
+class RequestTableSource(DataSource):
     """Spark's name for the source; options path, tick_ms (0: no ticks) and max_requests (a batch)."""
 
     @classmethod
@@ -55,7 +53,7 @@ class RequestTable(DataSource):
         return RequestTableReader(self.options["path"], int(self.options["tick_ms"]), int(self.options["max_requests"]))
 
 
-class Commit(NamedTuple):
+class Appended(NamedTuple):
     """What one commit appended."""
 
     paths: tuple[str, ...]
@@ -77,9 +75,10 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
         outlive_signals()
         self.path = path
+        self._log = DeltaLog(Path(path))
         self.tick_ms = tick_ms
         self.max_requests = max_requests
-        self._commits: dict[int, Commit] = {}
+        self._commits: dict[int, Appended] = {}
         self._is_checked = False
         self._last_version: int | None = None
 
@@ -90,7 +89,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.max_requests)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._last_version = max(self._versions(), default=-1)
+        self._last_version = self._log.latest()
         self.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
@@ -101,7 +100,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         rows = 0
         while (most is None or rows < most) and version != self._last_version:
-            commit = self._commit(version + 1)
+            commit = self._appended(version + 1)
             if commit is None or (rows and most is not None and rows + commit.rows > most):
                 break
             version += 1
@@ -113,7 +112,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         paths: list[str] = []
         rows = 0
         for version in range(start["version"] + 1, end["version"] + 1):
-            commit = self._commit(version)
+            commit = self._appended(version)
             if commit is None:
                 raise RuntimeError(f"the request table {self.path} has lost its commit {version} before it was read")
             paths += commit.paths
@@ -141,7 +140,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _check(self, version: int) -> None:
         """The table's log still has what comes after this version, and is the one that was read up to it."""
-        versions = self._versions()
+        versions = self._log.versions()
         if not versions:
             return
         if version > max(versions):
@@ -156,30 +155,17 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         self._is_checked = True
 
-    def _versions(self) -> list[int]:
-        try:
-            names = os.listdir(os.path.join(self.path, "_delta_log"))
-        except FileNotFoundError:
-            return []
-        return [int(found.group(1)) for found in map(_COMMIT.fullmatch, names) if found]
-
-    def _commit(self, version: int) -> Commit | None:
-        """A commit of the table's log, None if it is not there yet.
-
-        One that removes files is upkeep (compaction, retention): what it adds was read before.
-        """
+    def _appended(self, version: int) -> Appended | None:
+        """What a version of the table appended, None if its commit is not there yet."""
         found = self._commits.get(version)
         if found is not None:
             return found
-        try:
-            with open(os.path.join(self.path, "_delta_log", f"{version:020d}.json"), "rb") as log:
-                actions = [json.loads(line) for line in log if line.strip()]
-        except FileNotFoundError:
+        commit = self._log.read(version)
+        if commit is None:
             return None
-        adds = [] if any("remove" in action for action in actions) else [a["add"] for a in actions if "add" in a]
-        paths = tuple(os.path.join(self.path, unquote(add["path"])) for add in adds)
-        rows = sum(json.loads(add.get("stats") or "{}").get("numRecords", 1) for add in adds)
-        self._commits[version] = Commit(paths, rows)
+        paths = tuple(str(self._log.path_of(file)) for file in commit.appended)
+        rows = sum(1 if file.rows is None else file.rows for file in commit.appended)
+        self._commits[version] = Appended(paths, rows)
         return self._commits[version]
 
 

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream.writers.cluster import ClusterWriter
-from jobs.stream.writers.driver import DriverWriter
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.writers.batch_result import BatchResult
+from jobs.stream.writers.cluster_writer import ClusterWriter
+from jobs.stream.writers.driver_writer import DriverWriter
 
 
 class Writer(Protocol):

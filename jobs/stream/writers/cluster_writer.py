@@ -14,8 +14,11 @@ from coordinator_udfs.effect_rows import QUARANTINED
 from coordinator_udfs.group_udf import typed_effects
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.stream.writers.result import BatchResult
+from jobs.stream.home_tables import properties_of
+from jobs.stream.quarantine import quarantine_frame
+from jobs.stream.writers.batch_result import BatchResult
 from schemas.tables import EFFECTS, QUARANTINE, Table
+from tables.properties import differing
 
 
 class ClusterWriter:
@@ -25,8 +28,8 @@ class ClusterWriter:
         self.home = home
         self.config = config
         self.query_id: Future[str] = Future()
-        make_table(spark, home.effects, EFFECTS, config)
-        make_table(spark, home.quarantine, QUARANTINE, config)
+        open_table(spark, home.effects, EFFECTS, properties_of(config))
+        open_table(spark, home.quarantine, QUARANTINE, properties_of(config))
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch; the stateful part of it runs once, whatever is asked of its result."""
@@ -38,7 +41,8 @@ class ClusterWriter:
             }
             facts, unfit = counts.get(False, 0), counts.get(True, 0)
             if unfit:
-                self._append(self.home.quarantine, _quarantine_rows(batch.where(is_quarantined), self.config), batch_id)
+                set_aside = quarantine_frame(batch.where(is_quarantined), self.config.source)
+                self._append(self.home.quarantine, set_aside, batch_id)
             if facts:
                 self._append(self.home.effects, batch.where(~is_quarantined), batch_id)
         finally:
@@ -50,23 +54,18 @@ class ClusterWriter:
         writer.option("txnVersion", batch_id).save(path)
 
 
-def _quarantine_rows(rows: DataFrame, config: JobConfig) -> DataFrame:
-    return rows.select(
-        "received_at_ms",
-        F.lit(config.source).alias("source"),
-        "group_id",
-        F.col("cause").alias("reason"),
-        F.col("detail").alias("raw"),
-        "at_ms",
-    )
-
-
-def make_table(spark: SparkSession, path: str, table: Table, config: JobConfig) -> None:
-    """The table at a path, made if it is not there; its log is kept short, since it gets a commit a batch."""
+def open_table(spark: SparkSession, path: str, table: Table, properties: dict[str, str]) -> None:
+    """The table at a path, made if it is not there, with these properties afterwards."""
     partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
-    kept = f"interval {config.versions_retention_minutes} minutes"
     spark.sql(
-        f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({table.ddl}) USING delta {partitioned} TBLPROPERTIES ("
-        f"'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = '{kept}', "
-        f"'delta.deletedFileRetentionDuration' = '{kept}')"
+        f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({table.ddl}) USING delta {partitioned} "
+        f"TBLPROPERTIES ({_listed(properties)})"
     )
+    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
+    changes = differing(detail["properties"], properties)
+    if changes:
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({_listed(changes)})")
+
+
+def _listed(properties: dict[str, str]) -> str:
+    return ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())

@@ -20,10 +20,10 @@ import msgspec
 
 from schemas.messages import GroupRequest, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
-from table_client.appender import RequestAppender
-from table_client.follower import TableFollower
-from table_client.requests import RequestTable
-from table_client.rows import REPLY_COLUMNS, replies
+from tables.replies import REPLY_COLUMNS, replies
+from tables.request_appender import RequestAppender
+from tables.request_table import RequestTable
+from tables.table_follower import TableFollower
 
 LOOK_EVERY_S = 0.02
 _log = logging.getLogger("rollcall.table_client")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from table_client.delta_log import DeltaLog
+from tables.delta_log import DeltaLog
 
 log = logging.getLogger("rollcall.tables")
 
@@ -63,7 +63,7 @@ class TableFollower:
 
     def read_next(self) -> list[pa.Table]:
         """What the next version added, a table a file."""
-        paths = self._log.added(self._next) or []
+        paths = self._log.appended(self._next) or []
         self._next += 1
         self._looked_at = time.monotonic()
         # By file, not by folder: a reader of folders would take the partition from the path.

@@ -1,11 +1,7 @@
-"""A request as a row of the request table, and rows of the effects table as the answers they hold.
-
-Knows columns and shapes; knows no file and no rule.
-"""
+"""The answers that rows of the effects table hold. Knows a reply's columns and shapes; must not know who asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,25 +10,11 @@ import pyarrow.compute as pc
 
 from schemas.effect_names import EffectName
 from schemas.errors import Error
-from schemas.fan_out import group_id_of
-from schemas.messages import APIS, GroupRequest, Response
-from schemas.tables import REQUESTS
+from schemas.messages import APIS, Response
 
 REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""
 _REPLY = EffectName.REPLY.value
-
-_encoder = msgspec.json.Encoder()
-
-
-class Row(NamedTuple):
-    """A row of the request table, its columns in order."""
-
-    group_id: str
-    request_id: str
-    received_at_ms: int
-    request_seq: int
-    request: str
 
 
 class Reply(NamedTuple):
@@ -40,30 +22,6 @@ class Reply(NamedTuple):
 
     request_id: str
     response: Response
-
-
-def table_of(rows: Iterable[Row]) -> pa.Table:
-    """Rows of `schemas.tables.REQUESTS`, in their order."""
-    return _table(list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names))
-
-
-def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
-    """The requests' rows, in the requests' order."""
-    requests = list(requests)
-    return _table(
-        [
-            [group_id_of(request) for request in requests],
-            [request.request_id for request in requests],
-            [request.received_at_ms for request in requests],
-            [request.request_seq for request in requests],
-            [_encoder.encode(request) for request in requests],
-        ]
-    )
-
-
-def _table(columns: Sequence[Sequence[Any]]) -> pa.Table:
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)
 
 
 def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:

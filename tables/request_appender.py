@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 from schemas.messages import GroupRequest
-from table_client.requests import RequestTable
-from table_client.rows import request_rows
+from tables.request_rows import request_rows
+from tables.request_table import RequestTable
 
 
 class RequestAppender:

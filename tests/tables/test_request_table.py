@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from table_client.delta_log import DeltaLog
-from table_client.requests import RequestTable
-from table_client.rows import Row, table_of
+from tables.delta_log import DeltaLog
+from tables.request_rows import RequestRow, table_of
+from tables.request_table import RequestTable
 
 
 def rows(number: int, name: str = "g") -> pa.Table:
-    return table_of(Row(name, f"{name}-{i}", i, i, "{}") for i in range(number))
+    return table_of(RequestRow(name, f"{name}-{i}", i, i, "{}") for i in range(number))
 
 
 def test_every_delta_reader_reads_what_was_appended(tmp_path: Path) -> None:

@@ -11,18 +11,20 @@ from concurrent.futures import Future
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from coordinator_udfs.effect_rows import LINE, QUARANTINED
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
-from jobs.stream.writers.result import BatchResult, BatchTooLarge
-from schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
+from jobs.stream.home_tables import open_effects, open_quarantine
+from jobs.stream.quarantine import quarantine_rows
+from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
+from schemas.tables import EFFECTS
+from tables.appending import append_once
 
 _BLOCK_BYTES = 4 << 20
 _DAY_MS = 86_400_000
-_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
 class DriverWriter:
@@ -31,8 +33,8 @@ class DriverWriter:
     def __init__(self, home: Home, config: JobConfig) -> None:
         self.config = config
         self.query_id: Future[str] = Future()
-        self.effects = open_table(home.effects, EFFECTS, config)
-        self.quarantine = open_table(home.quarantine, QUARANTINE, config)
+        self.effects = open_effects(home, config)
+        self.quarantine = open_quarantine(home, config)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge before it wrote anything."""
@@ -50,22 +52,15 @@ class DriverWriter:
         if pc.any(is_quarantined).as_py():
             facts = rows.filter(pc.invert(is_quarantined))
             unfit = rows.num_rows - facts.num_rows
-            self._append(self.quarantine, _quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
+            self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
         self._append(self.effects, facts, batch_id)
         return BatchResult(batch_id, facts.num_rows, unfit)
 
     def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
         """One commit that carries the batch's number; nothing for no rows, or for a batch that is in the table."""
-        if not rows.num_rows:
-            return
-        query_id = self.query_id.result()
-        done = table.transaction_version(query_id)
-        if done is not None and done >= batch_id:
-            return
-        properties = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
-        # Upkeep writes the log's checkpoints, so that no batch has to wait for one.
-        hooks = None if not self.config.upkeep_interval_ms else _NO_HOOKS
-        write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=hooks)
+        if rows.num_rows:
+            has_upkeep = self.config.upkeep_interval_ms > 0
+            append_once(table, rows, self.query_id.result(), batch_id, has_upkeep=has_upkeep)
 
 
 def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
@@ -81,38 +76,3 @@ def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
     # The day is UTC's, and null where the moment is.
     days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
     return rows.append_column("at_date", days).select(EFFECTS.names)
-
-
-def _quarantine_rows(rows: pa.Table, source: str) -> pa.Table:
-    columns = {
-        "received_at_ms": rows["received_at_ms"],
-        "source": pa.array([source] * rows.num_rows, pa.string()),
-        "group_id": rows["group_id"],
-        "reason": rows["cause"],
-        "raw": rows["detail"],
-        "at_ms": rows["at_ms"],
-    }
-    return pa.table(columns).select(QUARANTINE.names).cast(QUARANTINE.arrow)
-
-
-def open_table(path: str, table: Table, config: JobConfig) -> DeltaTable:
-    """The table at a path, made if it is not there; its log is kept short, since it gets a commit a batch."""
-    if DeltaTable.is_deltatable(path):
-        return DeltaTable(path)
-    kept = f"interval {config.versions_retention_minutes} minutes"
-    return DeltaTable.create(
-        path,
-        schema=table.arrow,
-        mode="ignore",
-        partition_by=list(table.partition_by),
-        configuration={
-            "delta.checkpointInterval": "100",
-            "delta.logRetentionDuration": kept,
-            "delta.deletedFileRetentionDuration": kept,
-        },
-    )
-
-
-def open_requests(home: Home, config: JobConfig) -> DeltaTable:
-    """The home's request table, made if it is not there."""
-    return open_table(home.requests, REQUESTS, config)
