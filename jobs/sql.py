@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.shown.answers import FORMATS, write_answer
-from jobs.spark.session import LOG_SETTINGS, spark_session
+from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
 from views.catalog import VIEWS
 from views.tables import TABLE_VIEWS, TableView
@@ -39,11 +39,6 @@ from views.view import View
 READS = ("select", "with", "values", "table", "show", "describe", "desc", "explain")
 WRITES = ("insert", "update", "delete", "merge", "create", "replace", "drop", "alter", "truncate", "optimize", "vacuum")
 NAMES = (*(table.name for table in TABLE_VIEWS), *(view.name for view in VIEWS))
-# One query and gone: compile to native code soon rather than well, and collect garbage on one thread.
-QUICK_START = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss16m "
-    f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
-}
 
 _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
@@ -189,7 +184,7 @@ def answer(home: Home, query: str, form: str, at: str | None = None) -> None:
     check_query(query)
     moment = None if at is None else read_moment(at)
     check_home(home)
-    spark = spark_session("rollcall sql", QUICK_START)
+    spark = spark_session("rollcall sql", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     # Python's half of Spark would print every refusal a second time, as JSON with its trace.
     logging.getLogger("SQLQueryContextLogger").disabled = True

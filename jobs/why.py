@@ -24,7 +24,6 @@ from jobs.home import Home
 from jobs.preflight import Missing
 from jobs.shown.why_page import show_page
 from jobs.spark.session import spark_session
-from jobs.sql import QUICK_START
 from jobs.timestamps import read_moment
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span
@@ -67,7 +66,7 @@ def explanation_of(home: Home, group_id: str, generation_id: int | None = None, 
     span = None if at is None else _span(at)
     if home.is_local:
         return _explained(group_id, read_from_disk(home, group_id), generation_id, span)
-    spark = spark_session("rollcall why", QUICK_START)
+    spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     return _explained(group_id, read_by_spark(spark, home, group_id), generation_id, span)
 

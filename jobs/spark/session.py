@@ -15,9 +15,12 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from jobs.preflight import check_java
+from jobs.spark.archive import archive_options
 from jobs.spark.jars import ROOT, jar_paths
 
 LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
+# The one compiler that is quick, and one thread that collects garbage.
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LOG_SETTINGS = ROOT / "conf" / "log4j2.properties"
 
 
@@ -33,10 +36,11 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def spark_session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_brief: bool = False) -> SparkSession:
     """A session on this machine with the local profile's settings, or, under spark-submit, with the submitted ones.
 
-    settings: more of them, or other values for the profile's. Raises Missing: no Java, or no JARs yet.
+    settings: more of them, or other values for the profile's. is_brief: for a minute's work at most, whose code is
+    better compiled soon than well. Raises Missing: no Java, or no JARs yet.
     """
     # Else Spark takes the first python3 of the PATH for its workers.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -45,16 +49,25 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
         return _submitted_session(name, settings or {})
     check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Spark's script starts a JVM first that only puts the command line together.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)
     # The workers and their daemon find the project as this program does.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     conf = {
         **read_profile(),
-        "spark.jars": ",".join(jar_paths()),
+        # Not spark.jars: only classes that the JVM's own loader finds are taken from the archive.
+        "spark.driver.extraClassPath": os.pathsep.join(jar_paths()),
         "spark.python.daemon.module": "jobs.spark.daemon",
-        "spark.driver.extraJavaOptions": f"-Xss16m -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+        "spark.driver.extraJavaOptions": java_options(is_brief=is_brief),
         **(settings or {}),
     }
     return _session(name, conf)
+
+
+def java_options(*, is_brief: bool) -> str:
+    """The JVM's options: a stack that holds a deep plan, where the log goes, the archive if there is one."""
+    words = ["-Xss16m", f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", archive_options()]
+    return " ".join(filter(None, [*words, BRIEF if is_brief else ""]))
 
 
 def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:
