@@ -37,6 +37,7 @@ setup: .venv/.set-up ## Make .venv with every package at its pinned version (Pyt
 .PHONY: jars
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
 	@$(BIN)/python -m jobs.spark.jars
+	@$(BIN)/python -m jobs.spark.archive
 
 .PHONY: run
 run: jars ## Run coordinator, gateway and demo fleet until Ctrl-C (LISTEN=, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).

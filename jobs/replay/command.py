@@ -38,12 +38,14 @@ from programs.errors import ConfigError
 from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
 from request_log.lines.clock import ZoneError, zone_of
-from request_log.lines.files import LogFileError
+from request_log.lines.files import LogFileError, about_bytes
 from request_log.parity import Parity
 from request_log.recorded import Quarantined
 from schemas.tables import EFFECTS_FOLDER
 
 WRITER: Writer = "driver"
+BRIEF_BYTES = 100_000_000
+"""A log with less is through before well compiled code has paid for its compiling."""
 
 
 class ReplayError(Missing):
@@ -155,7 +157,7 @@ def replay(parsed: argparse.Namespace, console: Console) -> None:
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
         work = Replay(home, given, Path(parsed.log), parsed.zone, console)
         with console.status("starting Spark"):
-            spark = spark_session("rollcall replay")
+            spark = spark_session("rollcall replay", is_brief=about_bytes(Path(parsed.log)) < BRIEF_BYTES)
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started

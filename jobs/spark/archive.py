@@ -1,5 +1,7 @@
 """The class data archive: Spark's classes as the JVM keeps them in memory, so that it need not load them anew.
 
+    python -m jobs.spark.archive     makes the archive if it is missing; never fails a set-up
+
 A JVM that finds the archive starts a session with half the processor time. It belongs to one Java, one Spark and one
 set of JARs; the JVM itself leaves aside one that does not fit. Knows where the archive lies and what it depends on;
 must not know what is run while it is made (that is `jobs.spark.archiving`).
@@ -8,16 +10,17 @@ must not know what is run while it is made (that is `jobs.spark.archiving`).
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyspark
-
-from jobs.preflight import find_java
+from jobs.preflight import Missing, find_java, run_online
 from jobs.spark.jars import JARS_FOLDER, jar_paths
 
 NAME = "classes-{key}.jsa"
+MAKER = "jobs.spark.archiving"
 
 
 def archive_path(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FOLDER) -> Path:
@@ -26,7 +29,10 @@ def archive_path(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FO
     The key changes with the path, size or time of change of any of them, as the JVM's own check does.
     """
     java = Path(find_java(environ)).resolve()
-    spark_jars = sorted((Path(pyspark.__file__).resolve().parent / "jars").glob("*.jar"))
+    spark = importlib.util.find_spec("pyspark")
+    assert spark is not None
+    assert spark.origin is not None
+    spark_jars = sorted((Path(spark.origin).resolve().parent / "jars").glob("*.jar"))
     files = [java, *java.parent.parent.glob("release"), *spark_jars, *map(Path, jar_paths(folder))]
     digest = hashlib.sha256()
     for file in files:
@@ -39,3 +45,28 @@ def archive_options() -> str:
     """The JVM options that use the archive if it is there; without a word if it does not fit."""
     path = archive_path()
     return f"-XX:SharedArchiveFile={path} -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off" if path.is_file() else ""
+
+
+def make_archive(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FOLDER) -> None:
+    """Makes the archive unless it is there, in place of those for another Java, Spark or set of JARs.
+
+    Where the JVM cannot make one (another vendor's, a full disk) a sentence says so, and it is no error.
+    """
+    path = archive_path(environ, folder)
+    if path.is_file():
+        return
+    for old in folder.glob(NAME.format(key="*")):
+        old.unlink()
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        run_online("Preparing Spark's classes for a quick start", [sys.executable, "-m", MAKER, str(unfinished)])
+        os.replace(unfinished, path)
+    except (Missing, OSError) as error:
+        unfinished.unlink(missing_ok=True)
+        why = str(error).rsplit("\n", 1)[-1].strip()
+        print(f"rollcall: Spark's classes could not be kept ready ({why}); it starts some seconds later than it could.")
+
+
+if __name__ == "__main__":
+    make_archive()

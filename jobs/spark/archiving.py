@@ -1,15 +1,13 @@
-"""Makes the class data archive: runs a small piece of all that programs do with Spark, and lets the JVM write it down.
+"""What the class data archive is made from: a small piece of all that programs do with Spark.
 
-    python -m jobs.spark.archiving     makes the archive if it is missing; never fails a set-up
+    python -m jobs.spark.archiving ARCHIVE
 
-What is loaded while it runs is in the archive: a session, the streaming query on both of its clocks, its Python
-workers, the Delta tables and a view. Without it every program works as well, a few seconds later. Knows what to run;
-must not know what comes of it.
+The JVM writes down the classes that it has loaded by the end: those of a session, of the streaming query on both of
+its clocks, of Delta's tables and of a query. Knows what to run; must not know where the archive is used.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,41 +15,17 @@ from pathlib import Path
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.preflight import Missing, run_online
-from jobs.spark.archive import NAME, archive_path
-from jobs.spark.jars import JARS_FOLDER
 from jobs.spark.session import spark_session
 from jobs.sql import register_views
+from jobs.stream.home_tables import open_requests
 from jobs.stream.query import start
-from jobs.stream.writers.driver import open_requests
 from schemas.messages import HeartbeatRequest, JoinGroupProtocol, JoinGroupRequest
-from table_client.requests import RequestTable
-from table_client.rows import request_rows
+from tables.request_rows import request_rows
+from tables.request_table import RequestTable
 
 _AT_MS = 1_790_000_000_000
 _EVENT = {"spark.coordinator.clock": "event", "spark.coordinator.source.tick.ms": "0"}
 _WRITTEN_WITHIN_S = 300
-
-
-def make_archive() -> None:
-    """Makes the archive unless it is there, in place of those of another Java, Spark or set of JARs.
-
-    A JVM that cannot make one (an other vendor's, a full disk) is told in a sentence and is no error.
-    """
-    path = archive_path()
-    if path.is_file():
-        return
-    for old in JARS_FOLDER.glob(NAME.format(key="*")):
-        old.unlink()
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.unlink(missing_ok=True)
-    try:
-        command = [sys.executable, "-m", __spec__.name, str(unfinished)]
-        run_online("Preparing Spark's classes for a quick start", command)
-        os.replace(unfinished, path)
-    except (Missing, OSError):
-        unfinished.unlink(missing_ok=True)
-        print("rollcall: Spark's classes could not be archived; it starts all the same, a few seconds later.")
 
 
 def run_all(archive: Path) -> None:
@@ -111,7 +85,4 @@ def _requests() -> list[JoinGroupRequest | HeartbeatRequest]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        run_all(Path(sys.argv[1]))
-    else:
-        make_archive()
+    run_all(Path(sys.argv[1]))

@@ -122,7 +122,7 @@ def whatif(parsed: argparse.Namespace, console: Console) -> None:
     if not recording.lives:
         raise WhatIfError(f"{parsed.log}: no group of consumers joins in this log, so there is nothing to play.")
     with status.status("starting Spark"):
-        spark = spark_session("rollcall whatif")
+        spark = spark_session("rollcall whatif", is_brief=True)
     started = time.monotonic()
     with status.status(f"playing {len(recording.lives)} groups under {len(trial.settings) + 1} settings"):
         found = answer(recording, trial, on_spark(spark))
