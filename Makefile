@@ -11,6 +11,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
+# Two workers, one of which has the one Spark session; tests/conftest.py puts the tests into groups and in order.
+SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 ##@ Start here
 
@@ -83,8 +85,8 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Look after the code
 
 .PHONY: test
-test: setup jars ## Run every test that needs nothing but Python and Java.
-	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(ARGS)
+test: setup jars ## Run every test that needs nothing but Python and Java (ARGS="-k name", ARGS="-n 0" in one process).
+	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
 test-peers: setup jars ## Run the tests against real Kafka clients and brokers (tests/peers_*).

@@ -39,6 +39,7 @@ def outputs_of(notebook: NotebookNode) -> str:
     return "\n".join(str(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in outputs)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_promises(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

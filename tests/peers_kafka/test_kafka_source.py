@@ -21,10 +21,10 @@ from jobs.package import pack
 from jobs.spark.jars import jar_paths
 from schemas.messages import GroupRequest
 from tests.peers_kafka.kafka import broker, connector_jars
+from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
 from tests.streaming.cluster_command import command_here
 from tests.streaming.live import now_ms, read_rows
-from tests.udf.requests import heartbeat, join
 from tests.waiting import until
 
 TOPIC = "rollcall-requests"

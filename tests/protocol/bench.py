@@ -28,6 +28,7 @@ from schemas.consumer_protocol import Subscription, encode_subscription
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
 from tests.protocol.bench_requests import Requests
+from tests.requests import fitting
 
 E = TypeVar("E", bound=Effect)
 HOST = "/10.0.0.7"
@@ -136,13 +137,12 @@ class Bench(Requests):
         """Sends a request of this kind now; bind: the member id of its answer is the client's from then on."""
         self._sent += 1
         envelope = {
-            "api_version": version,
             "request_id": f"{self._sent}.{client}",
             "client_id": client,
             "client_host": HOST,
             "received_at_ms": self.now_ms,
         }
-        request: GroupRequest = kind(**(envelope | fields))
+        request: GroupRequest = fitting(kind, version, **{**envelope, **fields})
         if bind:
             self._binds[request.request_id] = client
         self._take(expire_due(self.group, self.now_ms - 1, self.config))

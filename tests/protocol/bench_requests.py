@@ -17,7 +17,6 @@ from schemas.messages import (
     DescribedGroup,
     DescribeGroupsRequest,
     HeartbeatRequest,
-    JoinGroupProtocol,
     JoinGroupRequest,
     LeaveGroupRequest,
     MemberIdentity,
@@ -33,6 +32,7 @@ from schemas.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from tests.requests import protocol_list
 
 if TYPE_CHECKING:
     from tests.protocol.bench import Call
@@ -89,7 +89,6 @@ class Requests:
         named: Protocols = self._habit(client, "protocols", protocols, ["range"])
         if not isinstance(named, Mapping):
             named = {name: encode_subscription(Subscription(topics=("t1",))) for name in named}
-        instance = self._habit(client, "instance_id", instance_id, None)
         return self.send(
             JoinGroupRequest,
             version,
@@ -97,11 +96,11 @@ class Requests:
             bind=True,
             group_id=self.group.group_id,
             member_id=member_id,
-            group_instance_id=instance if version >= 5 else None,
+            group_instance_id=self._habit(client, "instance_id", instance_id, None),
             session_timeout_ms=self._habit(client, "session_ms", session_ms, 10_000),
-            rebalance_timeout_ms=self._habit(client, "rebalance_ms", rebalance_ms, 60_000) if version else -1,
+            rebalance_timeout_ms=self._habit(client, "rebalance_ms", rebalance_ms, 60_000),
             protocol_type=self._habit(client, "protocol_type", protocol_type, "consumer"),
-            protocols=[JoinGroupProtocol(name=name, metadata=metadata) for name, metadata in named.items()],
+            protocols=protocol_list(named),
             **fields,
         )
 
@@ -126,7 +125,6 @@ class Requests:
     ) -> Call:
         """SyncGroup; generation None: the current one. plan: a leader's assignments, see `Bench.plan_of`."""
         generation_id = self.group.generation_id if generation is None else generation
-        by_habit = (self.group.protocol_type, self.group.protocol_name) if v >= 5 else (None, None)
         return self.send(
             SyncGroupRequest,
             v,
@@ -135,8 +133,8 @@ class Requests:
             generation_id=generation_id,
             member_id=self.id_of(client) if member_id is None else member_id,
             group_instance_id=self._habit(client, "instance_id", instance_id, None),
-            protocol_type=by_habit[0] if protocol_type == _HABITUAL else protocol_type,
-            protocol_name=by_habit[1] if protocol_name == _HABITUAL else protocol_name,
+            protocol_type=self.group.protocol_type if protocol_type == _HABITUAL else protocol_type,
+            protocol_name=self.group.protocol_name if protocol_name == _HABITUAL else protocol_name,
             assignments=[
                 SyncGroupAssignment(member_id=member, assignment=assignment)
                 for member, assignment in self.plan_of(plan, generation_id).items()
@@ -182,10 +180,8 @@ class Requests:
             for client in clients
         ]
         sender = by or next((client for client in clients if isinstance(client, str)), "admin")
-        group_id = self.group.group_id
-        if v >= 3:
-            return self.send(LeaveGroupRequest, v, sender, group_id=group_id, members=identities)
-        return self.send(LeaveGroupRequest, v, sender, group_id=group_id, member_id=identities[0].member_id)
+        first, group_id = next((one.member_id for one in identities), ""), self.group.group_id
+        return self.send(LeaveGroupRequest, v, sender, group_id=group_id, member_id=first, members=identities)
 
     # ------------------------------------------------------------ offsets
 
@@ -245,12 +241,9 @@ class Requests:
                 for topic, indexes in partitions.items()
             ]
         group_id = self.group.group_id
-        if v >= 8:
-            groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
-            return self.send(OffsetFetchRequest, v, "admin", groups=groups, require_stable=require_stable)
-        return self.send(
-            OffsetFetchRequest, v, "admin", group_id=group_id, topics=topics, require_stable=require_stable
-        )
+        groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
+        asked: dict[str, Any] = {"group_id": group_id, "topics": topics, "groups": groups}
+        return self.send(OffsetFetchRequest, v, "admin", **asked, require_stable=require_stable)
 
     def delete_offsets(self, partitions: Partitions) -> Call:
         """OffsetDelete."""

@@ -20,8 +20,6 @@ from schemas.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupRequest,
-    HeartbeatRequest,
-    JoinGroupProtocol,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
@@ -38,6 +36,7 @@ from schemas.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from tests import requests
 from tests.protocol import invariants_moves as m
 
 GROUP_ID = "orders"
@@ -155,13 +154,14 @@ class Play:
             case m.Sync():
                 request = self._sync(move, client)
             case m.Heartbeat():
-                request = HeartbeatRequest(
-                    request_id="",
+                generation_id = self._generation(move.generation, client)
+                request = requests.heartbeat(
+                    self._member_id(move.who, client),
+                    generation_id,
+                    0,
+                    GROUP_ID,
                     api_version=move.version,
-                    group_id=GROUP_ID,
-                    generation_id=self._generation(move.generation, client),
-                    member_id=self._member_id(move.who, client),
-                    group_instance_id=_instance_id(client, move.is_static and move.version >= 3),
+                    group_instance_id=_instance_id(client, move.is_static),
                 )
             case m.Leave():
                 request = self._leave(move)
@@ -200,36 +200,34 @@ class Play:
                 return -1
 
     def _join(self, move: m.Join, client: Client) -> JoinGroupRequest:
-        return JoinGroupRequest(
-            request_id="",
+        return requests.join(
+            client.client_id,
+            group=GROUP_ID,
             api_version=move.version,
-            group_id=GROUP_ID,
             session_timeout_ms=move.session_timeout_ms,
-            rebalance_timeout_ms=move.rebalance_timeout_ms if move.version >= 1 else -1,
+            rebalance_timeout_ms=move.rebalance_timeout_ms,
             member_id=self._member_id(move.who, client),
-            group_instance_id=_instance_id(client, move.is_static and move.version >= 5),
+            group_instance_id=_instance_id(client, move.is_static),
             protocol_type=move.protocol_type,
-            protocols=[JoinGroupProtocol(name=name, metadata=metadata) for name, metadata in move.protocols],
-            reason=move.reason if move.version >= 8 else None,
+            protocols=move.protocols,
+            reason=move.reason,
         )
 
     def _sync(self, move: m.Sync, client: Client) -> SyncGroupRequest:
         member_id = self._member_id(move.who, client)
         leads = self.group.leader_id == member_id
-        names_protocol = move.version >= 5 and move.protocol_name is not None
-        return SyncGroupRequest(
-            request_id="",
+        names_protocol = move.protocol_name is not None
+        others = [*list(self.group.members)[1:], "nobody", member_id]
+        return requests.sync(
+            member_id,
+            self._generation(move.generation, client),
+            0,
+            GROUP_ID,
             api_version=move.version,
-            group_id=GROUP_ID,
-            generation_id=self._generation(move.generation, client),
-            member_id=member_id,
-            group_instance_id=_instance_id(client, move.is_static and move.version >= 3),
+            group_instance_id=_instance_id(client, move.is_static),
             protocol_type=self.group.protocol_type if names_protocol else None,
             protocol_name=(move.protocol_name or self.group.protocol_name) if names_protocol else None,
-            assignments=[
-                SyncGroupAssignment(member_id=each, assignment=move.assignment)
-                for each in ([*list(self.group.members)[1:], "nobody", member_id] if leads else [])
-            ],
+            assignments=[SyncGroupAssignment(member_id=each, assignment=move.assignment) for each in others if leads],
         )
 
     def _leave(self, move: m.Leave) -> LeaveGroupRequest:
@@ -237,25 +235,22 @@ class Play:
             MemberIdentity(
                 member_id=self._member_id(who, self._clients[n]),
                 group_instance_id=_instance_id(self._clients[n], is_static),
-                reason=move.reason if move.version >= 5 else None,
+                reason=move.reason,
             )
             for n, who, is_static in move.members
         ]
-        if move.version >= 3:
-            return LeaveGroupRequest(request_id="", api_version=move.version, group_id=GROUP_ID, members=members)
-        member_id = members[0].member_id
-        return LeaveGroupRequest(request_id="", api_version=move.version, group_id=GROUP_ID, member_id=member_id)
+        return requests.leave("", 0, GROUP_ID, api_version=move.version, members=members)
 
     def _commit(self, move: m.Commit, client: Client) -> OffsetCommitRequest:
         by_id = move.version >= 10
-        return OffsetCommitRequest(
-            request_id="",
-            api_version=move.version,
+        return requests.fitting(
+            OffsetCommitRequest,
+            move.version,
             group_id=GROUP_ID,
             generation_id_or_member_epoch=self._generation(move.generation, client),
             member_id=self._member_id(move.who, client),
-            group_instance_id=_instance_id(client, move.is_static and move.version >= 7),
-            retention_time_ms=move.retention_time_ms if move.version <= 4 else -1,
+            group_instance_id=_instance_id(client, move.is_static),
+            retention_time_ms=move.retention_time_ms,
             topics=[
                 OffsetCommitRequestTopic(
                     name="" if by_id else topic,

@@ -10,7 +10,7 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, step
 from coordinator_udfs.protocol.turn import Timer
 from schemas.errors import Error
-from schemas.messages import HeartbeatRequest
+from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
@@ -196,9 +196,7 @@ def test_an_unknown_group_has_no_deadline() -> None:
 @rule("Timers: a slow coordinator counts new deadlines from when it is done, and costs no member its session")
 def test_deadlines_may_count_from_later_than_the_request() -> None:
     bench = quiet_bench().stable("m1")
-    request = HeartbeatRequest(
-        request_id="1", api_version=4, group_id="g", generation_id=1, member_id=bench.id_of("m1"), received_at_ms=4_000
-    )
+    request = requests.heartbeat(bench.id_of("m1"), 1, 4_000, "g", api_version=4)
     step(bench.group, request, 4_000, bench.config, armed_from_ms=9_500)
     assert bench.deadlines()["m1"] == 19_500
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, RebalanceEnded, RebalanceStarted
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import step
-from schemas.messages import GroupRequest, JoinGroupProtocol, JoinGroupRequest, LeaveGroupRequest
+from schemas.messages import GroupRequest, JoinGroupRequest
+from tests import requests
 from tests.protocol.invariants_watch import assert_sound
 
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0)
 
 
 def join(request_id: str, client_id: str, member_id: str = "", version: int = 3) -> JoinGroupRequest:
-    return JoinGroupRequest(
-        request_id=request_id,
-        api_version=version,
-        client_id=client_id,
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-        member_id=member_id,
-        protocol_type="connect",
-        protocols=[JoinGroupProtocol(name="p", metadata=b"")],
-    )
+    named: dict[str, Any] = {"request_id": request_id, "member_id": member_id, "protocol_type": "connect"}
+    return requests.join(client_id, group="g", api_version=version, protocols={"p": b""}, **named)
 
 
 def ask(group: Group, *requests: GroupRequest) -> list[Effect]:
@@ -64,7 +58,7 @@ def test_a_leaver_that_supersedes_a_rebalance_has_left_in_the_one_it_sets_off_al
     ask(group, join("r1", "a"), join("r2", "b"))
     ask(group, join("r3", "a", next(iter(group.members))))
     assert group.state is GroupState.COMPLETING_REBALANCE
-    last = LeaveGroupRequest(request_id="r4", api_version=0, group_id="g", member_id=list(group.members)[1])
+    last = requests.leave(list(group.members)[1], 0, "g", api_version=0, request_id="r4")
     ended, started = (e for e in ask(group, last) if isinstance(e, RebalanceEnded | RebalanceStarted))
     assert isinstance(ended, RebalanceEnded)
     assert isinstance(started, RebalanceStarted)

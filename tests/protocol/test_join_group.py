@@ -12,7 +12,8 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import step
 from schemas.errors import Error
-from schemas.messages import JoinGroupProtocol, JoinGroupRequest, JoinGroupResponseMember
+from schemas.messages import JoinGroupResponseMember
+from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
@@ -232,16 +233,8 @@ def test_v0_has_no_rebalance_timeout_of_its_own() -> None:
 
 @rule("JoinGroup: a protocol named twice counts once, with its first bytes (Kafka's group hangs; not copied)")
 def test_a_protocol_named_twice_counts_once() -> None:
-    request = JoinGroupRequest(
-        request_id="1",
-        api_version=3,
-        group_id="g",
-        member_id="",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        protocol_type="connect",
-        protocols=[JoinGroupProtocol(name="default", metadata=metadata) for metadata in (b"first", b"second")],
-    )
+    protocols = [("default", b"first"), ("default", b"second")]
+    request = requests.join("m1", group="g", protocol_type="connect", protocols=protocols)
     group = Group("g")
     step(group, request, 0, GroupConfig(group_initial_rebalance_delay_ms=0))
     assert [member.protocols for member in group.members.values()] == [{"default": b"first"}]

@@ -15,6 +15,8 @@ import pytest
 
 from tests.source_tree import ROOT
 
+pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("readme")]  # one replay for all of them
+
 README = (ROOT / "README.md").read_text()
 HOME = ".rollcall-d-kill"
 WITHIN_S = 400

@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one, and a live home to talk to.
+"""A live home to talk to.
 
 Tests wait for what they expect, with a deadline; they never sleep for a while and hope.
 """
@@ -11,15 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.spark.session import spark_session
 from tests.streaming.live import Live
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session("rollcall tests")
-    yield session
-    session.stop()
 
 
 @pytest.fixture

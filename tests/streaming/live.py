@@ -23,7 +23,7 @@ from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
 from jobs.stream.writers.batch_result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
-from tests.udf.requests import heartbeat, join, sync
+from tests.requests import heartbeat, join, sync
 from tests.waiting import until
 
 LOOK_EVERY_S = 0.1
@@ -124,7 +124,7 @@ class Live:
         self.wait_for(lambda: len(self.batches) >= goal, f"{count} more batches")
 
 
-def form(live: Live, client: str, group: str = "orders", **more: int) -> str:
+def form(live: Live, client: str, group: str = "orders", **more: Any) -> str:
     """A Stable group of one client; its member id. The JVM is warm by then, so its session may be short."""
     live.ask(heartbeat("nobody", 0, now_ms(), group))
     reply = live.ask(join(client, now_ms(), group, **more))

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from tests.requests import heartbeat
 from tests.source_tree import ROOT
 from tests.streaming.live import Live, form, now_ms, read_rows
 from tests.streaming.logs import EVENT, home_with, recorded, told
-from tests.udf.requests import heartbeat
 from tests.waiting import until
 
 Lives = Callable[..., Live]
@@ -24,6 +26,7 @@ def doomed(home: str, last_batch: str, **settings: str) -> subprocess.CompletedP
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.programs
 def test_kills_between_the_sinks_commit_and_the_checkpoints_leave_no_trace(tmp_path: Path) -> None:
     world = recorded(200, seed=3)
     home = home_with(tmp_path / "home", world.log, 8)

@@ -14,9 +14,9 @@ from jobs.replay.command import replay_config
 from jobs.stream.home_tables import open_requests
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.batch_result import BatchResult
+from tests.requests import join
 from tests.streaming.live import read_rows, request_rows
 from tests.streaming.logs import EVENT, home_with, recorded, told
-from tests.udf.requests import join
 
 
 @pytest.mark.parametrize("batches", [1, 7, 50])

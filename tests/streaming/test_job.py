@@ -18,10 +18,12 @@ from deltalake import write_deltalake
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
+from tests.requests import join
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
-from tests.udf.requests import join
 from tests.waiting import until
+
+pytestmark = pytest.mark.programs
 
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
 

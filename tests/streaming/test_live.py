@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
 from schemas.tables import REQUESTS, STATE
+from tests.requests import heartbeat, join
 from tests.streaming.live import Live, form, now_ms
-from tests.udf.requests import heartbeat, join
 
 Lives = Callable[..., Live]
 

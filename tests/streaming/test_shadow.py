@@ -13,18 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from jobs.home import Home
-from jobs.sql import register_views
 from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from tests.source_tree import ROOT
 from tests.waiting import until
+
+pytestmark = pytest.mark.programs
 
 LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
 OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
@@ -113,7 +114,7 @@ class Shadow:
         return until(ask, what, PATIENCE_S)
 
 
-def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(tmp_path: Path) -> None:
     answers, facts = expected(LOG)
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     thirds = lines[:162], lines[162:324], lines[324:]
@@ -135,9 +136,8 @@ def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(spark: Sp
         shadow.end()
     assert "485 lines read, 463 used, 0 in quarantine" in out
     assert (shadow.answers(), len(shadow.effects())) == (answers, facts)
-    register_views(spark, shadow.home)
-    rebalances = spark.sql("select group_id, cause from rebalances where cause = 'session_expired'").collect()
-    assert sorted(row.group_id for row in rebalances) == ["audit-trail", "clicks-agg", "views-agg"]
+    expiries = [e for e in shadow.effects() if (e["effect"], e["cause"]) == ("rebalance_ended", "session_expired")]
+    assert sorted(str(e["group_id"]) for e in expiries) == ["audit-trail", "clicks-agg", "views-agg"]
 
 
 def test_settings_that_the_log_gives_away_are_learnt_by_the_running_query(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from tables.delta_log import DeltaLog
 from tables.live_files import live_files
 from tables.properties import table_properties
 from tables.table_follower import TableFollower
+from tests.requests import heartbeat
 from tests.streaming.live import Live, now_ms
-from tests.udf.requests import heartbeat
 
 FIRST, SECOND = date(2026, 3, 1), date(2026, 3, 2)
 

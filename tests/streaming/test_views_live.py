@@ -12,8 +12,8 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import terms_of
 from coordinator_udfs.state_codec import decode
 from jobs.sql import register_views
+from tests.requests import heartbeat, join, leave
 from tests.streaming.live import Live, form, now_ms
-from tests.udf.requests import heartbeat, join, leave
 from tests.views.state_facts import settled_leader, waits_for
 
 Lives = Callable[..., Live]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
-from tests.udf.requests import join, sync
+from tests.requests import join, sync
 from tests.udf.stream import Effect, Stream, arrived
 
 T = 1_700_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.udf.requests import heartbeat, join
+from tests.requests import heartbeat, join
 from tests.udf.stream import Arrived, Stream, arrived
 from tests.udf.world import SETTINGS, T, World, in_order
 

@@ -8,8 +8,8 @@ import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
+from tests.requests import heartbeat, join, leave
 from tests.udf.live_clock import SETTINGS, T, replies, stable
-from tests.udf.requests import heartbeat, join, leave
 from tests.udf.stream import Effect, Stream, arrived
 
 

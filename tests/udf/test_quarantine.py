@@ -15,8 +15,8 @@ from coordinator_udfs.protocol import step as rules
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
 from schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
+from tests.requests import heartbeat, join
 from tests.udf.live_clock import SETTINGS, T, replies, stable
-from tests.udf.requests import heartbeat, join
 from tests.udf.stream import Arrived, Effect, Stored, Stream, arrived
 
 

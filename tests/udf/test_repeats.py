@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.requests import heartbeat, join
 from tests.udf.live_clock import SETTINGS, T, replies, stable
-from tests.udf.requests import heartbeat, join
 from tests.udf.stream import Stream, arrived
 
 

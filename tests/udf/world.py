@@ -11,7 +11,7 @@ from typing import Any
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from schemas.messages import GroupRequest
-from tests.udf.requests import heartbeat, join, leave, sync
+from tests.requests import heartbeat, join, leave, sync
 from tests.udf.stream import Effect, Stream, arrived
 
 T = 1_700_000_000_000

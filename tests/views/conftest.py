@@ -1,23 +1,15 @@
-"""The Spark session of the tests, and homes whose history is told in virtual time."""
+"""Homes whose history is told in virtual time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from tests.views.story import Story, write_effects
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session("rollcall tests")
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -31,21 +32,13 @@ from schemas.consumer_protocol import (
 from schemas.messages import (
     DeleteGroupsRequest,
     GroupRequest,
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    LeaveGroupRequest,
     MemberIdentity,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
 from schemas.tables import EFFECTS, EFFECTS_FOLDER
+from tests import requests
 
 DAY_MS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1)
@@ -81,18 +74,17 @@ class Story:
         """A client joins, with the second step where it is told an id; again_as: under this member id."""
         member_id = self.member_ids.get(who, "") if again_as is None else again_as
         subscription = Subscription(tuple(topics), owned_partitions=tuple(map(partition_of, owned)))
-        request = JoinGroupRequest(
+        request = requests.join(
+            who,
+            group=self.group_id,
             request_id=f"{who} joins at {at_ms} as {member_id}",
             api_version=8,
-            client_id=who,
             client_host="/10.0.0.1",
-            group_id=self.group_id,
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
             member_id=member_id,
             group_instance_id=instance_id,
-            protocol_type="consumer",
-            protocols=[JoinGroupProtocol(name=protocol, metadata=encode_subscription(subscription, version=1))],
+            protocols={protocol: encode_subscription(subscription, version=1)},
             reason=reason,
         )
         for row in self.send(at_ms, request):
@@ -113,91 +105,52 @@ class Story:
     def ask_for_an_id(self, at_ms: int, who: str, *, session_timeout_ms: int = 10_000) -> None:
         """A client sends the first step of its join and never the second."""
         metadata = encode_subscription(Subscription(("t",)), version=1)
-        self.send(
-            at_ms,
-            JoinGroupRequest(
-                request_id=f"{who} asks at {at_ms}",
-                api_version=8,
-                client_id=who,
-                group_id=self.group_id,
-                session_timeout_ms=session_timeout_ms,
-                rebalance_timeout_ms=60_000,
-                member_id="",
-                protocol_type="consumer",
-                protocols=[JoinGroupProtocol(name="range", metadata=metadata)],
-            ),
+        request = requests.join(
+            who,
+            group=self.group_id,
+            request_id=f"{who} asks at {at_ms}",
+            api_version=8,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=60_000,
+            protocols={"range": metadata},
         )
+        self.send(at_ms, request)
 
     def sync(self, at_ms: int, who: str, assignments: Mapping[str, Sequence[str]] | None = None) -> None:
         """A client sends SyncGroup; the leader's says who gets which partitions, as topic-partition."""
-        assigned = [
-            SyncGroupAssignment(
-                member_id=self.member_ids[member],
-                assignment=encode_assignment(Assignment(tuple(map(partition_of, partitions)))),
-            )
+        assigned = {
+            self.member_ids[member]: encode_assignment(Assignment(tuple(map(partition_of, partitions))))
             for member, partitions in (assignments or {}).items()
-        ]
-        self.send(
-            at_ms,
-            SyncGroupRequest(
-                request_id=f"{who} syncs at {at_ms}",
-                api_version=3,
-                client_id=who,
-                group_id=self.group_id,
-                generation_id=self.generation_id,
-                member_id=self.member_ids[who],
-                assignments=assigned,
-            ),
-        )
+        }
+        named: dict[str, Any] = {"request_id": f"{who} syncs at {at_ms}", "client_id": who}
+        member_id = self.member_ids[who]
+        self.send(at_ms, requests.sync(member_id, self.generation_id, at_ms, self.group_id, assigned=assigned, **named))
 
     def heartbeat(self, at_ms: int, *whos: str) -> None:
         for who in whos:
-            self.send(
-                at_ms,
-                HeartbeatRequest(
-                    request_id=f"{who} beats at {at_ms}",
-                    api_version=3,
-                    client_id=who,
-                    group_id=self.group_id,
-                    generation_id=self.generation_id,
-                    member_id=self.member_ids[who],
-                ),
-            )
+            named: dict[str, Any] = {"request_id": f"{who} beats at {at_ms}", "client_id": who}
+            member_id = self.member_ids[who]
+            self.send(at_ms, requests.heartbeat(member_id, self.generation_id, at_ms, self.group_id, **named))
 
     def leave(self, at_ms: int, who: str, reason: str | None = None) -> None:
-        self.send(
-            at_ms,
-            LeaveGroupRequest(
-                request_id=f"{who} leaves at {at_ms}",
-                api_version=5,
-                client_id=who,
-                group_id=self.group_id,
-                members=[MemberIdentity(member_id=self.member_ids[who], reason=reason)],
-            ),
-        )
+        identity = MemberIdentity(member_id=self.member_ids[who], reason=reason)
+        named: dict[str, Any] = {"request_id": f"{who} leaves at {at_ms}", "client_id": who, "members": [identity]}
+        self.send(at_ms, requests.leave("", at_ms, self.group_id, api_version=5, **named))
 
     def commit(self, at_ms: int, who: str, offsets: Mapping[str, int], *, generation_id: int | None = None) -> None:
         """generation_id -1: a consumer that assigns its own partitions."""
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for name, offset in offsets.items():
-            topic, partition = partition_of(name)
-            topics.setdefault(topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=partition, committed_offset=offset, committed_metadata=f"by {who}"
-                )
-            )
-        self.send(
-            at_ms,
-            OffsetCommitRequest(
-                request_id=f"{who} commits at {at_ms}",
-                api_version=7,
-                client_id=who,
-                group_id=self.group_id,
-                generation_id_or_member_epoch=self.generation_id if generation_id is None else generation_id,
-                member_id=self.member_ids.get(who, ""),
-                topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
-            ),
+        generation_id = self.generation_id if generation_id is None else generation_id
+        given = {partition_of(name): offset for name, offset in offsets.items()}
+        request = requests.commit(
+            self.member_ids.get(who, ""),
+            generation_id,
+            given,
+            group=self.group_id,
+            metadata=f"by {who}",
+            request_id=f"{who} commits at {at_ms}",
+            client_id=who,
         )
+        self.send(at_ms, request)
 
     def delete_offsets(self, at_ms: int, *names: str) -> None:
         topics = [

@@ -1,0 +1,165 @@
+"""The one place where tests build requests: short to write, whole to read.
+
+A field that a version does not carry keeps its default, as with a client that speaks that version. Knows the shapes
+and their versions; must not know a rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from schemas.messages import (
+    ENVELOPE_FIELDS,
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    Request,
+    Shape,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from schemas.wire_fields import REPLAY_FIELDS, carried_names
+
+R = TypeVar("R", bound=Request)
+SUBSCRIPTION = encode_subscription(Subscription(("t1",)), version=0)
+
+
+def fitting(kind: type[R], api_version: int, **fields: Any) -> R:
+    """A request of this version, with those of the fields that it carries."""
+    return kind(api_version=api_version, **_carried(kind, api_version, {"request_id": "", **fields}))
+
+
+def join(
+    client: str,
+    at_ms: int = 0,
+    group: str = "orders",
+    *,
+    api_version: int = 3,
+    protocols: Mapping[str, bytes] | Iterable[tuple[str, bytes]] | None = None,
+    **more: Any,
+) -> JoinGroupRequest:
+    """A JoinGroup; as v3 a new member is one at once. protocols: metadata by name, in the order of preference."""
+    fields: dict[str, Any] = {
+        "request_id": f"join-{client}-{at_ms}",
+        "client_id": client,
+        "received_at_ms": at_ms,
+        "group_id": group,
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 30_000,
+        "member_id": "",
+        "protocol_type": "consumer",
+        "protocols": protocol_list({"range": SUBSCRIPTION} if protocols is None else protocols),
+    }
+    return fitting(JoinGroupRequest, api_version, **{**fields, **more})
+
+
+def protocol_list(protocols: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) -> list[JoinGroupProtocol]:
+    """A JoinGroup's protocols: metadata by name, or pairs where a name may come twice."""
+    pairs = protocols.items() if isinstance(protocols, Mapping) else protocols
+    return [JoinGroupProtocol(name=name, metadata=metadata) for name, metadata in pairs]
+
+
+def sync(
+    member_id: str,
+    generation_id: int,
+    at_ms: int,
+    group: str = "orders",
+    *,
+    api_version: int = 3,
+    assigned: Mapping[str, bytes] | list[str] | None = None,
+    **more: Any,
+) -> SyncGroupRequest:
+    """A SyncGroup. assigned: a leader's, its bytes by member id, or member ids that are assigned nothing."""
+    plan = assigned if isinstance(assigned, Mapping) else dict.fromkeys(assigned or [], b"")
+    fields: dict[str, Any] = {
+        "request_id": f"sync-{member_id}-{at_ms}",
+        "received_at_ms": at_ms,
+        "group_id": group,
+        "generation_id": generation_id,
+        "member_id": member_id,
+        "assignments": [SyncGroupAssignment(member_id=each, assignment=given) for each, given in plan.items()],
+    }
+    return fitting(SyncGroupRequest, api_version, **{**fields, **more})
+
+
+def heartbeat(
+    member_id: str, generation_id: int, at_ms: int, group: str = "orders", *, api_version: int = 3, **more: Any
+) -> HeartbeatRequest:
+    """A Heartbeat."""
+    fields: dict[str, Any] = {
+        "request_id": f"beat-{member_id}-{at_ms}",
+        "received_at_ms": at_ms,
+        "group_id": group,
+        "generation_id": generation_id,
+        "member_id": member_id,
+    }
+    return fitting(HeartbeatRequest, api_version, **{**fields, **more})
+
+
+def leave(
+    member_id: str,
+    at_ms: int,
+    group: str = "orders",
+    *,
+    api_version: int = 3,
+    members: list[MemberIdentity] | None = None,
+    **more: Any,
+) -> LeaveGroupRequest:
+    """A LeaveGroup of one member; members: of these instead."""
+    named = [MemberIdentity(member_id=member_id)] if members is None else members
+    fields: dict[str, Any] = {
+        "request_id": f"leave-{member_id}-{at_ms}",
+        "received_at_ms": at_ms,
+        "group_id": group,
+        "member_id": named[0].member_id,
+        "members": [MemberIdentity(**_carried(MemberIdentity, api_version, msgspec.structs.asdict(n))) for n in named],
+    }
+    return fitting(LeaveGroupRequest, api_version, **{**fields, **more})
+
+
+def commit(
+    member_id: str,
+    generation_id: int,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    group: str = "orders",
+    api_version: int = 7,
+    metadata: str | None = "",
+    **more: Any,
+) -> OffsetCommitRequest:
+    """An OffsetCommit; from v10 on its topics are named by their ids, which are their names here."""
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in offsets.items():
+        given = OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_metadata=metadata
+        )
+        topics.setdefault(topic, []).append(given)
+    named = [
+        OffsetCommitRequestTopic(
+            **_carried(OffsetCommitRequestTopic, api_version, {"name": topic, "topic_id": topic, "partitions": parts})
+        )
+        for topic, parts in topics.items()
+    ]
+    fields: dict[str, Any] = {
+        "group_id": group,
+        "generation_id_or_member_epoch": generation_id,
+        "member_id": member_id,
+        "topics": named,
+    }
+    return fitting(OffsetCommitRequest, api_version, **{**fields, **more})
+
+
+def _carried(shape: type[Shape], api_version: int, fields: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name for name, _ in carried_names(shape, api_version)} | ENVELOPE_FIELDS | REPLAY_FIELDS
+    stray = fields.keys() - set(shape.__struct_fields__)
+    assert not stray, f"{shape.__name__} has no {sorted(stray)}"
+    return {name: value for name, value in fields.items() if name in known}
