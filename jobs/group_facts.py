@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -20,12 +17,11 @@ from pyspark.sql import functions as F
 from jobs.home import Home, HomeError
 from jobs.preflight import Missing
 from jobs.sql import check_home, register_views
+from tables.group_rows import GroupRows, day_of
 from why.explanation import Read
 from why.facts import COLUMNS
 
 SHOWN_GROUPS = 10
-LAST_MS = 253_402_300_799_999
-"""The end of the year 9999, the latest day there is a date for."""
 
 
 class NoSuchGroup(Missing):
@@ -36,28 +32,17 @@ def read_from_disk(home: Home, group_id: str) -> Read:
     """A reader of a group's facts, by delta-rs. Raises HomeError, NoSuchGroup."""
     check_home(home)
     try:
-        dataset = DeltaTable(home.effects).to_pyarrow_dataset()
+        rows = GroupRows(home.effects, group_id)
     except TableNotFoundError:
         raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
-    is_the_group = _is_group(group_id)
-    if not dataset.head(1, columns=["group_id"], filter=is_the_group).num_rows:
-        known = pc.unique(dataset.to_table(columns=["group_id"])["group_id"]).to_pylist()
-        raise NoSuchGroup(_no_such(group_id, [str(name) for name in known]))
-
-    def read(effects: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
-        at, day = ds.field("at_ms"), ds.field("at_date")
-        wanted = is_the_group & ds.field("effect").isin(list(effects)) & (at >= from_ms) & (at <= to_ms)
-        wanted &= (day >= _day(from_ms)) & (day <= _day(to_ms))
-        rows: list[dict[str, Any]] = dataset.to_table(columns=list(COLUMNS), filter=wanted).to_pylist()
-        return rows
-
-    return read
+    if rows.is_empty():
+        raise NoSuchGroup(_no_such(group_id, rows.groups()))
+    return partial(rows.read, COLUMNS)
 
 
 def last_fact_ms(home: Home, group_id: str) -> int:
     """When the latest fact of a group happened that read_from_disk can read."""
-    times = DeltaTable(home.effects).to_pyarrow_dataset().to_table(columns=["at_ms"], filter=_is_group(group_id))
-    return int(pc.max(times["at_ms"]).as_py())
+    return GroupRows(home.effects, group_id).last_ms()
 
 
 def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
@@ -70,18 +55,10 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
 
     def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
         found = own.where(F.col("effect").isin(list(wanted)) & F.col("at_ms").between(from_ms, to_ms))
-        found = found.where(F.col("at_date").between(F.lit(_day(from_ms)), F.lit(_day(to_ms))))
+        found = found.where(F.col("at_date").between(F.lit(day_of(from_ms)), F.lit(day_of(to_ms))))
         return [row.asDict() for row in found.select(*COLUMNS).collect()]
 
     return read
-
-
-def _is_group(group_id: str) -> ds.Expression:
-    return ds.field("group_id") == group_id
-
-
-def _day(at_ms: int) -> Any:
-    return datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC).date()
 
 
 def _no_such(group_id: str, known: Sequence[str]) -> str:

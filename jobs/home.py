@@ -1,7 +1,7 @@
-"""A home: where the tables and the checkpoint of one history lie, and that only one job works in it at a time.
+"""A home: where the tables and the checkpoint of one history lie. Only one job works in a home at a time.
 
 Knows the folders, the lock and the note that says what a home holds. Must not know what is in a table's rows, nor
-Spark. A home on this machine's disk is locked and described; one in an object store (`s3a://...`) is only named.
+Spark. A home on this machine's disk has a lock and a note; one in an object store (`s3a://...`) has neither.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIVE, REPLAY = "live", "replay"
 
 
 class HomeError(Missing):
-    """A home that cannot be used; the text is the sentence for the person in front of it."""
+    """A home that cannot be used; the text is one sentence for the user that says why, and what to do."""
 
 
 class Home:
@@ -69,7 +69,7 @@ class Home:
         return Path(self.location)
 
     def read_note(self) -> dict[str, Any]:
-        """What the home says of itself; empty if it says nothing yet."""
+        """The home's note; empty if there is none yet. Raises HomeError: it cannot be read."""
         try:
             note = json.loads((self.path / "home.json").read_text())
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class Home:
         write_whole(self.path / "home.json", json.dumps(note, indent=1) + "\n")
 
     def settle(self, kind: str, writer: str) -> None:
-        """Makes the home, or finds that it holds the same kind of history by the same writer; else HomeError."""
+        """Writes the note of a new home. Raises HomeError: the home holds another kind of history, or another writer's."""
         note = self.read_note()
         if note:
             self._refuse_other("kind", note.get("kind"), kind)
@@ -102,7 +102,7 @@ class Home:
 
     @contextmanager
     def locked(self, who: str) -> Iterator[None]:
-        """Holds the home for one job. Raises HomeError naming the other one; the system frees it when a job dies."""
+        """Holds the home for one job; the system frees it when the job dies. Raises HomeError that names the other job."""
         path = self.path
         try:
             path.mkdir(parents=True, exist_ok=True)

@@ -22,10 +22,10 @@ from jobs.config import JobConfig, load_config
 from jobs.home import DEFAULT_HOME, Home, HomeError
 from jobs.preflight import Missing
 from jobs.spark.session import spark_session
-from jobs.stream.upkeep import old_rows_of, tables_of, tend
+from jobs.stream.upkeep import TableName, old_rows_of, tables_of, tend
 from programs.errors import ConfigError
 
-CLUSTER_TABLES = ("effects", "quarantine")
+CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
 
 def maintain(home: Home, config: JobConfig) -> list[str]:

@@ -1,7 +1,8 @@
 """One process's way to a home: its members share one appender and one reader of replies.
 
-The loop is a thread that follows the effects table, hands each reply to whoever asked, and wakes members at their
-deadlines. Knows who asked what; knows no rule of the protocol.
+A thread follows the effects table, hands each reply to the member that asked, and wakes members at their deadlines.
+
+Knows which member sent which request; must not know a rule of the protocol.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _log = logging.getLogger("rollcall.table_client")
 
 
 class Asker(Protocol):
-    """Whoever sends requests through a connection. Both are called by the connection's thread."""
+    """Sends requests through a connection, whose thread calls both methods."""
 
     def answered(self, request_id: str, response: Response) -> None: ...
 
@@ -38,7 +39,7 @@ class Asker(Protocol):
 
 
 class HomeConnection:
-    """Appends requests to a home and brings the answers. Use `connect` and `disconnect`, which share it."""
+    """Appends requests to a home and brings the answers. Use `connect` and `disconnect`: a process needs one a home."""
 
     def __init__(self, home: Path) -> None:
         self.id = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -103,7 +104,7 @@ class HomeConnection:
                     asker.answered(request_id, response)
 
     def _not_written(self, requests: Sequence[GroupRequest], error: Exception) -> None:
-        """A request that could not be written is one that got lost: its member sends it again when it gives up."""
+        """Logs requests that could not be written. As after a lost packet, a member sends its request again in time."""
         _log.error("%d requests could not be written to %s: %s", len(requests), self._home, error)
 
 

@@ -2,8 +2,8 @@
 
 A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
 tens of milliseconds of a core; appending needs none of it. A commit is one small file of JSON that comes into being
-under the next version's name, whole and only if nobody else's has (a hard link does both), as every Delta writer does
-on a local disk. Tables are made, compacted and cleaned by delta-rs alone.
+under the next version's name, as a whole, and only if no other commit has that name (a hard link does both), as every
+Delta writer does on a local disk. Tables are made, compacted and cleaned by delta-rs alone.
 
 Knows how a version is taken; must not know what is in a row. Source: the Delta protocol, "Delta Log Entries" and "Add
 File and Remove File".
@@ -20,7 +20,8 @@ from pathlib import Path
 from tables.delta_log import DeltaLog
 
 _TRUSTED_S = 10.0
-"""So long after its last look a writer believes to know the latest version; far less than old commits are kept."""
+"""For so long after a look at the folder a writer takes its own count of versions as right; it is far shorter than the
+time that old commits are kept."""
 
 
 class DeltaAppender:

@@ -25,7 +25,7 @@ class Reply(NamedTuple):
 
 
 def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
-    """The answers among some effects to requests whose ids begin so; `REPLY_COLUMNS` are read."""
+    """The answers among some effects to requests whose ids have this prefix; needs `REPLY_COLUMNS`."""
     is_ours = pc.and_(pc.equal(effects["effect"], _REPLY), pc.starts_with(effects["request_id"], id_prefix))
     ours = effects.filter(is_ours)
     columns = (ours[name].to_pylist() for name in ("request_id", "api", "error_code", "detail"))
@@ -36,7 +36,7 @@ def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
 
 
 def response_of(api: str, error_code: str, detail: str | None) -> Response:
-    """The response in a reply's columns; without a detail it says no more than its error code."""
+    """The response in a reply's columns; without a detail the response has nothing but its error code."""
     if detail is None:
         response_type: Any = APIS[api].response
         bare: Response = response_type(error_code=Error(error_code))
@@ -49,4 +49,4 @@ _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
     name: msgspec.json.Decoder(msgspec.defstruct(f"{name}Detail", [("response", api.response)]))
     for name, api in APIS.items()
 }
-"""How a reply's detail, {"response": {...}}, is read."""
+"""By API: reads a reply's detail, {"response": {...}}."""

@@ -1,7 +1,7 @@
-"""Appends requests to a home's request table: one commit a flush, never one a request.
+"""Appends requests to a home's request table from a thread of its own: one commit a flush, never one a request.
 
-A flush takes whatever has gathered while the flush before it was writing, so a quiet client waits for nothing and a
-busy one commits seldom. Knows threads; knows no file and no reply.
+A flush takes all requests that came while the flush before it was writing. So a client that sends few requests does not
+wait, and one that sends many makes few commits. Knows threads; must not know files or replies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tables.request_table import RequestTable
 
 
 class RequestAppender:
-    """A thread that appends what `submit` is given. on_failure: told of requests that could not be written, and why."""
+    """A thread that appends what `submit` gets. on_failure: called with requests that could not be written, and why."""
 
     def __init__(self, table: RequestTable, on_failure: Callable[[Sequence[GroupRequest], Exception], None]) -> None:
         self._table = table

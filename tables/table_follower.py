@@ -1,9 +1,8 @@
-"""Follows a table: what each new commit added, and nothing else.
+"""Follows a table: the rows that each new commit appended (`tables.delta_log.Commit.appended`).
 
-A commit is one small file in the table's log; asking whether the next one is there costs one look at the disk. Files
-that upkeep rewrites bring no new fact and are passed over.
+A commit is one small file in the table's log, so asking whether the next one is there costs one look at the disk.
 
-Knows Delta's log on a local disk; knows no effect.
+Knows Delta's log on a local disk; must not know what is in a row.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from tables.delta_log import DeltaLog
 log = logging.getLogger("rollcall.tables")
 
 _LOST_AFTER_S = 5.0
-"""If a version has not come for so long, it is looked whether later ones have."""
+"""After so long without the next version the folder is listed: later versions may be there."""
 
 
 class TableFollower:
-    """Reads what commits add to a table from now on, or from a version on. columns: those to read."""
+    """Reads what commits append to a table from now on, or from a version on. columns: those to read."""
 
     def __init__(self, path: Path, columns: Sequence[str], *, from_version: int | None = None) -> None:
         self._path = path
@@ -35,7 +34,7 @@ class TableFollower:
         self._looked_at = float("-inf")
 
     def go_on_after(self, version: int) -> None:
-        """What the table held in this version is known already."""
+        """The next version is the one after this; the caller knows what the table holds up to here."""
         self._next = version + 1
 
     def has_news(self) -> bool:
@@ -49,7 +48,7 @@ class TableFollower:
         return self._has_found_place()
 
     def _has_found_place(self) -> bool:
-        """Goes on behind a gap: old versions are cleaned away, and a home may be made anew."""
+        """Skips versions that were cleaned away, and begins again in a table that was made anew; whether there is a next."""
         versions = self._log.versions()
         first = min((version for version in versions if version >= self._next), default=None)
         if first is None:
@@ -62,7 +61,7 @@ class TableFollower:
         return True
 
     def read_next(self) -> list[pa.Table]:
-        """What the next version added, a table a file."""
+        """What the next version appended, one Arrow table a file."""
         paths = self._log.appended(self._next) or []
         self._next += 1
         self._looked_at = time.monotonic()

@@ -1,10 +1,10 @@
-"""`make replay LOG=...`: a broker's request log through the coordinator, on the log's own clock, and what came of it.
+"""`make replay LOG=...`: plays a broker's request log through the coordinator, on the log's own clock, and reports.
 
     python -m jobs.replay.command LOG [--set key=value]... [--zone Asia/Kolkata] [--home HOME] [--fresh]
 
-The importer writes request rows while the stream applies them; every answer is compared with the recorded one as it
-comes. Exit status 0, or 2 for what the person in front of it can put right. Knows how the parts go together; must not
-know a line's text, a rule of the protocol or how an answer is compared.
+The importer writes request rows while the stream applies them; every answer is compared with the recorded one. Exit
+status 0, or 2 for what the user can put right. Knows how the parts go together; must not know a line's text, a rule of
+the protocol or how answers are compared.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ BRIEF_BYTES = 100_000_000
 
 
 class ReplayError(Missing):
-    """A replay that cannot be done; the text is the sentence for the person in front of it."""
+    """A replay that cannot be done; the text is one sentence for the user that says why."""
 
 
 class Replay:
     """One log on one home. `run` leaves the history in its tables, and the parity in `parity`.
 
-    given: broker settings that the person knows; inferred: those that the log gives away beside them. Raises
+    given: broker settings that the user knows. `inferred` holds the others that follow from the log. Raises
     LogFileError, ZoneError, ConfigError.
     """
 
@@ -105,7 +105,7 @@ class Replay:
         self.comparison.close()
 
     def _drain(self, spark: SparkSession) -> None:
-        """Applies all that is written, then compares what was answered."""
+        """Applies all rows that are written, then compares the answers."""
         query = start(spark, self.home, self.config, until_drained=True).query
         query.awaitTermination()
         reason = failure_of(query)
@@ -145,7 +145,7 @@ def clear(home: Home) -> None:
 
 
 def replay(parsed: argparse.Namespace, console: Console) -> None:
-    """Runs it and reports. Raises what the person can put right."""
+    """Runs it and reports. Raises what the user can put right."""
     home = Home(parsed.home) if parsed.home else Home.from_environment()
     given = settings_of(parsed.set)
     replay_config(given)

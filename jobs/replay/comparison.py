@@ -1,7 +1,7 @@
-"""The answers that a log records, beside ours as a stream gives them.
+"""Compares the answers that a log records with those that the stream gives.
 
-Nearly all answers are to heartbeats and say no more than their error, so those are compared column by column; every
-other one by itself. Knows the effects table's columns and which rows wait for an answer; must not know what makes two
+Nearly all answers are to heartbeats and hold an error code alone, so those are compared column by column, and all
+others one by one. Knows the effects table's columns and which rows wait for an answer; must not know what makes two
 answers equal.
 """
 
@@ -16,16 +16,17 @@ import pyarrow.compute as pc
 
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
+from schemas.effect_names import EffectName
 from schemas.messages import HeartbeatRequest
 from tables.replies import REPLY_COLUMNS, response_of
 from tables.table_follower import TableFollower
 
 HEARTBEAT = "Heartbeat"
-_FATES = pa.array(["reply", "request_dropped"])
+_FATES = pa.array([EffectName.REPLY.value, EffectName.REQUEST_DROPPED.value])
 
 
 class Comparison:
-    """Recorded answers are expected, from any thread; `compare` takes ours from the table's new commits."""
+    """`expect` takes recorded answers, from any thread; `compare` takes ours from the table's new commits."""
 
     def __init__(self, effects: Path, parity: Parity) -> None:
         self.parity = parity
@@ -36,12 +37,12 @@ class Comparison:
 
     @property
     def unanswered(self) -> list[OrderedRequest]:
-        """Rows whose recorded answers have not met ours yet."""
+        """Rows whose recorded answers were not compared yet."""
         with self._changing:
             return [*self._rows.values(), *self._heartbeats]
 
     def expect(self, rows: Iterable[OrderedRequest]) -> None:
-        """These rows will be answered; those that no line recorded an answer for are passed over."""
+        """Takes rows that will be answered; skips those for which the log has no answer."""
         recorded = [row for row in rows if row.recorded is not None]
         heartbeats = [row for row in recorded if isinstance(row.request, HeartbeatRequest)]
         others = {row.request.request_id: row for row in recorded if not isinstance(row.request, HeartbeatRequest)}
@@ -50,7 +51,7 @@ class Comparison:
             self._rows.update(others)
 
     def compare(self) -> None:
-        """Notes in the parity what was answered since the last time."""
+        """Notes in the parity what was answered since the last call."""
         tables = list(self._follower.poll())
         if not tables:
             return
@@ -61,7 +62,7 @@ class Comparison:
         self._compare_others(answers.filter(pc.invert(of_heartbeat)))
 
     def close(self) -> None:
-        """No more answers will come."""
+        """Notes that no more answers will come."""
         for row in self.unanswered:
             self.parity.note(row, None)
 
@@ -84,7 +85,7 @@ class Comparison:
             rows = [self._rows.pop(request_id, None) for request_id in answers["request_id"].to_pylist()]
         for row, (effect, api, error_code, detail) in zip(rows, zip(*columns, strict=True), strict=True):
             if row is not None:
-                self.parity.note(row, response_of(api, error_code, detail) if effect == "reply" else None)
+                self.parity.note(row, response_of(api, error_code, detail) if effect == EffectName.REPLY else None)
 
 
 def _recorded_error(row: OrderedRequest) -> str:

@@ -1,4 +1,4 @@
-"""A replay's importer at work in a thread of its own: the log's rows into the request table, ahead of the stream.
+"""Imports a replay's log in a thread of its own: the log's rows go into the request table, ahead of the stream.
 
 Knows the tables that an import fills and how far it may be ahead; must not know what the stream does with the rows.
 """
@@ -22,28 +22,34 @@ from tables.request_rows import request_rows
 ROWS_A_COMMIT = 20_000
 ROWS_A_RUN = 100_000
 AHEAD_AT_MOST = 1_200_000
-"""How many rows may be written that the stream has not applied yet: what bounds the memory for recorded answers."""
+"""How many rows may be written that the stream has not applied yet; this limits the memory for recorded answers."""
 WATERMARK_DELAY_MS = 1
-"""A run may end within a millisecond, and Spark drops from the next one what is not later than its watermark."""
+"""Two runs may share a millisecond, and Spark drops rows of the second run that are not later than its watermark."""
 
 
 @dataclass
 class Import:
-    """One log's import. expect: is told of rows before they are written, so that no answer comes before."""
+    """One log's import."""
 
     log: LogImport
     home: Home
     expect: Callable[[Sequence[OrderedRequest]], None]
+    """Called with rows before they are written, so no answer comes before its row is expected."""
     unfit: list[Quarantined] = field(default_factory=list)
+    """The lines that could not be understood, filled by `log`."""
     written: int = 0
+    """How many rows are in the request table."""
     applied: int = 0
+    """How many of them the stream has applied."""
     share_read: float = 0.0
+    """How much of the log is read, from 0 to 1."""
     is_done: bool = False
     error: Exception | None = None
+    """What ended the import early."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def run(self) -> None:
-        """Imports the whole log; what goes wrong is kept in `error`."""
+        """Imports the whole log; keeps in `error` what goes wrong."""
         try:
             self._import()
         except Exception as error:
@@ -53,12 +59,12 @@ class Import:
             self._changed.notify_all()
 
     def wait_for_work(self) -> None:
-        """Until there is enough for the stream to run once, or nothing more will come."""
+        """Waits until there are enough rows for one run of the stream, or until no more will come."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or self.written - self.applied >= ROWS_A_RUN)
 
     def note_applied(self, rows: int) -> None:
-        """So many rows are through the stream."""
+        """The stream has applied so many rows."""
         with self._changed:
             self.applied = rows
             self._changed.notify_all()
@@ -88,7 +94,7 @@ class Import:
             self._changed.wait_for(lambda: self.written - self.applied < AHEAD_AT_MOST)
 
     def _write_tick(self) -> None:
-        """Lets time pass up to the log's last moment, so that what fell due by then has happened."""
+        """Lets time pass up to the log's last moment, so that every deadline up to then fires."""
         last_ms = self.log.tally.last_at_ms
         if last_ms is None:
             return

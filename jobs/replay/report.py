@@ -1,4 +1,4 @@
-"""What a replay tells at its end: what became of the lines, how many answers are equal, which rebalances there were.
+"""The report at the end of a replay: what became of the lines, how many answers are equal, which rebalances there were.
 
 Knows the counts and the views; must not know how a log is read.
 """
@@ -37,12 +37,14 @@ _REBALANCES = """
 
 
 class Told(NamedTuple):
-    """What a replay has to tell. inferred: broker settings that the log gave away, by Kafka's keys."""
+    """What a replay reports."""
 
     tally: Tally
     parity: Parity
     inferred: Mapping[str, str]
+    """Broker settings that follow from the log, by Kafka's keys."""
     seconds: float
+    """How long the replay took."""
 
 
 def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:

@@ -1,8 +1,8 @@
-"""A growing log into a home's request table, each request once, whatever ends the program.
+"""Feeds a growing log into a home's request table: each request once, whatever ends the program.
 
-Before rows are committed, all that the import holds and how far it has read is put beside the table, under the number
-that the commit will carry; so the table alone says from which state to go on. What cannot be understood goes to
-quarantine under the number of its line.
+Before rows are committed, the import's whole state and its place in the log are written to a file beside the table,
+under the number that the commit will carry. So the table's last commit says from which state to go on. Lines that
+cannot be understood go to quarantine, in commits that carry a line's number.
 
 Knows the files of a shadow and what a commit carries; must not know Spark, nor what a line says.
 """
@@ -39,9 +39,9 @@ LINES_AT_ONCE = 2_000
 ROWS_A_COMMIT = 20_000
 COMMIT_EVERY_S = 0.25
 _COMMITS_SHARE = 0.1
-"""How much of the time may go into commits: where they are slow they are made less often."""
+"""How much of the time may go into commits: where commits are slow, there are fewer of them."""
 _KEEP_EVERY_S = 30.0
-"""How often the place in the log is kept while nothing comes of its lines."""
+"""How often the place in the log is kept while its lines give no rows."""
 
 
 class Tail(Protocol):
@@ -56,23 +56,26 @@ class Tail(Protocol):
 
 
 class Kept(msgspec.Struct):
-    """What lies beside the request table.
-
-    given: the broker's settings that a person gave, by Kafka's keys. seen: what the log has shown of others. settings:
-    those by which what is committed is to be answered.
-    """
+    """The state of a shadow, in a file beside the request table."""
 
     log: str
+    """The log that it follows, as LOG= names it."""
     zone: str
+    """The zone of the log's timestamps."""
     given: dict[str, str]
+    """Broker settings that the user gave, by Kafka's keys."""
     seen: SettingsSeen
+    """What the log has shown of the other settings."""
     settings: dict[str, str]
+    """The settings by which committed requests are answered."""
     position: Position
+    """How far the log was read."""
     snapshot: bytes | None
+    """The import's state there (`request_log.snapshot`); None before the first line."""
 
 
 def find_kept(home: Home) -> Kept | None:
-    """What the last commit left; None for a home that holds no shadow yet. Raises HomeError where it is gone."""
+    """The state as of the last commit; None for a home without a shadow. Raises HomeError: the file is missing or broken."""
     if not DeltaTable.is_deltatable(home.requests):
         return None
     commits = DeltaTable(home.requests).transaction_version(APP_ID)
@@ -88,11 +91,11 @@ def find_kept(home: Home) -> Kept | None:
 
 
 class ShadowFeed:
-    """Follows a log for one home. `step` is one look at it. clock: seconds, for how long a log has stood still.
+    """Follows a log for one home. `step` is one look at the log. clock: seconds, to know how long a log did not grow.
 
-    Where the log shows that the broker has other settings than it was taken to have, `has_learnt` says so, and nothing
-    is told until `learn` is called: what was committed must have been answered by then, by the settings before. Raises
-    HomeError: what is kept cannot be read.
+    Where the log shows that the broker has other settings than were assumed, `has_learnt` is true, and `step` commits
+    nothing more until `learn` is called. Before that call the stream must have answered all that was committed, by the
+    old settings. Raises HomeError: the kept state cannot be read.
     """
 
     def __init__(
@@ -118,7 +121,7 @@ class ShadowFeed:
         self._keep(self.commits)
 
     def step(self) -> bool:
-        """Reads what was written and commits what is known by now; whether there may be more at once."""
+        """Reads new lines and commits the requests that are certain by now; whether there may be more lines at once."""
         lines = self.tail.poll(LINES_AT_ONCE)
         now = self._clock()
         if lines:
@@ -138,11 +141,11 @@ class ShadowFeed:
 
     @property
     def has_learnt(self) -> bool:
-        """Whether the broker's settings are others than it is taken to have."""
+        """Whether the log shows other settings of the broker than are assumed."""
         return self._kept.settings != self._settings
 
     def learn(self) -> Mapping[str, str]:
-        """Takes the broker to have the settings that the log shows, from what is told next on; gives them all."""
+        """Assumes the settings that the log shows, for all requests from now on; returns all settings."""
         self._kept.settings = self._settings
         self.live.reconfigure(from_texts(GroupConfig, self._settings))
         self._keep(self.commits)
@@ -153,7 +156,7 @@ class ShadowFeed:
         return {**self._kept.seen.shown(), **self._kept.given}
 
     def close(self) -> None:
-        """Commits what is known."""
+        """Commits the requests that are certain by now."""
         if self._rows:
             self._commit()
 
@@ -170,7 +173,7 @@ class ShadowFeed:
         self._commit_at = began + max(COMMIT_EVERY_S, took_s / _COMMITS_SHARE)
 
     def _keep(self, commits: int) -> None:
-        """Puts the state beside the table in which it stands once it has so many commits."""
+        """Writes the state that goes with so many commits of the table."""
         self._kept.position, self._kept.snapshot = self.tail.position, self._snapshots.take()
         write_whole(_path(self.home, commits), msgspec.msgpack.encode(self._kept))
         self._kept_at = self._clock()
@@ -181,7 +184,7 @@ class ShadowFeed:
                 path.unlink()
 
     def _write_unfit(self) -> None:
-        """Bad lines into quarantine; those that are there already, from before a crash, are passed over."""
+        """Appends bad lines to the quarantine, except those that it has already, from before a crash."""
         done = self._quarantine.transaction_version(APP_ID) or 0
         unfit = [line for line in self._unfit if line.line > done]
         self._unfit.clear()
@@ -198,7 +201,7 @@ def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport
 
 
 def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen | None = None) -> Kept:
-    """A shadow that has read nothing yet. seen: what a look over the log so far has shown."""
+    """The state of a shadow that has read nothing yet. seen: the settings that a first pass over the log has shown."""
     seen = seen or SettingsSeen()
     return Kept(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None)
 

@@ -1,6 +1,6 @@
-"""The streaming query, put together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
+"""Puts the streaming query together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
 
-Knows which parts there are; must not know how any of them works, nor what starts or stops the program.
+Knows which parts there are; must not know how a part works, nor what starts or stops the program.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Coordinator(NamedTuple):
 
     query: StreamingQuery
     started_at_ms: int
+    """When it was started, ms since the epoch."""
 
 
 def start(
@@ -46,14 +47,14 @@ def start(
 ) -> Coordinator:
     """Starts the coordinator on a home.
 
-    until_drained: ends by itself when all that is there has been processed. on_batch: told of each batch, after its
-    commits. Raises ConfigError, see check_fits; Missing, where a source lacks what it needs.
+    until_drained: the query ends when it has processed all requests that are there. on_batch: called after the commits
+    of each batch. Raises ConfigError (see check_fits); Missing: a source lacks what it needs.
     """
     check_fits(home, config)
     if config.source == "delta":
         open_requests(home, config)
-    # On the event clock the last watermark makes one more, empty batch, which fires what it made due; the processing
-    # clock has its ticks instead.
+    # On the event clock the last watermark starts one more batch, an empty one, which fires the deadlines before that
+    # watermark; on the processing clock the ticks do that.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(config.clock is Clock.EVENT).lower())
     started_at_ms = int(time.time() * 1000)
     requests = SOURCES[config.source](spark, home, config)
@@ -77,7 +78,7 @@ def start(
 
 
 def check_fits(home: Home, config: JobConfig) -> None:
-    """Raises ConfigError where a home in an object store is to be read or written by what only knows this machine."""
+    """Raises ConfigError: the home is in an object store, and its source or its writer works on this machine alone."""
     if home.is_local:
         return
     if config.source != "kafka":
@@ -90,9 +91,9 @@ def check_fits(home: Home, config: JobConfig) -> None:
 
 
 def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:
-    """Lets the running batch finish, then stops the query; at once where that is urgent.
+    """Lets the running batch finish, then stops the query; stops it at once where that is urgent.
 
-    A batch that begins in that very moment is undone by Spark and run again at the next start.
+    If the next batch begins in the same moment, it is cut short, and Spark runs it again at the next start.
     """
     while query.isActive and query.status["isTriggerActive"] and not is_urgent():
         time.sleep(_POLL_S)
@@ -100,7 +101,7 @@ def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lamb
 
 
 def unread_commits(query: StreamingQuery, home: Home) -> int | None:
-    """How many commits of the request table the last batch had not read, None while there was none."""
+    """How many commits of the request table the last batch had not read; None before the first batch."""
     progress = query.lastProgress
     if progress is None:
         return None
@@ -109,12 +110,12 @@ def unread_commits(query: StreamingQuery, home: Home) -> int | None:
 
 
 def failure_of(query: StreamingQuery) -> str | None:
-    """Why a query failed, in a line or two without any stack trace; None if it did not."""
+    """Why a query failed, in a line or two without a stack trace; None if it did not fail."""
     error = query.exception()
     if error is None:
         return None
     text = str(error)
-    # A Python function's own error stands at the end of its traceback.
+    # The error that a Python function raised is the last line of its traceback.
     raised = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|TooLarge): (.+)$", text, re.MULTILINE)
     if "Traceback (most recent call last)" in text and raised:
         return str(raised[-1])

@@ -13,15 +13,15 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import Home
 
-# Every run puts the small together into files of at most 1 MiB; a thorough one those into larger ones. So each row is
-# written three times in all, however long the day.
+# Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
+# So each row is written three times in all, however long the day.
 SMALL_BYTES = 1 << 20
 LARGE_BYTES = 64 << 20
 THOROUGH_EVERY_MS = 3_600_000
@@ -29,18 +29,22 @@ UNREAD_COMMITS_SPARED = 100
 _HOUR_MS = 3_600_000
 
 
-class Kept(NamedTuple):
-    """A table under upkeep, with the condition of rows that are too old; None keeps all."""
+TableName = Literal["requests", "effects", "quarantine"]
 
-    name: str
+
+class Kept(NamedTuple):
+    """A table under upkeep."""
+
+    name: TableName
     path: str
     config: JobConfig
 
     def old_rows(self, now_ms: int) -> str | None:
+        """See old_rows_of."""
         return old_rows_of(self.name, self.config, now_ms)
 
 
-def old_rows_of(name: str, config: JobConfig, now_ms: int) -> str | None:
+def old_rows_of(name: TableName, config: JobConfig, now_ms: int) -> str | None:
     """The SQL condition of a table's rows that are too old; None where all are kept."""
     hours = config.requests_retention_hours if name == "requests" else config.effects_retention_hours
     if not hours:
@@ -51,8 +55,10 @@ def old_rows_of(name: str, config: JobConfig, now_ms: int) -> str | None:
             return f"received_at_ms < {before_ms}"
         case "quarantine":
             return f"at_ms < {before_ms}"
-        case _:
+        case "effects":
             return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
+        case _:
+            assert_never(name)
 
 
 def tables_of(home: Home, config: JobConfig) -> list[Kept]:
@@ -86,7 +92,7 @@ class Upkeep:
     """Tends a home's tables every so often in a thread of its own, until it is stopped.
 
     unread_commits: how many commits of the request table the stream has not read yet, None if unknown; while they are
-    many, that table is left alone, since what is put together or removed must have been read.
+    many, that table is left alone: a file must have been read before it is put together with others or removed.
     """
 
     def __init__(self, home: Home, config: JobConfig, unread_commits: Callable[[], int | None]) -> None:

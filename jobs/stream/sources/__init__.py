@@ -1,7 +1,7 @@
 """Where requests come from: each source gives a stream of rows of `schemas.tables.REQUESTS`, whatever it reads.
 
-A source is a function of one file here. Must not know what becomes of its rows; what it cannot make into a row it
-still passes on (null group_id, the text as it came), so that it is put into quarantine.
+Each file has one source. A source passes on what it cannot make into a row as well (null group_id, the text as it
+came), so that it goes to quarantine. Must not know what becomes of its rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The embedded source: a local Delta request table, read commit by commit, that ticks.
+"""The embedded source: the home's request table, read commit by commit, with a tick of the clock in its offset.
 
-Clients and gateways append to the table; this reads the table's own log, one small JSON file a commit, and the Parquet
-files it names. The offset is the table's version and the time in whole ticks, so that an idle query
-runs one batch a tick (in which deadlines fire) and none in between.
+Clients and gateways append to the table; this reads what each commit appended. The offset is the table's version and
+the time in whole ticks, so an idle query runs one batch a tick (in which deadlines fire) and none in between.
 
-Knows Delta's log; must not know what a request says. Local disk only: a cluster takes its requests from Kafka.
+Knows versions and Parquet files; must not know what a request says. Local disk only: a cluster reads from Kafka.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def load_delta(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
 
 
 class RequestTableSource(DataSource):
-    """Spark's name for the source; options path, tick_ms (0: no ticks) and max_requests (a batch)."""
+    """Declares the source to Spark; options path, tick_ms (0: no ticks) and max_requests (a batch)."""
 
     @classmethod
     def name(cls) -> str:
@@ -57,11 +56,13 @@ class Appended(NamedTuple):
     """What one commit appended."""
 
     paths: tuple[str, ...]
+    """The Parquet files."""
     rows: int
+    """How many rows they have; a file whose writer did not say counts as one row."""
 
 
 class Files(InputPartition):
-    """Parquet files for one task, of which it takes the n-th of so many shares of the rows."""
+    """Parquet files for one task, which takes the n-th of so many equal shares of the rows of each."""
 
     def __init__(self, paths: list[str], n: int = 0, shares: int = 1) -> None:
         self.paths = paths
@@ -93,7 +94,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """As many whole commits as the limit takes, at least one; and the current tick."""
+        """The version after as many whole commits as the limit takes, at least one; and the current tick."""
         version = start["version"]
         if not self._is_checked:
             self._check(version)
@@ -120,7 +121,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         cores = os.cpu_count() or 1
         if len(paths) < cores <= rows // _ROWS_WORTH_A_TASK:
             return [Files(paths, n, cores) for n in range(cores)]
-        # None at all for no files: an idle tick starts no task to read nothing.
+        # An idle tick has no files and starts no task.
         count = min(-(-len(paths) // _FILES_A_PARTITION), cores)
         return [Files(paths[n::count]) for n in range(count)]
 
@@ -139,7 +140,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._commits.clear()
 
     def _check(self, version: int) -> None:
-        """The table's log still has what comes after this version, and is the one that was read up to it."""
+        """Raises RuntimeError: the log has lost commits after this version, or is another table's."""
         versions = self._log.versions()
         if not versions:
             return
@@ -170,7 +171,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _rows(path: str) -> pa.Table:
-    """A file's rows in the declared columns; one it lacks is null."""
+    """A file's rows in the declared columns; a column that the file lacks is null."""
     table = pq.ParquetFile(path).read()
     have = set(table.schema.names)
     columns = [

@@ -1,8 +1,7 @@
-"""The lines of a broker's request log from a Kafka topic, as a shipper puts them there, and how far they were read.
+"""The lines of a broker's request log from a Kafka topic, into which a log shipper writes them.
 
-A record's value is a line, or several; partitions are merged by the lines' timestamps, so none runs ahead of another
-one. No group is joined and nothing is committed: the position is kept by whoever reads. Knows topics and timestamps;
-must not know what a line says.
+A record's value is one line or several. Partitions are merged by the timestamps of their lines. The reader joins no
+group and commits no offset: its caller keeps the position. Knows topics and timestamps; must not know what a line says.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BOOTSTRAP_MS = 10_000
 
 
 class Consumer(Protocol):
-    """What is used of a `KafkaConsumer`."""
+    """The methods of `KafkaConsumer` that are used here."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None: ...
     def assign(self, partitions: list[TopicPartition]) -> None: ...
@@ -39,15 +38,17 @@ class Consumer(Protocol):
 
 
 class _Read(NamedTuple):
-    """A record's text: its first line's timestamp, and the offset behind it."""
+    """A record that was read."""
 
     at_ms: int
+    """The timestamp of its first line; the record's own where that line has none."""
     text: bytes
     next_offset: int
+    """The offset after the record."""
 
 
 class TopicTail:
-    """Follows a topic. `poll` gives what was written since; `position` is behind it."""
+    """Follows a topic: `poll` gives the new lines, and `position` is where the next poll goes on."""
 
     def __init__(self, consumer: Consumer, topic: str, zone: ZoneInfo, position: Position) -> None:
         """Raises LogFileError: there is no such topic."""
@@ -68,7 +69,7 @@ class TopicTail:
                 consumer.seek_to_beginning(partition)
 
     def poll(self, lines_at_most: int) -> list[LogLine]:
-        """The lines that were written since, about so many at most."""
+        """The new lines, about so many at most."""
         for partition, records in self._consumer.poll(timeout_ms=POLL_MS, max_records=lines_at_most).items():
             self._ahead[partition] += [self._read(record) for record in records]
         lines: list[LogLine] = []
@@ -92,10 +93,10 @@ class TopicTail:
         return self._ahead[partition][0].at_ms
 
     def _awaits(self, partition: TopicPartition) -> bool:
-        """Whether a partition has records that were not read, and may be the next in time."""
+        """Whether a partition has records that were not read yet, one of which may be the earliest of all."""
         if self._ahead[partition]:
             return False
-        # Unknown until the first records of a partition have come.
+        # The consumer knows no high watermark before a partition's first records have come.
         end = self._consumer.highwater(partition) or self._ends[partition]
         return (self._consumer.position(partition) or 0) < end
 
@@ -109,7 +110,7 @@ class TopicTail:
 
 
 def open_topic(url: str, zone: ZoneInfo, position: Position) -> TopicTail:
-    """The topic of `kafka://host:port,host:port/topic`. Raises LogFileError, by a sentence."""
+    """Opens the topic of `kafka://host:port,host:port/topic`. Raises LogFileError: no such topic, or no broker answers."""
     servers, topic = servers_and_topic(url)
     try:
         consumer = KafkaConsumer(
@@ -126,7 +127,7 @@ def open_topic(url: str, zone: ZoneInfo, position: Position) -> TopicTail:
 
 
 def servers_and_topic(url: str) -> tuple[list[str], str]:
-    """Raises LogFileError: the URL names no servers or no topic."""
+    """The servers and the topic of such a URL. Raises LogFileError: it names no servers or no topic."""
     parts = urlsplit(url)
     topic = parts.path.strip("/")
     if not parts.netloc or not topic or "/" in topic:

@@ -1,7 +1,7 @@
 """The process in which Spark asks a Python source for its offsets.
 
-It lies in the job's process group, so Ctrl-C reaches it as well; if it died of that, the running batch could not
-finish. It ends with the JVM that it talks to. Knows signals; must not know any source.
+It is in the job's process group, so Ctrl-C reaches it as well. If it ended then, the running batch could not finish; so
+it ignores the signal, and ends with the JVM that it talks to. Knows signals; must not know any source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_runner() -> bool:
 
 
 def outlive_signals() -> None:
-    """In that process alone: SIGINT and SIGTERM are for the job to act on."""
+    """Ignores SIGINT and SIGTERM, in that process alone: the job acts on them."""
     if is_runner():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,6 +1,7 @@
-"""A source without rows whose offset is the time in whole ticks: beside a source that does not tick, it makes one batch
+"""A source without rows whose offset is the time in whole ticks.
 
-a tick happen, so that deadlines fire in an idle query. Knows the clock on the wall and nothing else.
+Beside a source that does not tick (Kafka's) it makes Spark run one batch a tick, so deadlines fire in an idle query
+too. Knows the system's clock; must not know requests.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ FORMAT = "rollcall_ticks"
 
 
 def load_ticks(spark: SparkSession, tick_ms: int) -> DataFrame:
-    """No requests, ever, in a stream that has a new offset each tick."""
+    """A stream without requests that has a new offset each tick."""
     spark.dataSource.register(Ticks)
     return spark.readStream.format(FORMAT).option("tick_ms", tick_ms).load()
 
 
 class Ticks(DataSource):
-    """Spark's name for the source; option tick_ms."""
+    """Declares the source to Spark; option tick_ms."""
 
     @classmethod
     def name(cls) -> str:
@@ -40,7 +41,7 @@ class Ticks(DataSource):
 
 
 class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets {"tick": the time in whole ticks}; a stream that is to end does not tick."""
+    """Offsets {"tick": the time in whole ticks}; a stream that ends when it is drained does not tick."""
 
     def __init__(self, tick_ms: int) -> None:
         outlive_signals()

@@ -1,8 +1,8 @@
 """Who writes the effects table: one writer a table, chosen by spark.coordinator.effects.writer.
 
-A writer takes a batch's effects as texts (`coordinator_udfs.effect_rows.texts_of`), puts what is quarantined into the
-quarantine first and the rest into the effects table, each in one commit that names the batch, so that a batch that is
-run again writes nothing twice. Must not know what an effect means.
+A writer takes a batch's effects as texts (`coordinator_udfs.effect_rows.texts_of`). It appends the quarantined rows to
+the quarantine, then the others to the effects table, each in one commit that carries the batch's number; so a batch
+that is run again writes nothing twice. Must not know what an effect means.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from jobs.stream.writers.driver_writer import DriverWriter
 
 
 class Writer(Protocol):
-    """What foreachBatch calls. query_id: to be set to the streaming query's id once that is known."""
+    """Writes batches, for foreachBatch."""
 
     query_id: Future[str]
+    """The caller sets it to the streaming query's id, which is known once the query is started."""
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult: ...
 
 
 def make_writer(spark: SparkSession, home: Home, config: JobConfig) -> Writer:
-    """The writer that the configuration names; its tables are there afterwards."""
+    """The writer that the configuration names. It makes the tables that it writes."""
     return DriverWriter(home, config) if config.effects_writer == "driver" else ClusterWriter(spark, home, config)

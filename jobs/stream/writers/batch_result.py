@@ -1,4 +1,4 @@
-"""What a writer tells of a batch."""
+"""What a writer reports about a batch. Knows no table."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 
 class BatchResult(NamedTuple):
-    """What a batch wrote; zeros also where it was in the tables already."""
+    """How many rows a batch has."""
 
     batch_id: int
     effects: int
+    """Rows for the effects table, also where a run before this one wrote them."""
     quarantined: int
+    """Rows for the quarantine, likewise."""
 
 
 class BatchTooLarge(ValueError):

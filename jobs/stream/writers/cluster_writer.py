@@ -32,7 +32,7 @@ class ClusterWriter:
         open_table(spark, home.quarantine, QUARANTINE, properties_of(config))
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
-        """Writes a batch; the stateful part of it runs once, whatever is asked of its result."""
+        """Writes a batch. Its rows are kept while that goes on, so the stateful part runs once for all uses of them."""
         batch = typed_effects(batch).persist()
         try:
             is_quarantined = F.col("effect") == QUARANTINED

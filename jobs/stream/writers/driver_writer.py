@@ -1,7 +1,7 @@
-"""The driver's writer: a batch's effects come to the driver as texts, Arrow types them, delta-rs appends them at once.
+"""The driver's writer: a batch's effects come to the driver as texts, Arrow gives them types, delta-rs appends them.
 
-On one machine this takes a third of the time of Spark's own Delta sink. Knows Arrow and delta-rs and what a batch may
-hold; must not know what an effect means.
+On one machine this takes a third of the time of Spark's own Delta sink. Knows Arrow, and how many rows a batch may
+have; must not know what an effect means.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DAY_MS = 86_400_000
 
 
 class DriverWriter:
-    """Appends each batch once. query_id: to be set to the streaming query's id once that is known."""
+    """Appends each batch once; see `jobs.stream.writers.Writer`."""
 
     def __init__(self, home: Home, config: JobConfig) -> None:
         self.config = config
@@ -37,7 +37,7 @@ class DriverWriter:
         self.quarantine = open_quarantine(home, config)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
-        """Writes a batch. Raises BatchTooLarge before it wrote anything."""
+        """Writes a batch. Raises BatchTooLarge, before anything is written."""
         rows = typed_rows(batch.toArrow()["effects"])
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
@@ -57,7 +57,7 @@ class DriverWriter:
         return BatchResult(batch_id, facts.num_rows, unfit)
 
     def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
-        """One commit that carries the batch's number; nothing for no rows, or for a batch that is in the table."""
+        """One commit that carries the batch's number; none if there are no rows or the table has this batch already."""
         if rows.num_rows:
             has_upkeep = self.config.upkeep_interval_ms > 0
             append_once(table, rows, self.query_id.result(), batch_id, has_upkeep=has_upkeep)
@@ -68,11 +68,11 @@ def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
     pieces = [text.encode() for text in texts.to_pylist()]
     if not pieces:
         return EFFECTS.arrow.empty_table()
-    # No line may reach over more than two of the reader's blocks.
+    # Arrow's reader takes a line that lies in two of its blocks, not one that lies in three.
     longest = max((len(line) for text in pieces if len(text) > _BLOCK_BYTES for line in text.split(b"\n")), default=0)
     blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1))
     columns = pj.ParseOptions(explicit_schema=LINE.arrow, unexpected_field_behavior="error")
     rows = pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
-    # The day is UTC's, and null where the moment is.
+    # The day is that of UTC, and null where the moment is null.
     days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
     return rows.append_column("at_date", days).select(EFFECTS.names)

@@ -1,9 +1,9 @@
 """GroupMember: a Python program's membership in a group, with no broker in between.
 
 A program polls; the member joins, keeps its session alive between polls, shares partitions out when it leads, commits.
-It is the pure member of `clients` with the tables of a home as its network. Thread-safe; one program thread polls.
+The pure member of `clients` decides; the tables of a home are its network. Thread-safe, but only one thread may poll.
 
-Knows the pure member and the connection; knows no rule of the protocol.
+Knows the pure member and the connection; must not know a rule of the protocol.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Self, assert_never
 
 from clients.config import ConsumerConfig
 from clients.events import (
     Closed,
     CommitFailed,
     CommitKind,
+    CoordinatorFound,
+    CoordinatorLost,
     FatalError,
+    LeftGroup,
     MemberRequest,
     OffsetsCommitted,
     Output,
@@ -53,11 +56,11 @@ _numbers = itertools.count()
 
 
 class GroupError(RuntimeError):
-    """The coordinator refused the member for good; the text names the API and the error."""
+    """The coordinator refused the member, and trying again does not help; the text names the API and the error."""
 
 
 class CommitError(RuntimeError):
-    """A commit failed; the text says how, and what the coordinator answered."""
+    """A commit failed; the text names the failure and the coordinator's answer."""
 
 
 class GroupMember:
@@ -104,7 +107,7 @@ class GroupMember:
 
     @property
     def assignment(self) -> list[TopicPartition]:
-        """The partitions that are this member's now, in order."""
+        """The partitions that this member owns now, in order."""
         with self._changed:
             return sorted(self._pure.owned_partitions)
 
@@ -207,7 +210,7 @@ class GroupMember:
     # ------------------------------------------------------------ the connection's thread
 
     def answered(self, request_id: str, response: Response) -> None:
-        """An answer came: read at once if the session is alive between polls or the program polls, else kept."""
+        """Takes an answer: reads it at once if the member is in the group, else keeps it for the next poll."""
         with self._changed:
             if request_id in self._fetched and isinstance(response, OffsetFetchResponse):
                 self._fetched[request_id] = response
@@ -218,7 +221,7 @@ class GroupMember:
             self._changed.notify_all()
 
     def look_at_the_clock(self) -> None:
-        """Does in the background what is due: heartbeats, retries, the watch over the program's polls."""
+        """Does what is due between polls: heartbeats, retries, and leaving where the program polls too seldom."""
         now_ms = _now_ms()
         with self._changed:
             due_ms = self._pure.next_deadline_ms()
@@ -253,17 +256,18 @@ class GroupMember:
                     self._changes.append(output)
                     if self._on_change is not None:
                         self._on_change(output)
-                case (
-                    OffsetsCommitted(commit_id=commit_id, kind=CommitKind.SYNC)
-                    | CommitFailed(commit_id=commit_id, kind=CommitKind.SYNC)
-                ):
-                    self._outcomes[commit_id] = output
+                case OffsetsCommitted() | CommitFailed():
+                    if output.kind is CommitKind.SYNC:
+                        self._outcomes[output.commit_id] = output
                 case FatalError():
                     self._fatal = output
                 case Closed():
                     self._changed.notify_all()
-                case _:
+                case CoordinatorFound() | CoordinatorLost() | LeftGroup():
+                    # The tables are the network: there is no connection to make, and `close` waits for Closed.
                     pass
+                case _:
+                    assert_never(output)
         if outputs and self._unread and (self._is_polling or self._pure.has_joined):
             self._read()
 
@@ -275,7 +279,7 @@ class GroupMember:
 
 
 def _this_home(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """The coordinator of every group of a home is the home's job; there is no address."""
+    """Answers FindCoordinator: a home's job coordinates every group of the home, and has no address."""
     return FindCoordinatorResponse(
         coordinators=[Coordinator(key=key, node_id=0, host="home", port=0) for key in request.coordinator_keys]
     )
