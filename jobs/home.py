@@ -82,7 +82,7 @@ class Home:
         write_whole(self.path / "home.json", json.dumps(note, indent=1) + "\n")
 
     def settle(self, kind: str, writer: str) -> None:
-        """Writes the note of a new home. Raises HomeError: the home holds another kind of history, or another writer's."""
+        """Writes a new home's note. Raises HomeError: the home holds another kind of history, or another writer's."""
         note = self.read_note()
         if note:
             self._refuse_other("kind", note.get("kind"), kind)
@@ -102,7 +102,7 @@ class Home:
 
     @contextmanager
     def locked(self, who: str) -> Iterator[None]:
-        """Holds the home for one job; the system frees it when the job dies. Raises HomeError that names the other job."""
+        """Holds the home for one job; the system frees it when the job dies. Raises HomeError, naming the other job."""
         path = self.path
         try:
             path.mkdir(parents=True, exist_ok=True)

@@ -48,13 +48,16 @@ class TableFollower:
         return self._has_found_place()
 
     def _has_found_place(self) -> bool:
-        """Skips versions that were cleaned away, and begins again in a table that was made anew; whether there is a next."""
+        """Skips versions that were cleaned away, begins again in a table that was made anew; whether there is a next."""
         versions = self._log.versions()
         first = min((version for version in versions if version >= self._next), default=None)
         if first is None:
             if max(versions, default=-1) < self._next - 1:
                 self._next = 0
             return False
+        if first > self._next and self._log.has(self._next):
+            # A folder that grows may be listed with a gap.
+            first = self._next
         if first > self._next:
             log.warning("%s: versions %d to %d are gone unread", self._path.name, self._next, first - 1)
         self._next = first

@@ -75,7 +75,7 @@ class Kept(msgspec.Struct):
 
 
 def find_kept(home: Home) -> Kept | None:
-    """The state as of the last commit; None for a home without a shadow. Raises HomeError: the file is missing or broken."""
+    """The state as of the last commit; None for a home without a shadow. Raises HomeError: the file cannot be read."""
     if not DeltaTable.is_deltatable(home.requests):
         return None
     commits = DeltaTable(home.requests).transaction_version(APP_ID)

@@ -1,9 +1,9 @@
 """Requests from a Kafka topic: each record is one request row as JSON.
 
 A record's value is a row of the request table, {"group_id": ..., "request_id": ..., "received_at_ms": ...,
-"request_seq": ..., "request": {...} or "{...}"}, or the request alone, as in the column `request`. Where the value names
-no group, the record's key is the group id; so use the group id as the key. Where the value has no received_at_ms or
-request_seq, the record's timestamp or offset is used.
+"request_seq": ..., "request": {...} or "{...}"}, or the request alone, as in the column `request`. Where the value
+names no group, the record's key is the group id; so use the group id as the key. Where the value has no received_at_ms
+or request_seq, the record's timestamp or offset is used.
 
 Knows Spark's Kafka connector (which must be on the class path) and its options; must not know what a request says.
 """

@@ -110,7 +110,7 @@ class TopicTail:
 
 
 def open_topic(url: str, zone: ZoneInfo, position: Position) -> TopicTail:
-    """Opens the topic of `kafka://host:port,host:port/topic`. Raises LogFileError: no such topic, or no broker answers."""
+    """Opens the topic of `kafka://host:port,host:port/topic`. Raises LogFileError: no such topic, no broker answers."""
     servers, topic = servers_and_topic(url)
     try:
         consumer = KafkaConsumer(
