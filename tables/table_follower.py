@@ -48,7 +48,7 @@ class TableFollower:
         return self._has_found_place()
 
     def _has_found_place(self) -> bool:
-        """Skips versions that were cleaned away, begins again in a table that was made anew; whether there is a next."""
+        """Skips versions that were cleaned away, begins again in a table made anew; whether there is a next version."""
         versions = self._log.versions()
         first = min((version for version in versions if version >= self._next), default=None)
         if first is None:
