@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from coordinator_udfs.protocol.consumer.effects import ConsumerEffect
 from coordinator_udfs.protocol.effects import AnyEffect, Effect, RebalanceEnded, RebalanceStarted, Reply
 from schemas.effect_names import EffectName
 from schemas.messages import Response
@@ -123,4 +124,6 @@ def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
     return make
 
 
-_ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {kind: _row_maker(kind) for kind in get_args(AnyEffect)}
+_ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {
+    kind: _row_maker(kind) for kind in get_args(AnyEffect | ConsumerEffect)
+}

@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember, Rebalance
+from coordinator_udfs.protocol.java_maps import MemberTable
 from coordinator_udfs.protocol.states import GroupState
 
-VERSION = 1
+VERSION = 2
+"""2: a group may be under the newer group protocol."""
 
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: lambda fields: fields | {"v": 2}}
 """By the version they read: functions that turn a document of one version into the next one's."""
 
 
@@ -63,8 +67,26 @@ class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     request_ids: list[str] = []
 
 
+class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is stored of a group under the newer protocol. table, table_slots: see `ConsumerGroup.table`."""
+
+    target_epoch: int
+    state: ConsumerGroupState
+    target_at_ms: int | None = None
+    topics: dict[str, int] = {}
+    members: list[ConsumerMember] = []
+    patterns: dict[str, tuple[str, ...]] = {}
+    resolved_at_ms: int | None = None
+    resolved_version: int = 0
+    table: list[str] = []
+    table_slots: int = 2
+
+
 class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The whole group, version 1. Times in ms since the epoch; members and ids given out stand in join order."""
+    """The whole group, version 2. Times in ms since the epoch; members and ids given out stand in join order.
+
+    consumer: absent of a classic group; there the fields of classic members stand at their defaults.
+    """
 
     v: int
     state: GroupState
@@ -89,6 +111,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     session_starts: int = 0
+    consumer: StoredConsumer | None = None
     stream: StreamMemory | None = None
 
 
@@ -110,6 +133,15 @@ _SCALARS = (
     "updated_at_ms",
     "next_due_ms",
     "session_starts",
+)
+_CONSUMER_SCALARS = (
+    "target_epoch",
+    "state",
+    "target_at_ms",
+    "topics",
+    "patterns",
+    "resolved_at_ms",
+    "resolved_version",
 )
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Document)
@@ -133,16 +165,17 @@ def encode(group: Group, stream: StreamMemory | None = None) -> StateRow:
         pending_sync=list(group.pending_sync),
         subscribed_topics=None if topics is None else sorted(topics),
         offsets=[StoredOffset(topic=t, partition=p, offset=offset) for (t, p), offset in group.offsets.items()],
+        consumer=None if group.consumer is None else _stored(group.consumer),
         stream=stream,
         **{name: getattr(group, name) for name in _SCALARS},
     )
     return StateRow(
-        state=str(group.state),
+        state=str(group.shown_state),
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
         leader_id=group.leader_id,
-        member_count=len(group.members),
+        member_count=len(group.roster.members),
         next_deadline_ms=deadline_ms,
         updated_at_ms=group.updated_at_ms,
         document=_encoder.encode(document).decode(),
@@ -171,7 +204,25 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
     group.pending_sync = dict.fromkeys(stored.pending_sync)
     group.subscribed_topics = None if stored.subscribed_topics is None else frozenset(stored.subscribed_topics)
     group.offsets = {(o.topic, o.partition): o.offset for o in stored.offsets}
+    group.consumer = None if stored.consumer is None else _restored(stored.consumer)
     return group, stored.stream or StreamMemory()
+
+
+def _stored(consumer: ConsumerGroup) -> StoredConsumer:
+    return StoredConsumer(
+        members=list(consumer.members.values()),
+        table=consumer.table.names,
+        table_slots=consumer.table.slots,
+        **{name: getattr(consumer, name) for name in _CONSUMER_SCALARS},
+    )
+
+
+def _restored(stored: StoredConsumer) -> ConsumerGroup:
+    consumer = ConsumerGroup(table=MemberTable(stored.table, stored.table_slots))
+    for name in _CONSUMER_SCALARS:
+        setattr(consumer, name, getattr(stored, name))
+    consumer.restore(stored.members)
+    return consumer
 
 
 def _upgraded(group_id: str, version: int, document: str | bytes) -> Document:

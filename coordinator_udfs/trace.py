@@ -5,6 +5,9 @@
 A line in: at_ms, request_id, api, api_version, client_id, client_host and the request's own fields, Kafka's names in
 snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup gives the member id of its
 answer a name, and `$m1` stands for that id wherever one stands. `{"at_ms": 5000, "api": "Tick"}` lets time pass.
+Topics have no ids here: where Kafka has TopicId a line has `topic`, the name. They change by `{"at_ms": 5000, "api":
+"CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list of names; none of them
+is answered.
 A line out: at_ms, request_id, api and the fields of the response; with --effects every other fact too, each with its
 `effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a Tick fires all up
 to and at its time; the end of input fires nothing. A malformed line ends the run: its number on stderr, status 2.
@@ -22,20 +25,22 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import CONSUMER_KEYS, ConsumerConfig, GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.list_groups import list_groups
+from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
 from programs.errors import ConfigError, UserError
 from programs.settings import from_texts, read_pairs
 from schemas.fan_out import group_id_of, join, split
-from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
+from schemas.messages import AnyGroupRequest, AnyRequest, FindCoordinatorRequest, ListGroupsRequest, Response
 from schemas.wire_fields import RequestError, carried, parse_request
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
 _BOUND_BY = frozenset({"NONE", "MEMBER_ID_REQUIRED"})
+_GIVES_ID = ("JoinGroup", "ConsumerGroupHeartbeat")
 
 Line = dict[str, Any]
 
@@ -69,13 +74,20 @@ class Trace:
             yield from self._expire(at_ms)
             return
         yield from self._expire(at_ms - 1)
+        if fields.get("api") in TOPIC_VERBS:
+            try:
+                self.config = config_after(fields["api"], fields.get("topics"), self.config)
+            except TopicError as error:
+                raise TraceError(str(error)) from None
+            return
         name = fields.pop("bind", None)
         if name is not None and not (isinstance(name, str) and name):
             raise TraceError(f"bind: {name!r} is no name")
-        if name is not None and fields.get("api") != "JoinGroup":
+        if name is not None and fields.get("api") not in _GIVES_ID:
             raise TraceError(f"bind: {name!r}: only the answer to a JoinGroup gives an id, not {fields.get('api')}")
         try:
-            request = parse_request({**self._resolve(fields), "received_at_ms": at_ms})
+            named = {key: self._resolve(value, key) for key, value in fields.items()} | {"received_at_ms": at_ms}
+            request = parse_request(named, takes_consumer_groups=True)
         except RequestError as error:
             raise TraceError(str(error)) from None
         if name is not None:
@@ -84,7 +96,7 @@ class Trace:
 
     def _resolve(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
-            return {k: self._resolve(v, k) for k, v in value.items()}
+            return {"topic_id" if k == "topic" else k: self._resolve(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [self._resolve(v, key) for v in value]
         if key == "member_id" and isinstance(value, str) and value.startswith("$"):
@@ -112,7 +124,9 @@ class Trace:
 
     def _apply(self, request: AnyRequest, api: str, at_ms: int) -> Iterator[Line]:
         if isinstance(request, ListGroupsRequest):
-            known = [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.groups.values()]
+            known = [
+                KnownGroup(g.group_id, g.protocol_type or "", g.shown_state, g.group_type) for g in self.groups.values()
+            ]
             yield self._reply(at_ms, request.request_id, api, request.api_version, list_groups(known, request))
             return
         if isinstance(request, FindCoordinatorRequest):
@@ -128,7 +142,7 @@ class Trace:
             yield from self._step(part, at_ms, responses)
         yield self._reply(at_ms, request.request_id, api, request.api_version, join(request, responses))
 
-    def _step(self, request: GroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
+    def _step(self, request: AnyGroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
         group_id = group_id_of(request)
         group = self.groups.get(group_id) or Group(group_id)
         effects = step(group, request, at_ms, self.config)
@@ -156,7 +170,7 @@ class Trace:
 
     @staticmethod
     def _reply(at_ms: int, request_id: str, api: str, version: int, response: Response) -> Line:
-        return {"at_ms": at_ms, "request_id": request_id, "api": api, **carried(response, version)}
+        return {"at_ms": at_ms, "request_id": request_id, "api": api, **by_topic_name(carried(response, version))}
 
 
 def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = False) -> Iterator[Line]:
@@ -175,8 +189,11 @@ def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = Fal
 
 
 def config_from(pairs: Iterable[str]) -> GroupConfig:
-    """Settings from `key=value` words. Raises ConfigError."""
-    return from_texts(GroupConfig, read_pairs(pairs, "--config "))
+    """Settings of both protocols from `key=value` words. Raises ConfigError."""
+    texts = read_pairs(pairs, "--config ")
+    consumer = {key: text for key, text in texts.items() if key in CONSUMER_KEYS.values()}
+    classic = {key: text for key, text in texts.items() if key not in consumer}
+    return from_texts(GroupConfig, classic, consumer=from_texts(ConsumerConfig, consumer))
 
 
 def main() -> int:

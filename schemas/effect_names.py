@@ -36,3 +36,11 @@ class EffectName(StrEnum):
     REBALANCE_ENDED = "rebalance_ended"
     OFFSETS_COMMITTED = "offsets_committed"
     OFFSETS_REMOVED = "offsets_removed"
+    # Of groups that are, or were, under the newer protocol.
+    GROUP_TYPE_CHANGED = "group_type_changed"
+    MEMBER_SUBSCRIBED = "member_subscribed"
+    MEMBER_LEFT_FOR_NOW = "member_left_for_now"
+    TOPICS_SEEN = "topics_seen"
+    PATTERNS_RESOLVED = "patterns_resolved"
+    TARGET_ASSIGNED = "target_assigned"
+    MEMBER_PROGRESSED = "member_progressed"

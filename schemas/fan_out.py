@@ -1,7 +1,8 @@
 """One request that names many groups, as many requests that name one; and the answers put together again.
 
-Kafka's DescribeGroups, DeleteGroups and OffsetFetch (v8+) name several groups in one message; each group answers for
-itself, so a gateway (or the trace) splits the request and joins the responses in the order asked.
+Kafka's DescribeGroups, ConsumerGroupDescribe, DeleteGroups and OffsetFetch (v8+) name several groups in one message;
+each group answers for itself, so a gateway (or the trace) splits the request and joins the responses in the order
+asked.
 
 Knows the messages; knows no rule of the protocol.
 """
@@ -13,13 +14,16 @@ from typing import TypeVar, assert_never
 import msgspec
 
 from schemas.messages import (
+    AnyGroupRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     GroupObservedRequest,
-    GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -33,7 +37,7 @@ from schemas.messages import (
 )
 from schemas.wire_fields import first_version
 
-AGroupRequest = TypeVar("AGroupRequest", bound=GroupRequest)
+AGroupRequest = TypeVar("AGroupRequest", bound=AnyGroupRequest)
 
 _GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
 
@@ -43,13 +47,15 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
     return request.api_version >= _GROUPS_SINCE
 
 
-def group_id_of(request: GroupRequest) -> str:
+def group_id_of(request: AnyGroupRequest) -> str:
     """The group a request that names exactly one group is for."""
     match request:
         case DescribeGroupsRequest():
             return request.groups[0]
         case DeleteGroupsRequest():
             return request.groups_names[0]
+        case ConsumerGroupDescribeRequest():
+            return request.group_ids[0]
         case OffsetFetchRequest() if names_many_groups(request):
             return request.groups[0].group_id
         case (
@@ -61,6 +67,7 @@ def group_id_of(request: GroupRequest) -> str:
             | OffsetFetchRequest()
             | OffsetDeleteRequest()
             | GroupObservedRequest()
+            | ConsumerGroupHeartbeatRequest()
         ):
             return request.group_id
         case _:
@@ -72,6 +79,8 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
     match request:
         case DescribeGroupsRequest():
             return [msgspec.structs.replace(request, groups=[group_id]) for group_id in request.groups]
+        case ConsumerGroupDescribeRequest():
+            return [msgspec.structs.replace(request, group_ids=[group_id]) for group_id in request.group_ids]
         case DeleteGroupsRequest():
             return [
                 msgspec.structs.replace(request, groups_names=[name]) for name in dict.fromkeys(request.groups_names)
@@ -87,17 +96,20 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             | OffsetFetchRequest()
             | OffsetDeleteRequest()
             | GroupObservedRequest()
+            | ConsumerGroupHeartbeatRequest()
         ):
             return [request]
         case _:
             assert_never(request)
 
 
-def join(request: GroupRequest, responses: list[Response]) -> Response:
+def join(request: AnyGroupRequest, responses: list[Response]) -> Response:
     """The responses to `split(request)`, in its order, as the one response the client asked for."""
     match request:
         case DescribeGroupsRequest():
             return DescribeGroupsResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+        case ConsumerGroupDescribeRequest():
+            return ConsumerGroupDescribeResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
         case DeleteGroupsRequest():
             return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
         case OffsetFetchRequest() if names_many_groups(request):
@@ -111,6 +123,7 @@ def join(request: GroupRequest, responses: list[Response]) -> Response:
             | OffsetFetchRequest()
             | OffsetDeleteRequest()
             | GroupObservedRequest()
+            | ConsumerGroupHeartbeatRequest()
         ):
             return responses[0]
         case _:

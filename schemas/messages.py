@@ -29,6 +29,18 @@ from schemas.admin_messages import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
+from schemas.consumer_group_messages import (
+    ConsumerGroupAssignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
+    DescribedAssignment,
+    DescribedConsumerGroup,
+    DescribedConsumerGroupMember,
+    DescribedTopicPartitions,
+)
 from schemas.membership_messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -76,20 +88,33 @@ from schemas.shapes import ENVELOPE_FIELDS, Request, Response, Shape, Since, Ver
 
 __all__ = [
     "APIS",
+    "CONSUMER_GROUP_APIS",
     "ENVELOPE_FIELDS",
     "REPLAY_APIS",
+    "AnyGroupRequest",
     "AnyRequest",
     "Api",
     "ClientGroupRequest",
     "ClientRequest",
+    "ConsumerGroupAssignment",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
+    "ConsumerGroupRequest",
+    "ConsumerGroupTopicPartitions",
     "Coordinator",
     "DeletableGroupResult",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribedAssignment",
+    "DescribedConsumerGroup",
+    "DescribedConsumerGroupMember",
     "DescribedGroup",
     "DescribedGroupMember",
+    "DescribedTopicPartitions",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
     "GoneMember",
@@ -159,7 +184,13 @@ GroupRequest = ClientGroupRequest | GroupObservedRequest
 ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
 """Every request that a client may send."""
 
-AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
+ConsumerGroupRequest = ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest
+"""A request of the newer group protocol (KIP-848), which only the core and its trace take."""
+
+AnyGroupRequest = GroupRequest | ConsumerGroupRequest
+"""What the core takes for one group."""
+
+AnyRequest = AnyGroupRequest | ListGroupsRequest | FindCoordinatorRequest
 
 
 class Api(NamedTuple):
@@ -184,6 +215,12 @@ APIS: dict[str, Api] = {
     "DeleteGroups": Api(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse),
     "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse),
 }
+
+CONSUMER_GROUP_APIS: dict[str, Api] = {
+    "ConsumerGroupHeartbeat": Api(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
+    "ConsumerGroupDescribe": Api(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+}
+"""The newer group protocol (KIP-848): the core and its trace answer these, the stream and the gateway do not."""
 
 REPLAY_APIS: dict[str, Api] = {
     "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),

@@ -21,9 +21,10 @@ PURE = ("coordinator_udfs.protocol", "clients", "simulation", "why")
 
 @dataclass(frozen=True)
 class Layer:
-    """What the modules of one package may import beside the standard library."""
+    """What the modules of one package may import beside the standard library. packages: third parties by name."""
 
     own: tuple[str, ...]
+    packages: tuple[str, ...] = ()
     third_party: bool = False
     pyspark: bool = False
 
@@ -37,6 +38,7 @@ LAYERS = {
     "schemas": Layer(own=("schemas",), third_party=True),
     "clients": Layer(own=("clients", "schemas")),
     "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
+    "coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
     "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas", "programs"), third_party=True),
     "coordinator_udfs.group_udf": Layer(
         own=("coordinator_udfs", "schemas", "programs"), third_party=True, pyspark=True
@@ -101,8 +103,9 @@ CLOCKS = ("time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime
 # A string's hash differs from one process to the next.
 RANDOMNESS = ("random", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom", "os.getrandom", "builtins.hash")
 HEAVY = {"pyspark", "pandas", "pyarrow", "numpy", "random", "secrets"}
-# What schemas may bring along into the pure layers; msgspec takes typing_extensions where it is installed.
-LIGHT = {"msgspec", "typing_extensions"}
+# What schemas may bring along into the pure layers; msgspec takes typing_extensions where it is installed. re2 is the
+# regular expressions of consumer groups: a pure function of its arguments, which one module of the protocol calls.
+LIGHT = {"msgspec", "typing_extensions", "re2"}
 
 
 def layer_of(module: str) -> Layer:
@@ -122,7 +125,7 @@ def refusal(module: str, imported: str) -> str:
         return ""
     if top == "pyspark" and not layer.pyspark:
         return "is Spark, which only jobs and coordinator_udfs.group_udf may see"
-    return "" if layer.third_party else "is a third party"
+    return "" if layer.third_party or top in layer.packages else "is a third party"
 
 
 def refused_imports(module: str, source: str) -> list[str]:
@@ -223,6 +226,9 @@ def loaded_by(names: list[str]) -> set[str]:
             "from coordinator_udfs import state_codec",
             ["coordinator_udfs.state_codec goes the wrong way"],
         ),
+        ("coordinator_udfs.protocol.group", "import re2", ["re2 is a third party"]),
+        ("coordinator_udfs.protocol.consumer.patterns", "import re2", []),
+        ("coordinator_udfs.protocol.consumer.patterns", "import msgspec", ["msgspec is a third party"]),
         ("coordinator_udfs.protocol.group", "from .states import State", [".states.State is relative"]),
         ("coordinator_udfs.protocol.group", "from coordinator_udfs.protocol import states\nimport heapq", []),
         ("clients.member", "from coordinator_udfs.protocol.group import Group", None),

@@ -11,7 +11,7 @@ from schemas.messages import Shape
 
 
 class CauseKind(StrEnum):
-    """What set a rebalance off."""
+    """What set a rebalance off. The last three are of consumer groups alone."""
 
     MEMBER_JOINED = "member_joined"
     MEMBER_LEFT = "member_left"
@@ -25,6 +25,9 @@ class CauseKind(StrEnum):
     GROUP_LOADED = "group_loaded"
     ADMIN_REMOVED = "admin_removed"
     UNKNOWN = "unknown"
+    SUBSCRIPTION_CHANGED = "subscription_changed"
+    PATTERN_RESOLVED = "pattern_resolved"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
 
 
 class EndCause(StrEnum):
@@ -40,6 +43,7 @@ class EndCause(StrEnum):
     GROUP_MAX_SIZE_REACHED = "group_max_size_reached"
     GROUP_UNLOADED = "group_unloaded"
     UNKNOWN = "unknown"
+    GROUP_CONVERTED = "group_converted"
 
 
 class Cause(Shape, kw_only=True):

@@ -7,16 +7,77 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import Any
 
 INT32_MAX = 2147483647
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first, parked JoinGroup lives (a constant in Kafka, no setting)."""
+ASSIGNORS = ("uniform", "range")
+"""The assignors that the coordinator has, by the names that members vote with."""
+PATTERN_REFRESH_MIN_INTERVAL_MS = 10_000
+"""How long a group's resolved regular expressions stay as they are at least (a constant in Kafka, no setting)."""
 
 
 def _setting(key: str, default: Any, least: int = 0) -> Any:
     """A field that is set under Kafka's key, from least to the greatest 32-bit number."""
     return field(default=default, metadata={"key": key, "least": least, "most": INT32_MAX})
+
+
+# ---------------------------------------------------------------- the newer group protocol
+
+
+class MigrationPolicy(StrEnum):
+    """Which way a group with members may change its protocol, as Kafka spells it."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def allows_upgrade(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def allows_downgrade(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """Kafka's settings of consumer groups (KIP-848). Times in ms.
+
+    Raises ValueError: heartbeats as long as a session, an assignor that is unknown or named twice.
+    """
+
+    session_timeout_ms: int = _setting("group.consumer.session.timeout.ms", 45_000, 1)
+    heartbeat_interval_ms: int = _setting("group.consumer.heartbeat.interval.ms", 5_000, 1)
+    assignment_interval_ms: int = _setting("group.consumer.assignment.interval.ms", 1_000)
+    max_size: int = _setting("group.consumer.max.size", INT32_MAX, 1)
+    assignors: tuple[str, ...] = _setting("group.consumer.assignors", ASSIGNORS)
+    """The first is that of members that ask for none."""
+    migration_policy: MigrationPolicy = _setting(  # noqa: RUF009 - a frozen value, like the others
+        "group.consumer.migration.policy", MigrationPolicy.BIDIRECTIONAL
+    )
+    regex_refresh_interval_ms: int = _setting("group.consumer.regex.refresh.interval.ms", 600_000, 10_000)
+
+    def __post_init__(self) -> None:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ValueError(
+                f"group.consumer.heartbeat.interval.ms={self.heartbeat_interval_ms}: "
+                f"is not below group.consumer.session.timeout.ms={self.session_timeout_ms}"
+            )
+        known, named = set(ASSIGNORS), set(self.assignors)
+        if not named or len(named) < len(self.assignors) or not named <= known:
+            text = ",".join(self.assignors)
+            raise ValueError(f"group.consumer.assignors={text}: must name some of {', '.join(ASSIGNORS)}, each once")
+
+
+CONSUMER_KEYS: dict[str, str] = {f.name: f.metadata["key"] for f in fields(ConsumerConfig)}
+
+
+# ---------------------------------------------------------------- all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +96,14 @@ class GroupConfig:
     offsets_retention_check_interval_ms: int = _setting("offsets.retention.check.interval.ms", 600_000, least=1)
     offsets_topic_num_partitions: int = _setting("offsets.topic.num.partitions", 50, least=1)
     topics: Mapping[str, int] | None = _setting("topics", None)
-    """The topics that exist, with their partition counts; None means every topic and partition exists."""
+    """The topics that exist, with their partition counts; None means every topic and partition exists.
+
+    A consumer group is then given none: nobody knows how many there are.
+    """
+    topics_version: int = 0
+    """Another one whenever a topic has been created; no setting."""
+    consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
+    """The settings of the newer protocol."""
 
     def __post_init__(self) -> None:
         if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
@@ -56,5 +124,5 @@ class GroupConfig:
         return 0 <= partition < self.topics.get(topic, 0)
 
 
-KEYS: dict[str, str] = {f.name: f.metadata["key"] for f in fields(GroupConfig)}
-"""Each setting's key, by its field's name."""
+KEYS: dict[str, str] = {f.name: f.metadata["key"] for f in fields(GroupConfig) if "key" in f.metadata}
+"""Each setting's key, by its field's name; for those of the newer protocol see `CONSUMER_KEYS`."""

@@ -10,17 +10,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.effects import TimerArmed
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
 
 
 class Due(NamedTuple):
-    """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out."""
+    """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out.
+
+    member_timer: which other timer of a consumer group's member it is; None for its session.
+    """
 
     deadline_ms: int
     timer: Timer | None
     member_id: str
+    member_timer: MemberTimer | None = None
 
 
 def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:
@@ -95,6 +101,18 @@ def earliest(group: Group) -> Due | None:
     As in Kafka, whose timers fire in the order they were started in, and which starts sessions before the group's timer
     wherever one request starts both.
     """
+    due = _earliest_of_members(group) if group.consumer is None else _earliest_of_consumers(group.consumer)
+    for timer, deadline_ms in (
+        (Timer.JOIN, group.join_deadline_ms),
+        (Timer.SYNC, group.sync_deadline_ms),
+        (Timer.SWEEP, group.sweep_deadline_ms),
+    ):
+        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+            due = Due(deadline_ms, timer, "")
+    return due
+
+
+def _earliest_of_members(group: Group) -> Due | None:
     due: Due | None = None
     start = 0
     owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
@@ -103,11 +121,17 @@ def earliest(group: Group) -> Due | None:
         if deadline_ms is None or (due is not None and (due.deadline_ms, start) <= (deadline_ms, owner.session_start)):
             continue
         due, start = Due(deadline_ms, None, owner.member_id), owner.session_start
-    for timer, deadline_ms in (
-        (Timer.JOIN, group.join_deadline_ms),
-        (Timer.SYNC, group.sync_deadline_ms),
-        (Timer.SWEEP, group.sweep_deadline_ms),
-    ):
-        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
-            due = Due(deadline_ms, timer, "")
+    return due
+
+
+def _earliest_of_consumers(consumer: ConsumerGroup) -> Due | None:
+    due: Due | None = None
+    start = 0
+    for member in consumer.members.values():
+        at_ms, started = member.session_deadline_ms, member.session_start
+        if at_ms is not None and (due is None or (at_ms, started) < (due.deadline_ms, start)):
+            due, start = Due(at_ms, None, member.member_id), started
+        for timer, armed in member.timers.items():
+            if due is None or (armed.deadline_ms, armed.start) < (due.deadline_ms, start):
+                due, start = Due(armed.deadline_ms, None, member.member_id, timer), armed.start
     return due

@@ -26,4 +26,4 @@ def delete_groups(group: Group, request: DeleteGroupsRequest, turn: Turn) -> Non
 def _refusal(group: Group) -> Error:
     if not group.is_known or group.state is GroupState.DEAD:
         return Error.GROUP_ID_NOT_FOUND
-    return Error.NONE if group.state is GroupState.EMPTY else Error.NON_EMPTY_GROUP
+    return Error.NONE if group.is_empty else Error.NON_EMPTY_GROUP

@@ -21,9 +21,11 @@ ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 def describe_groups(group: Group, request: DescribeGroupsRequest, turn: Turn) -> None:
     """One group: protocol and metadata are shown only when Stable, assignments always.
 
-    An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6; an error shows no operations.
+    An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6; an error shows no operations. A group
+    under the newer protocol is unknown to this API.
     """
-    described = _describe(group) if group.is_known else _unknown(group, request.api_version)
+    is_classic = group.is_known and group.consumer is None
+    described = _describe(group) if is_classic else _unknown(group, request.api_version)
     if request.include_authorized_operations and described.error_code is Error.NONE:
         described.authorized_operations = ALL_GROUP_OPERATIONS
     response = DescribeGroupsResponse(groups=[described])

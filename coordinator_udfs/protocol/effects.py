@@ -3,13 +3,14 @@
 Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
 name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
 
+A group under the newer protocol tells its story in the same facts and some more: see `consumer.effects`.
+
 Knows the shapes; knows no group and no table.
 """
 
 from __future__ import annotations
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
-from coordinator_udfs.protocol.states import GroupState
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.messages import Response, Shape
@@ -89,10 +90,10 @@ class GroupObserved(Effect, tag=EffectName.GROUP_OBSERVED.value, kw_only=True):
 
 
 class StateChanged(Effect, tag=EffectName.STATE_CHANGED.value, kw_only=True):
-    """A group moved from one state to another. generation_id: after the move."""
+    """A group moved from one state to another, by the names of its kind. generation_id: after the move."""
 
-    from_state: GroupState
-    to_state: GroupState
+    from_state: str
+    to_state: str
     generation_id: int
     protocol_type: str | None
     protocol_name: str | None
@@ -163,7 +164,7 @@ class RebalanceStarted(Effect, tag=EffectName.REBALANCE_STARTED.value, kw_only=T
     """The group began to rebalance. from_generation_id: the generation it leaves."""
 
     from_generation_id: int
-    from_state: GroupState
+    from_state: str
     cause: Cause
     members_before: int
     join_timeout_ms: int
@@ -300,3 +301,4 @@ AnyEffect = (
     | OffsetsCommitted
     | OffsetsRemoved
 )
+"""What a group of either kind tells; for what a consumer group tells beside it see `consumer.effects`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.expiry import expire_member
 from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group
@@ -55,6 +56,8 @@ def _is_armed(group: Group, timer: Timer) -> bool:
 def _fire(group: Group, due: Due, turn: Turn) -> None:
     if due.timer is not None:
         _fire_group_timer(group, due.timer, turn)
+    elif group.consumer is not None:
+        expire_member(group, group.consumer, due, turn)
     else:
         _expire_session(group, due.member_id, turn)
 

@@ -9,12 +9,15 @@ Knows no request and makes no decision of the protocol. Source: Kafka's ClassicG
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import Protocol
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
 from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 
 
@@ -156,9 +159,21 @@ class Rebalance:
         return other
 
 
+class Roster(Protocol):
+    """Who is a member by which names: of a classic group the group itself, of a consumer group its `consumer`."""
+
+    @property
+    def members(self) -> Mapping[str, object]: ...
+
+    def static_member_id(self, group_instance_id: str | None, /) -> str | None: ...
+
+
 @dataclass(slots=True)
 class Group:
     """One consumer group. `is_known` is False until it is created and again after it is removed.
+
+    consumer: set while the group is under the newer protocol; then generation_id is its epoch, and the fields about
+    classic members and their join phase rest.
 
     join_deadline_ms is the one join timer; while initial_delay_left_ms is not None it is the initial rebalance's, to be
     extended by newcomers. pending_sync: ids that have not sent SyncGroup in this generation (an id that a returning
@@ -189,11 +204,31 @@ class Group:
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     session_starts: int = 0
+    consumer: ConsumerGroup | None = None
     _awaiting_join: int = 0
     _support: Counter[str | None] = field(default_factory=Counter)
     _static: dict[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------ questions
+
+    @property
+    def group_type(self) -> GroupType:
+        return GroupType.CLASSIC if self.consumer is None else GroupType.CONSUMER
+
+    @property
+    def shown_state(self) -> GroupState | ConsumerGroupState:
+        """The state that tools are shown, of either kind of group."""
+        return self.state if self.consumer is None else self.consumer.state
+
+    @property
+    def is_empty(self) -> bool:
+        """It has no members, by the rules of its kind."""
+        return self.state is GroupState.EMPTY if self.consumer is None else not self.consumer.members
+
+    @property
+    def roster(self) -> Roster:
+        """Who is a member by which names."""
+        return self if self.consumer is None else self.consumer
 
     @property
     def can_rebalance(self) -> bool:
@@ -212,7 +247,8 @@ class Group:
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest rebalance timeout of the current members, 0 without any."""
-        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+        members = self.members if self.consumer is None else self.consumer.members
+        return max((m.rebalance_timeout_ms for m in members.values()), default=0)
 
     @property
     def has_known_timeouts(self) -> bool:
@@ -338,6 +374,8 @@ class Group:
         other._static = self._static.copy()
         if self.rebalance is not None:
             other.rebalance = self.rebalance.copy()
+        if self.consumer is not None:
+            other.consumer = self.consumer.copy()
         return other
 
     def forget(self) -> None:
@@ -346,7 +384,7 @@ class Group:
 
     # ------------------------------------------------------------ the rebalance's story
 
-    def note_gone(self, member: Member, end_cause: EndCause) -> None:
+    def note_gone(self, member: Member | ConsumerMember, end_cause: EndCause) -> None:
         """Writes into the running rebalance that a member went."""
         if self.rebalance is None:
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.group import ConsumerMember
 from coordinator_udfs.protocol.effects import (
     Assigned,
     JoinReceived,
@@ -32,6 +33,9 @@ from schemas.consumer_protocol import (
 )
 
 CONSUMER = "consumer"
+
+AnyMember = Member | ConsumerMember
+"""A member of a group of either kind."""
 
 
 def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) -> Cause:
@@ -191,12 +195,12 @@ def _by_topic(decoded: Iterable[TopicPartition]) -> list[TopicPartitions]:
 def rebalance_started(
     group: Group,
     cause: Cause,
-    from_state: GroupState,
+    from_state: str,
     turn: Turn,
     *,
     members_before: int,
-    joined: Sequence[Member],
-    gone: Sequence[tuple[Member, EndCause]],
+    joined: Sequence[AnyMember],
+    gone: Sequence[tuple[AnyMember, EndCause]],
 ) -> None:
     """Opens the story of a rebalance. joined, gone: members that came or went by the very request that set it off."""
     rebalance = Rebalance(

@@ -7,7 +7,6 @@ Source: GroupMetadataManager.classicGroupJoin.
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 
 from coordinator_udfs.protocol import history
@@ -15,6 +14,7 @@ from coordinator_udfs.protocol.answers import current_generation, refuse_join, s
 from coordinator_udfs.protocol.cause import CauseKind, EndCause, cause_of_rejoining
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.effects import MemberIdGiven, PendingMemberRemoved
+from coordinator_udfs.protocol.fresh_ids import fresh_id
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
@@ -125,9 +125,7 @@ def _unused_member_id(group: Group, request: JoinGroupRequest) -> str:
 
 def new_member_id(request: JoinGroupRequest, attempt: int = 0) -> str:
     """`<instance id or client id>-<UUID>`, the UUID derived from the request so that a replay gives the same one."""
-    parts = (request.group_id, request.client_id, request.request_id, str(request.received_at_ms))
-    seed = "\0".join((*parts, str(attempt)) if attempt else parts)
-    digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    digest = fresh_id(request.group_id, request, attempt)
     prefix = request.group_instance_id if request.group_instance_id is not None else request.client_id
     return f"{prefix}-{uuid.UUID(bytes=digest, version=4)}"
 

@@ -31,20 +31,20 @@ def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
     member UNKNOWN_MEMBER_ID (unknown group, unknown id) or FENCED_INSTANCE_ID. Up to v2 that error is on top.
     """
     if not request.group_id:
-        return _reply(request, [], Error.INVALID_GROUP_ID, turn)
+        return reply_to_leave(request, [], Error.INVALID_GROUP_ID, turn)
     if group.state is GroupState.DEAD:
-        return _reply(request, [], Error.COORDINATOR_NOT_AVAILABLE, turn)
+        return reply_to_leave(request, [], Error.COORDINATOR_NOT_AVAILABLE, turn)
     causes: list[Cause] = []
     gone: _Gone = []
     answers = []
-    for identity in _identities(request):
+    for identity in identities_of(request):
         error = _leave(group, identity, request, causes, gone, turn)
         answers.append(
             LeaveGroupResponseMember(
                 member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
             )
         )
-    _reply(request, answers, Error.NONE, turn)
+    reply_to_leave(request, answers, Error.NONE, turn)
     if not causes:
         return None
     match group.state:
@@ -55,7 +55,8 @@ def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
     return None
 
 
-def _identities(request: LeaveGroupRequest) -> list[MemberIdentity]:
+def identities_of(request: LeaveGroupRequest) -> list[MemberIdentity]:
+    """The members that a LeaveGroup names: one up to v2."""
     if request.api_version >= MEMBERS_SINCE:
         return request.members
     return [MemberIdentity(member_id=request.member_id, inferred_cause=request.inferred_cause)]
@@ -102,7 +103,9 @@ def _leave(
     return Error.NONE
 
 
-def _reply(request: LeaveGroupRequest, members: list[LeaveGroupResponseMember], error: Error, turn: Turn) -> None:
+def reply_to_leave(
+    request: LeaveGroupRequest, members: list[LeaveGroupResponseMember], error: Error, turn: Turn
+) -> None:
     if request.api_version < MEMBERS_SINCE and members:
         error = members[0].error_code
     response = LeaveGroupResponse(error_code=error, members=members)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop, send_join, send_sync
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
 from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
 from coordinator_udfs.protocol.effects import GroupCreated, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group, Member
@@ -62,6 +63,10 @@ def load_group(group: Group, turn: Turn) -> None:
     Nothing that Kafka does not store survives: ids given out, parked requests, a generation without an assignment's
     protocols but the selected one. Above group.max.size it rebalances at once (cause group_loaded).
     """
+    if group.consumer is not None:
+        load_consumer_group(group, group.consumer, turn)
+        arm_sweep(group, turn)
+        return
     name = group.protocol_name
     for member in group.members.values():
         if name is not None and name in member.protocols:

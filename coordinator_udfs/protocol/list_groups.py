@@ -6,20 +6,34 @@ No single group answers this: whoever knows all groups asks with one row each. S
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from coordinator_udfs.protocol.consumer.states import GroupType
 from schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-CLASSIC = "classic"
+
+class KnownGroup(NamedTuple):
+    """A group as whoever knows all of them lists it. protocol_type: "" for none."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str = GroupType.CLASSIC
 
 
-def list_groups(groups: Iterable[tuple[str, str, str]], request: ListGroupsRequest) -> ListGroupsResponse:
-    """groups: (group_id, protocol type or "", state). Filters ignore case, states blanks around them too."""
+def list_groups(groups: Iterable[tuple[str, str, str] | KnownGroup], request: ListGroupsRequest) -> ListGroupsResponse:
+    """Filters ignore case, states blanks around them too; a name that no group has matches none."""
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     return ListGroupsResponse(
         groups=[
-            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=CLASSIC)
-            for group_id, protocol_type, state in groups
-            if (not states or state.lower() in states) and (not types or CLASSIC in types)
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state,
+                group_type=group.group_type,
+            )
+            for group in (KnownGroup(*known) for known in groups)
+            if (not states or group.state.lower() in states) and (not types or group.group_type in types)
         ]
     )

@@ -11,7 +11,7 @@ from coordinator_udfs.protocol.answers import drop, park_join, send_join
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_udfs.protocol.deadlines import arm_session
-from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.group import Group, Member, Roster
 from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
@@ -20,19 +20,19 @@ from schemas.messages import JoinGroupRequest, JoinGroupResponse
 from schemas.wire_fields import carries
 
 
-def refusal_of_member(group: Group, member_id: str, group_instance_id: str | None) -> Error | None:
+def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | None) -> Error | None:
     """Why this identity is refused, None if it is a member's. Order: the instance id first, then the member id.
 
     UNKNOWN_MEMBER_ID: the instance id stands for nobody. FENCED_INSTANCE_ID: it stands for another member id.
     UNKNOWN_MEMBER_ID: no such member. Source: ClassicGroup.validateMember.
     """
     if group_instance_id is not None:
-        known = group.static_member_id(group_instance_id)
+        known = roster.static_member_id(group_instance_id)
         if known is None:
             return Error.UNKNOWN_MEMBER_ID
         if known != member_id:
             return Error.FENCED_INSTANCE_ID
-    return None if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+    return None if member_id in roster.members else Error.UNKNOWN_MEMBER_ID
 
 
 def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:

@@ -6,8 +6,11 @@ Source: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
 from coordinator_udfs.protocol.effects import OffsetCommitted, OffsetsCommitted
 from coordinator_udfs.protocol.group import CommittedOffset, Group
 from coordinator_udfs.protocol.java_strings import utf16_length
@@ -34,10 +37,11 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
 
     Errors in the order checked: UNKNOWN_TOPIC_OR_PARTITION (v10, unknown topic: UNKNOWN_TOPIC_ID) per partition; for
     the group GROUP_ID_NOT_FOUND (before v9 ILLEGAL_GENERATION), COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID,
-    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE per partition.
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE per partition. For a
+    consumer group see `consumer.offsets`.
     """
     has_any = any(_existence_error(turn.config, t, p) is None for t in request.topics for p in t.partitions)
-    group_error = _refusal(group, request) if has_any else None
+    group_error = _refusal(group, request, turn.config) if has_any else None
     if has_any and group_error is None:
         if not group.is_known:
             create_group(group, turn)
@@ -80,8 +84,10 @@ def _existence_error(
     return None
 
 
-def _refusal(group: Group, request: OffsetCommitRequest) -> Error | None:
+def _refusal(group: Group, request: OffsetCommitRequest, config: GroupConfig) -> Error | None:
     generation_id = request.generation_id_or_member_epoch
+    if group.consumer is not None:
+        return refusal_of_commit(group.consumer, request, _storable(request, config))
     if not group.is_known and generation_id < 0:
         return None
     if not group.is_known:
@@ -101,6 +107,17 @@ def _refusal(group: Group, request: OffsetCommitRequest) -> Error | None:
     return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.COMPLETING_REBALANCE else None
 
 
+def _storable(request: OffsetCommitRequest, config: GroupConfig) -> Iterator[tuple[str, int]]:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            if not _existence_error(config, topic, partition) and not _is_too_large(partition, config):
+                yield topic.name or topic.topic_id, partition.partition_index
+
+
+def _is_too_large(partition: OffsetCommitRequestPartition, config: GroupConfig) -> bool:
+    return utf16_length(partition.committed_metadata or "") > config.offset_metadata_max_bytes
+
+
 def _commit_topic(
     group: Group,
     topic: OffsetCommitRequestTopic,
@@ -112,7 +129,7 @@ def _commit_topic(
     partitions = []
     for partition in topic.partitions:
         error = _existence_error(turn.config, topic, partition) or group_error
-        if error is None and utf16_length(partition.committed_metadata or "") > turn.config.offset_metadata_max_bytes:
+        if error is None and _is_too_large(partition, turn.config):
             error = Error.OFFSET_METADATA_TOO_LARGE
         if error is None:
             stored.append(_store(group, topic.name or topic.topic_id, partition, request, turn))

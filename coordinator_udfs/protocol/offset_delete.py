@@ -6,6 +6,7 @@ Source: OffsetMetadataManager.deleteOffsets, ClassicGroup.validateOffsetDelete, 
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.offset_expiry import remove_offsets
 from coordinator_udfs.protocol.states import GroupState
@@ -50,7 +51,7 @@ def _refusal(group: Group, request: OffsetDeleteRequest) -> Error | None:
         return Error.INVALID_GROUP_ID
     if not group.is_known or group.state is GroupState.DEAD:
         return Error.GROUP_ID_NOT_FOUND
-    if group.state is not GroupState.EMPTY and group.protocol_type != "consumer":
+    if not group.is_empty and group.protocol_type != "consumer":
         return Error.NON_EMPTY_GROUP
     return None
 
@@ -65,7 +66,9 @@ def _partition_error(group: Group, key: tuple[str, int], turn: Turn) -> Error:
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
-    """A consumer group whose subscription is unknown counts as subscribed to everything."""
+    """A classic group of type consumer whose subscription is unknown counts as subscribed to everything."""
+    if group.consumer is not None:
+        return topic in subscribed_topics(group.consumer)
     if group.subscribed_topics is not None:
         return topic in group.subscribed_topics
     return group.protocol_type == "consumer"

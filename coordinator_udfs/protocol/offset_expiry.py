@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from coordinator_udfs.protocol.deadlines import arm_sweep
 from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 from coordinator_udfs.protocol.group import CommittedOffset, Group
@@ -18,7 +19,7 @@ def sweep_offsets(group: Group, turn: Turn) -> None:
     """Removes expired offsets; an Empty group without any offset is removed as well."""
     expired = [key for key, offset in group.offsets.items() if _is_expired(group, key[0], offset, turn)]
     remove_offsets(group, expired, "expired", turn)
-    if group.state is GroupState.EMPTY and not group.offsets:
+    if group.is_empty and not group.offsets:
         remove_group(group, "expired", turn)
         return
     arm_sweep(group, turn)
@@ -27,9 +28,14 @@ def sweep_offsets(group: Group, turn: Turn) -> None:
 def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -> bool:
     """Measured from when the group became Empty, or from the commit where no membership protects the offset.
 
-    A group with a protocol type, in any state but Empty and (for type consumer) Stable, keeps everything.
+    A group with a protocol type, in any state but Empty and (for type consumer) Stable, keeps everything; under the
+    newer protocol every topic that nobody subscribes to is measured from the commit.
     """
-    if group.protocol_type is None:
+    if group.consumer is not None:
+        if topic in subscribed_topics(group.consumer):
+            return False
+        base_ms = offset.commit_timestamp_ms
+    elif group.protocol_type is None:
         base_ms = offset.commit_timestamp_ms
     elif group.state is GroupState.EMPTY:
         base_ms = group.state_timestamp_ms

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
@@ -28,9 +29,14 @@ TOPIC_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     """Every partition asked for, -1 where nothing is committed; an unknown group has committed nothing.
 
-    Error: UNKNOWN_TOPIC_ID (v10) per partition.
+    Errors: in a consumer group UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for the group, to a member
+    that names another epoch than its own; UNKNOWN_TOPIC_ID (v10) per partition.
     """
     is_grouped = names_many_groups(request)
+    if is_grouped and group.consumer is not None:
+        refusal = refusal_of_fetch(group.consumer, request.groups[0])
+        if refusal is not None:
+            return _refuse(group, request, refusal, turn)
     asked = request.groups[0].topics if is_grouped else request.topics
     if asked is None:
         topics = _all_topics(group, by_id=request.api_version >= TOPIC_IDS_SINCE)
@@ -41,7 +47,12 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     else:
         response = OffsetFetchResponse(topics=topics)
     member_id = (request.groups[0].member_id or "") if is_grouped else ""
-    answer(request, "OffsetFetch", Error.NONE, response, turn, member_id=member_id)
+    return answer(request, "OffsetFetch", Error.NONE, response, turn, member_id=member_id)
+
+
+def _refuse(group: Group, request: OffsetFetchRequest, error: Error, turn: Turn) -> None:
+    response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)])
+    answer(request, "OffsetFetch", error, response, turn, member_id=request.groups[0].member_id or "")
 
 
 def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:

@@ -56,7 +56,7 @@ def prepare_rebalance(
     turn: Turn,
     *,
     joined: Sequence[Member] = (),
-    gone: Sequence[tuple[Member, EndCause]] = (),
+    gone: Sequence[tuple[history.AnyMember, EndCause]] = (),
 ) -> None:
     """Empty, CompletingRebalance or Stable -> PreparingRebalance, and on at once if everybody has joined already.
 
@@ -157,7 +157,7 @@ def complete_join(group: Group, turn: Turn) -> None:
         _become_empty(group, turn)
         return
     group.protocol_name = select_protocol(group)
-    group.subscribed_topics = _subscribed_topics(group)
+    group.subscribed_topics = selected_topics(group)
     transition(group, GroupState.COMPLETING_REBALANCE, turn)
     turn.emit(
         JoinPhaseEnded(
@@ -209,7 +209,7 @@ def select_protocol(group: Group) -> str:
     return next(name for name in hash_map_order(votes) if votes[name] == most)
 
 
-def _subscribed_topics(group: Group) -> frozenset[str] | None:
+def selected_topics(group: Group) -> frozenset[str] | None:
     """The union of what members subscribe to by the selected protocol; None (unknown) for other types or bad bytes."""
     if group.protocol_type != history.CONSUMER:
         return None

@@ -8,8 +8,10 @@ that moves, where parked requests are lost.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 
@@ -24,6 +26,8 @@ def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms
         deadline_ms = owner.session_deadline_ms
         if deadline_ms is not None:
             owner.session_deadline_ms = _lifted(deadline_ms, length_ms, from_ms, except_from_ms)
+    if group.consumer is not None:
+        _lift_consumers(group.consumer, from_ms, except_from_ms)
     if group.join_deadline_ms is not None:
         length_ms = group.rebalance_timeout_ms if group.initial_delay_left_ms is None else group.initial_delay_ms
         group.join_deadline_ms = _lifted(group.join_deadline_ms, length_ms, from_ms, except_from_ms)
@@ -31,6 +35,16 @@ def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms
         length_ms = group.rebalance_timeout_ms
         group.sync_deadline_ms = _lifted(group.sync_deadline_ms, length_ms, from_ms, except_from_ms)
     settle_next_deadline_ms(group)
+
+
+def _lift_consumers(consumer: ConsumerGroup, from_ms: int, except_from_ms: int | None) -> None:
+    for member in consumer.members.values():
+        at_ms = member.session_deadline_ms
+        if at_ms is not None:
+            member.session_deadline_ms = _lifted(at_ms, member.session_length_ms, from_ms, except_from_ms)
+        for timer, armed in member.timers.items():
+            deadline_ms = _lifted(armed.deadline_ms, armed.length_ms, from_ms, except_from_ms)
+            member.timers[timer] = replace(armed, deadline_ms=deadline_ms)
 
 
 def _lifted(deadline_ms: int, length_ms: int, from_ms: int, except_from_ms: int | None) -> int:

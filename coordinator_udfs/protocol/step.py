@@ -10,6 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.classic_members import (
+    heartbeat_to_consumer_group,
+    leave_consumer_group,
+    sync_with_consumer_group,
+)
+from coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
+from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
+from coordinator_udfs.protocol.consumer.join_group import join_consumer_group
 from coordinator_udfs.protocol.deadlines import next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
 from coordinator_udfs.protocol.describe_groups import describe_groups
@@ -26,10 +34,12 @@ from coordinator_udfs.protocol.offset_fetch import offset_fetch
 from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.messages import (
+    AnyGroupRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
-    GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -39,9 +49,9 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 
-__all__ = ["HANDLERS", "expire_due", "next_deadline_ms", "step"]
+__all__ = ["CONSUMER_HANDLERS", "HANDLERS", "expire_due", "next_deadline_ms", "step"]
 
-HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
+HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = {
     HeartbeatRequest: heartbeat,
     JoinGroupRequest: join_group,
     SyncGroupRequest: sync_group,
@@ -52,18 +62,29 @@ HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
     OffsetDeleteRequest: offset_delete,
     DeleteGroupsRequest: delete_groups,
     GroupObservedRequest: observe_group,
+    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
+    ConsumerGroupDescribeRequest: consumer_group_describe,
 }
+
+CONSUMER_HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
+    HeartbeatRequest: heartbeat_to_consumer_group,
+    JoinGroupRequest: join_consumer_group,
+    SyncGroupRequest: sync_with_consumer_group,
+    LeaveGroupRequest: leave_consumer_group,
+}
+"""Of groups under the newer protocol; what is not named here asks either kind of group in the same way."""
 
 
 def step(
-    group: Group, request: GroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
+    group: Group, request: AnyGroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
 ) -> list[Effect]:
     """Applies one request to its group at now_ms; returns what came of it, in order.
 
     armed_from_ms: what new deadlines count from, now_ms if None. Same group, request and time give the same effects.
     """
     turn = Turn(now_ms, config, now_ms if armed_from_ms is None else armed_from_ms)
-    HANDLERS[type(request)](group, request, turn)
+    handlers = HANDLERS if group.consumer is None else CONSUMER_HANDLERS
+    handlers[type(request)](group, request, turn)
     if turn.at_once:
         fire_at_once(group, turn)
     if now_ms > group.updated_at_ms:

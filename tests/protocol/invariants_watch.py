@@ -98,7 +98,7 @@ class Watch:
     """
 
     generation_id: int = 0
-    state: GroupState = GroupState.EMPTY
+    state: str = GroupState.EMPTY
     now_ms: int = 0
     is_known: bool = False
     members: dict[str, e.MemberJoined] = field(default_factory=dict)

@@ -26,9 +26,12 @@ from typing import Any
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.trace import Trace
 from programs.settings import from_texts
+from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.scenario_requests import line_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+CONSUMER_FOLDER = FOLDER / "consumer"
+"""The scenarios of the newer group protocol, in a form of their own: see `tests.protocol.consumer_scenario`."""
 TIMER_SLACK_MS = 30
 _COMMON = {"group.min.session.timeout.ms": 500, "group.max.session.timeout.ms": 300_000, "topics": "t1:4,t2:4"}
 PROFILES: dict[str, dict[str, Any]] = {
@@ -67,8 +70,8 @@ class Scenario:
 
 
 def scenario_files() -> list[Path]:
-    """Every scenario there is, in order of name."""
-    return sorted(FOLDER.rglob("*.json"))
+    """Every scenario of the classic protocol, in order of name."""
+    return sorted(path for path in FOLDER.rglob("*.json") if path.parent != CONSUMER_FOLDER)
 
 
 def read(path: Path) -> Scenario:
@@ -83,7 +86,7 @@ def differences(scenario: Scenario, answers: Mapping[int, Answer] | None = None)
         f"step {number} ({step['member']} {step['api']}): {field}: Kafka {expected!r}, here {got!r}"
         for number, step in enumerate(scenario.steps, 1)
         if "lenient" not in step
-        for field, expected, got in _differing(_in_bytes(step["answer"]), answers[number])
+        for field, expected, got in _differing(in_bytes(step["answer"]), answers[number])
     ]
 
 
@@ -91,19 +94,20 @@ def _differing(expected: Answer, got: Answer) -> Iterator[tuple[str, Any, Any]]:
     for field in sorted(expected.keys() | got.keys()):
         nothing = _SAYS_NOTHING.get(field)
         wanted, given = expected.get(field, nothing), got.get(field, nothing)
-        if not (_is_timely(wanted, given) if field == "when" else _is_equal(wanted, given)):
+        if not (_is_timely(wanted, given) if field == "when" else is_equal(wanted, given)):
             yield field, wanted, given
 
 
-def _is_equal(wanted: Any, given: Any) -> bool:
+def is_equal(wanted: Any, given: Any) -> bool:
+    """Whether an answer's value is the one wanted, or one of those that Kafka gave."""
     match wanted:
         case {"$any": choices}:
-            return any(_is_equal(choice, given) for choice in choices)
+            return any(is_equal(choice, given) for choice in choices)
         case dict():
             return isinstance(given, dict) and not list(_differing(wanted, given))
         case list():
             same_length = isinstance(given, list) and len(given) == len(wanted)
-            return same_length and all(_is_equal(one, other) for one, other in zip(wanted, given, strict=True))
+            return same_length and all(is_equal(one, other) for one, other in zip(wanted, given, strict=True))
         case _:
             return bool(wanted == given)
 
@@ -123,7 +127,7 @@ def _is_timely(wanted: Any, given: Any) -> bool:
 
 
 def to_bytes(spec: Any) -> bytes:
-    """The bytes that a scenario's text, subscription or hex stands for."""
+    """The bytes that a scenario's text, subscription, assignment or hex stands for."""
     match spec:
         case str():
             return spec.encode()
@@ -133,16 +137,20 @@ def to_bytes(spec: Any) -> bytes:
             named = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
             data = user.encode()
             return struct.pack(">hi", 1, len(topics)) + named + struct.pack(">i", len(data)) + data + bytes(4)
-    raise ValueError(f"bytes: {spec!r} is neither a text nor a subscription nor hex")
+        case {"assigned": assigned}:
+            owned = tuple(TopicPartition(topic, p) for topic, partitions in assigned.items() for p in partitions)
+            return encode_assignment(Assignment(owned), spec.get("version", 1))
+    raise ValueError(f"bytes: {spec!r} is neither a text nor a subscription, an assignment or hex")
 
 
-def _in_bytes(value: Any, key: str = "") -> Any:
+def in_bytes(value: Any, key: str = "") -> Any:
+    """An answer of a file with its bytes as they are on the wire."""
     if key in _NAMES_OF_BYTES and not (isinstance(value, dict) and "$any" in value):
         return to_bytes(value)
     if isinstance(value, dict):
-        return {name: _in_bytes(inner, key if name == "$any" else name) for name, inner in value.items()}
+        return {name: in_bytes(inner, key if name == "$any" else name) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_in_bytes(inner, key) for inner in value]
+        return [in_bytes(inner, key) for inner in value]
     return value
 
 

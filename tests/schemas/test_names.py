@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.effects import ConsumerEffect
 from coordinator_udfs.protocol.effects import AnyEffect
 from coordinator_udfs.protocol.states import GroupState
 from schemas.effect_names import EffectName
@@ -41,7 +42,7 @@ def unknown_words(sql: str) -> list[str]:
 
 
 def test_every_effect_has_its_name_and_every_name_its_effect() -> None:
-    kinds = {kind.__struct_config__.tag: kind for kind in get_args(AnyEffect)}
+    kinds = {kind.__struct_config__.tag: kind for kind in get_args(AnyEffect | ConsumerEffect)}
     assert kinds.keys() == set(EffectName)
     assert all(name == SNAKE.sub("_", kind.__name__).lower() for name, kind in kinds.items())
 

@@ -1,0 +1,1 @@
+"""The newer group protocol (KIP-848): groups whose members heartbeat, and whom the coordinator gives partitions."""

@@ -1,0 +1,62 @@
+"""The answer to a ConsumerGroupHeartbeat: what a member is told, and in which words it is refused.
+
+Knows the shape of the answer; knows no state of a group.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.consumer.group import Owned
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    ConsumerGroupAssignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
+)
+
+API = "ConsumerGroupHeartbeat"
+
+
+class Refusal(NamedTuple):
+    """Why a request is refused; the message is for people."""
+
+    error: Error
+    message: str
+
+
+def refuse(request: ConsumerGroupHeartbeatRequest, refusal: Refusal, turn: Turn) -> None:
+    """An error: no member id, no epoch."""
+    response = ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
+    answer(request, API, refusal.error, response, turn, request.member_id, request.member_epoch)
+
+
+def accept(
+    request: ConsumerGroupHeartbeatRequest,
+    turn: Turn,
+    *,
+    member_id: str,
+    member_epoch: int,
+    heartbeat_interval_ms: int = 0,
+    assigned: Owned | None = None,
+) -> None:
+    """Where the member stands; assigned: what it may use, None where it knows that already."""
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=member_id,
+        member_epoch=member_epoch,
+        heartbeat_interval_ms=heartbeat_interval_ms,
+        assignment=None if assigned is None else _assignment(assigned),
+    )
+    answer(request, API, Error.NONE, response, turn, member_id, member_epoch)
+
+
+def _assignment(assigned: Owned) -> ConsumerGroupAssignment:
+    return ConsumerGroupAssignment(
+        topic_partitions=[
+            ConsumerGroupTopicPartitions(topic_id=topic, partitions=sorted(assigned[topic]))
+            for topic in sorted(assigned)
+        ]
+    )

@@ -1,0 +1,187 @@
+"""SyncGroup, Heartbeat and LeaveGroup of classic members in a consumer group; JoinGroup has a file of its own.
+
+The generation they name is their epoch. Nothing is parked, and none of them computes a target: a classic member is told
+by REBALANCE_IN_PROGRESS to come back with a JoinGroup. Source: GroupMetadataManager.classicGroupSyncToConsumerGroup,
+classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import answer, send_sync
+from coordinator_udfs.protocol.cause import Cause, EndCause, cause_of_leaving
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.conversion import assignment_bytes
+from coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
+from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import CONSUMER
+from coordinator_udfs.protocol.leave_group import identities_of, reply_to_leave
+from coordinator_udfs.protocol.membership import refusal_of_member
+from coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE
+from coordinator_udfs.protocol.turn import Turn
+from schemas.consumer_protocol import TopicPartition
+from schemas.errors import Error
+from schemas.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponseMember,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+
+def _classic_member(
+    consumer: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+) -> tuple[ConsumerMember, ClassicMember] | Error:
+    """The member that asks, or why it may not: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION."""
+    refusal = refusal_of_member(consumer, member_id, instance_id)
+    if refusal is not None:
+        return refusal
+    member = consumer.members[member_id]
+    if member.classic is None:
+        return Error.UNKNOWN_MEMBER_ID
+    return (member, member.classic) if generation_id == member.member_epoch else Error.ILLEGAL_GENERATION
+
+
+def _tell_to_rejoin(group: Group, member: ConsumerMember, turn: Turn) -> None:
+    """It has its rebalance timeout to come back, counted from the first time it is told."""
+    if MemberTimer.JOIN not in member.timers:
+        arm(group, member, MemberTimer.JOIN, member.rebalance_timeout_ms, turn)
+
+
+# ---------------------------------------------------------------- SyncGroup
+
+
+def sync_with_consumer_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:
+    """Answers a classic member with what it may use now; assignments that it brings are passed over.
+
+    Errors in the order checked: INCONSISTENT_GROUP_PROTOCOL (v5 without type or name), UNKNOWN_MEMBER_ID (a consumer
+    too), FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+    """
+    consumer = group.consumer
+    assert consumer is not None
+    lacks_protocol = request.protocol_type is None or request.protocol_name is None
+    if request.api_version >= PROTOCOL_MANDATORY_SINCE and lacks_protocol:
+        return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
+    found = _classic_member(consumer, request.member_id, request.group_instance_id, request.generation_id)
+    if isinstance(found, Error):
+        return _refuse_sync(request, found, turn)
+    member, classic = found
+    if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, classic.protocol_name):
+        return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
+    if member.member_epoch < consumer.target_epoch and member.state is not MemberState.UNREVOKED:
+        _tell_to_rejoin(group, member, turn)
+        return _refuse_sync(request, Error.REBALANCE_IN_PROGRESS, turn)
+    cancel(member, MemberTimer.SYNC)
+    keep_alive(group, member, turn)
+    partitions = [TopicPartition(topic, p) for topic in sorted(member.assigned) for p in sorted(member.assigned[topic])]
+    response = SyncGroupResponse(
+        protocol_type=CONSUMER,
+        protocol_name=classic.protocol_name,
+        assignment=assignment_bytes(partitions, classic),
+    )
+    return send_sync(request, member.member_id, request.client_id, member.member_epoch, response, turn)
+
+
+def _refuse_sync(request: SyncGroupRequest, error: Error, turn: Turn) -> None:
+    response = SyncGroupResponse(error_code=error)
+    send_sync(request, request.member_id, request.client_id, request.generation_id, response, turn)
+
+
+# ---------------------------------------------------------------- Heartbeat
+
+
+def heartbeat_to_consumer_group(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
+    """Answers NONE, or REBALANCE_IN_PROGRESS where a JoinGroup would take the member on; either keeps it alive.
+
+    Errors in the order checked: UNKNOWN_MEMBER_ID (a consumer too), FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+    """
+    consumer = group.consumer
+    assert consumer is not None
+    found = _classic_member(consumer, request.member_id, request.group_instance_id, request.generation_id)
+    if isinstance(found, Error):
+        error = found
+    else:
+        member = found[0]
+        keep_alive(group, member, turn)
+        error = Error.NONE
+        if _must_rejoin(consumer, member):
+            error = Error.REBALANCE_IN_PROGRESS
+            _tell_to_rejoin(group, member, turn)
+    response = HeartbeatResponse(error_code=error)
+    answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
+
+
+def _must_rejoin(consumer: ConsumerGroup, member: ConsumerMember) -> bool:
+    """There is a newer target, something to give up, or all that it waits for is free."""
+    if member.member_epoch < consumer.target_epoch:
+        return True
+    match member.state:
+        case MemberState.UNREVOKED:
+            return True
+        case MemberState.UNRELEASED:
+            missing = (
+                (topic, partition)
+                for topic, partitions in (member.target or {}).items()
+                for partition in partitions
+                if partition not in member.assigned.get(topic, {})
+            )
+            return all(consumer.owner_of(topic, partition) is None for topic, partition in missing)
+        case MemberState.STABLE:
+            return False
+
+
+# ---------------------------------------------------------------- LeaveGroup
+
+
+def leave_consumer_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
+    """Removes each member named, consumers too, each with its own error; the epoch rises once for all of them.
+
+    Errors per member: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. Up to v2 that error is on top.
+    """
+    consumer = group.consumer
+    assert consumer is not None
+    gone: dict[str, Gone] = {}
+    causes: list[Cause] = []
+    answers = []
+    for identity in identities_of(request):
+        error = _leave(consumer, identity, request, gone, causes)
+        answers.append(
+            LeaveGroupResponseMember(
+                member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+            )
+        )
+    reply_to_leave(request, answers, Error.NONE, turn)
+    if gone:
+        remove_members(group, consumer, list(gone.values()), causes[0], turn)
+
+
+def _leave(
+    consumer: ConsumerGroup,
+    identity: MemberIdentity,
+    request: LeaveGroupRequest,
+    gone: dict[str, Gone],
+    causes: list[Cause],
+) -> Error:
+    by_instance_id_only = not identity.member_id
+    member_id = identity.member_id or consumer.static_member_id(identity.group_instance_id) or ""
+    refusal = refusal_of_member(consumer, member_id, identity.group_instance_id)
+    if refusal is not None:
+        return refusal
+    member = consumer.members[member_id]
+    inferred = identity.inferred_cause or request.inferred_cause
+    kind = cause_of_leaving(
+        identity.reason,
+        inferred,
+        by_instance_id_only=by_instance_id_only,
+        by_another=request.client_id != member.client_id and request.client_host != member.client_host,
+    )
+    cause = history.cause_by(kind, member, identity.reason)
+    cause.is_inferred = inferred is not None
+    causes.append(cause)
+    gone.setdefault(member_id, (member, EndCause(kind), identity.reason))
+    return Error.NONE

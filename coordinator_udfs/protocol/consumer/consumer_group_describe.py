@@ -1,0 +1,91 @@
+"""ConsumerGroupDescribe (key 69, v0-1): a consumer group's epochs and members as an administrator sees them.
+
+v1 tells classic members from consumers (KIP-1099). Source: GroupMetadataManager.consumerGroupDescribe,
+ConsumerGroupMember.asConsumerGroupDescribeMember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.target import preferred_assignor
+from coordinator_udfs.protocol.describe_groups import ALL_GROUP_OPERATIONS
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedAssignment,
+    DescribedConsumerGroup,
+    DescribedConsumerGroupMember,
+    DescribedTopicPartitions,
+)
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def consumer_group_describe(group: Group, request: ConsumerGroupDescribeRequest, turn: Turn) -> None:
+    """One group. What a member is to give up counts as its own until it has; topics that are gone are left out.
+
+    Errors in the order checked: INVALID_GROUP_ID (the empty one), GROUP_ID_NOT_FOUND (unknown, or a classic group).
+    """
+    described = _describe(group, turn)
+    if request.include_authorized_operations and described.error_code is Error.NONE:
+        described.authorized_operations = ALL_GROUP_OPERATIONS
+    response = ConsumerGroupDescribeResponse(groups=[described])
+    answer(request, "ConsumerGroupDescribe", described.error_code, response, turn)
+
+
+def _describe(group: Group, turn: Turn) -> DescribedConsumerGroup:
+    if not group.group_id:
+        return _refused(group, Error.INVALID_GROUP_ID, None)
+    if not group.is_known:
+        return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
+    if group.consumer is None:
+        return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")
+    return _described(group, group.consumer, turn)
+
+
+def _refused(group: Group, error: Error, message: str | None) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(group_id=group.group_id, error_code=error, error_message=message)
+
+
+def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedConsumerGroup:
+    topics = turn.config.topics or {}
+    return DescribedConsumerGroup(
+        group_id=group.group_id,
+        group_state=consumer.state,
+        group_epoch=group.generation_id,
+        assignment_epoch=consumer.target_epoch,
+        assignor_name=preferred_assignor(consumer, turn.config.consumer),
+        members=[_member(member, topics) for member in consumer.members.values()],
+    )
+
+
+def _member(member: ConsumerMember, topics: Mapping[str, int]) -> DescribedConsumerGroupMember:
+    return DescribedConsumerGroupMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.topics),
+        subscribed_topic_regex=member.pattern,
+        assignment=_assignment(member.owned(), topics),
+        target_assignment=_assignment(member.target or {}, topics),
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _assignment(partitions: Mapping[str, Sequence[int]], topics: Mapping[str, int]) -> DescribedAssignment:
+    return DescribedAssignment(
+        topic_partitions=[
+            DescribedTopicPartitions(topic_id=topic, topic_name=topic, partitions=list(partitions[topic]))
+            for topic in sorted(partitions)
+            if topic in topics
+        ]
+    )

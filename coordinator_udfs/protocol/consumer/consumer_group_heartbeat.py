@@ -1,0 +1,181 @@
+"""ConsumerGroupHeartbeat (key 68, v0-1): a member joins, says what it wants and owns, is told what it may use, leaves.
+
+v1: the client makes its member id, and may subscribe by a regular expression. Every heartbeat is answered at once.
+The hot path of the newer protocol: a settled member that says nothing new costs no look at anybody else.
+Source: GroupMetadataManager.consumerGroupHeartbeat, consumerGroupLeave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
+from coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
+from coordinator_udfs.protocol.consumer.deadlines import cancel, keep_alive
+from coordinator_udfs.protocol.consumer.fencing import remove_members
+from coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.lifecycle import settle_state
+from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
+from coordinator_udfs.protocol.consumer.reconciliation import Said
+from coordinator_udfs.protocol.consumer.refusals import (
+    JOIN,
+    LEAVE,
+    LEAVE_FOR_NOW,
+    refusal_of_beat,
+    refusal_of_leaving,
+    refusal_of_request,
+)
+from coordinator_udfs.protocol.consumer.regex import resolve_patterns
+from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.errors import Error
+from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
+
+
+def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
+    """Takes a member one step on and tells it where it stands.
+
+    Errors in the order checked: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR; GROUP_ID_NOT_FOUND (unknown group, one of the
+    other kind that cannot be upgraded), GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, UNRELEASED_INSTANCE_ID or
+    FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, INVALID_REGULAR_EXPRESSION. A refused request changes nothing.
+    """
+    consumer = group.consumer
+    if consumer is not None:
+        member = consumer.members.get(request.member_id)
+        if member is not None and _says_nothing_new(group, consumer, member, request, turn):
+            keep_alive(group, member, turn)
+            interval_ms = turn.config.consumer.heartbeat_interval_ms
+            epoch = member.member_epoch
+            accept(request, turn, member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms)
+            return
+    refusal = refusal_of_request(request, turn.config.consumer)
+    if refusal is not None:
+        refuse(request, refusal, turn)
+    elif request.member_epoch in (LEAVE, LEAVE_FOR_NOW):
+        _leave(group, request, turn)
+    else:
+        _beat(group, request, turn)
+
+
+def _says_nothing_new(
+    group: Group, consumer: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, turn: Turn
+) -> bool:
+    """A settled member of a settled group: nothing can come of this heartbeat but a longer session."""
+    return (
+        request.member_epoch == member.member_epoch == consumer.target_epoch == group.generation_id
+        and member.state is MemberState.STABLE
+        and request.topic_partitions is None
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.rebalance_timeout_ms == -1
+        and request.server_assignor is None
+        and request.rack_id is None
+        and (request.instance_id is None or request.instance_id == member.instance_id)
+        and member.classic is None
+        and request.client_id == member.client_id
+        and request.client_host == member.client_host
+        and not consumer.patterns_in_use
+        and consumer.has_seen(turn.config.topics)
+    )
+
+
+def owned_by(partitions: Sequence[ConsumerGroupTopicPartitions] | None) -> Said | None:
+    """What a request says its member owns; None where it does not say."""
+    if partitions is None:
+        return None
+    said: dict[str, set[int]] = {}
+    for topic in partitions:
+        said.setdefault(topic.topic_id, set()).update(topic.partitions)
+    return said
+
+
+def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
+    """A join or a heartbeat: its word is taken, and it is told its assignment where that is, or may be, news to it."""
+    said = owned_by(request.topic_partitions)
+    member_id = request.member_id or unused_uuid_text(group.group_id, request, group.roster.members)
+    refusal = refusal_of_beat(group, request, member_id, said, turn)
+    if refusal is not None:
+        return refuse(request, refusal, turn)
+    consumer = group.consumer
+    if consumer is None and group.is_known and group.state is not GroupState.EMPTY:
+        upgraded = upgrade(group, request.client_id, turn)
+        if isinstance(upgraded, str):
+            return refuse(request, Refusal(Error.GROUP_ID_NOT_FOUND, upgraded), turn)
+        consumer = upgraded
+    elif consumer is None:
+        consumer = begin_consumer_group(group, request.client_id, turn)
+    is_new = member_id not in consumer.members and consumer.static_member_id(request.instance_id) is None
+    member, replaces = enter(group, consumer, member_id, request.instance_id, turn)
+    assigned_before = member.assigned
+    is_due = hear(group, consumer, member, _word(request, said), turn, is_new=is_new, replaces=replaces)
+    settle_state(group, consumer, turn)
+    is_told = request.member_epoch == JOIN or _is_full(request) or member.assigned != assigned_before
+    accept(
+        request,
+        turn,
+        member_id=member_id,
+        member_epoch=member.member_epoch,
+        heartbeat_interval_ms=turn.config.consumer.heartbeat_interval_ms,
+        assigned=member.assigned if is_told else None,
+    )
+    if is_due:
+        resolve_patterns(group, consumer, turn)
+    return None
+
+
+def _word(request: ConsumerGroupHeartbeatRequest, said: Said | None) -> Word:
+    return Word(
+        client_id=request.client_id,
+        client_host=request.client_host,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=request.subscribed_topic_names,
+        pattern=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        classic=None,
+        owned=said,
+    )
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """It says everything, as after an answer that was lost."""
+    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
+
+
+def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
+    """-1 removes the member, -2 marks a static one as away. The answer carries no interval: there is no next time."""
+    refusal = refusal_of_leaving(group, request)
+    if refusal is not None:
+        return refuse(request, refusal, turn)
+    consumer = group.consumer
+    assert consumer is not None
+    member = consumer.members[request.member_id]
+    if request.member_epoch == LEAVE_FOR_NOW:
+        _go_away(group, consumer, member, turn)
+    else:
+        cause = history.cause_by(CauseKind.MEMBER_LEFT, member)
+        remove_members(group, consumer, [(member, EndCause.MEMBER_LEFT, None)], cause, turn)
+    return accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)
+
+
+def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:
+    """A static member leaves and means to return: it keeps what it may use, and its session runs on.
+
+    What it was giving up is free at once, and no commit of its old epochs is taken any more.
+    """
+    owned_before = member.owned()
+    kept = {topic: dict.fromkeys(partitions, 0) for topic, partitions in member.assigned.items()}
+    consumer.own(member, kept, {})
+    member.member_epoch = AWAY_EPOCH
+    cancel(member, MemberTimer.REBALANCE)
+    history.member_left_for_now(member, turn)
+    if member.owned() != owned_before:
+        history.note_assigned(member, turn)
+    settle_state(group, consumer, turn)

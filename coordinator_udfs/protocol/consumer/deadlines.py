@@ -1,0 +1,48 @@
+"""A member's timers in a consumer group: how long each runs, and arming it.
+
+Knows no consequence of a timer (that is `expiry`). Source: GroupMetadataManager.scheduleConsumerGroupSessionTimeout,
+scheduleConsumerGroupRebalanceTimeout, scheduleConsumerGroupJoinTimeoutIfAbsent, scheduleConsumerGroupSyncTimeout.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import ConsumerConfig
+from coordinator_udfs.protocol.consumer.group import ArmedTimer, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import MemberTimer
+from coordinator_udfs.protocol.deadlines import note_deadline
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.turn import Turn
+
+
+def session_timeout_ms(member: ConsumerMember, config: ConsumerConfig) -> int:
+    """A classic member's own session timeout, else the group's."""
+    return config.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
+
+
+def arm_session(group: Group, member: ConsumerMember, length_ms: int, turn: Turn) -> None:
+    """(Re)starts a member's session timer."""
+    deadline_ms = turn.armed_from_ms + length_ms
+    member.session_deadline_ms = deadline_ms
+    member.session_length_ms = length_ms
+    group.session_starts += 1
+    member.session_start = group.session_starts
+    if group.next_due_ms is None or deadline_ms < group.next_due_ms:
+        group.next_due_ms = deadline_ms
+
+
+def keep_alive(group: Group, member: ConsumerMember, turn: Turn) -> None:
+    """A request that proves the member alive restarts its session timer."""
+    member.last_seen_at_ms = turn.now_ms
+    arm_session(group, member, session_timeout_ms(member, turn.config.consumer), turn)
+
+
+def arm(group: Group, member: ConsumerMember, timer: MemberTimer, length_ms: int, turn: Turn) -> None:
+    """(Re)starts another timer of a member."""
+    group.session_starts += 1
+    deadline_ms = note_deadline(group, turn.armed_from_ms + length_ms)
+    member.timers[timer] = ArmedTimer(deadline_ms, group.session_starts, length_ms, member.member_epoch)
+
+
+def cancel(member: ConsumerMember, timer: MemberTimer) -> None:
+    """Stops a timer of a member, if it runs."""
+    member.timers.pop(timer, None)

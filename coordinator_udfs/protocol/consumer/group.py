@@ -1,0 +1,238 @@
+"""What a group remembers under the newer protocol: epochs, members, what they own and what they are to own.
+
+It stands in `Group.consumer`. The group's epoch is `Group.generation_id`: a conversion carries it over, and what both
+kinds share (offsets, deadlines, the rebalance under way) stays in `Group`. Fields that begin with an underscore are
+indexes, kept in step here and nowhere else, never stored.
+
+Knows no request and makes no decision of the protocol. Source: Kafka's ConsumerGroup and ConsumerGroupMember.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
+from coordinator_udfs.protocol.java_maps import MemberTable
+
+Owned = dict[str, dict[int, int]]
+"""Topic to partition to the assignment epoch: the target's epoch when the member got it. Never changed in place."""
+Target = dict[str, tuple[int, ...]]
+"""Topic to partitions, both in rising order."""
+
+FIRST_EPOCH = 1
+AWAY_EPOCH = -2
+"""The epoch of a static member that left and means to return."""
+NEW_EPOCH = 0
+NO_EPOCH = -1
+
+
+@dataclass(slots=True)
+class ClassicMember:
+    """What a member that speaks the classic protocol has said of itself: timeout, and metadata by protocol name."""
+
+    session_timeout_ms: int
+    protocols: dict[str, bytes]
+
+    @property
+    def protocol_name(self) -> str:
+        """The first of its own list, which every answer to it names."""
+        return next(iter(self.protocols))
+
+    @property
+    def metadata(self) -> bytes:
+        """The subscription it goes by."""
+        return next(iter(self.protocols.values()))
+
+
+@dataclass(slots=True)
+class ArmedTimer:
+    """start: which of the group's timers it is, as they were started. member_epoch: the member's when it was armed."""
+
+    deadline_ms: int
+    start: int
+    length_ms: int
+    member_epoch: int = NO_EPOCH
+
+
+@dataclass(slots=True)
+class ConsumerMember:
+    """A member of a consumer group. target: None before the first assignment that knows it.
+
+    assigned: what it may use. pending_revocation: what it must give up and owns until it says so. topics: the names it
+    subscribes to, sorted. pattern: its regular expression, "" for none. classic: set for one that speaks the classic
+    protocol. session_start, last_seen_at_ms: as for a classic group's member.
+    """
+
+    member_id: str
+    client_id: str
+    client_host: str
+    joined_at_ms: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    server_assignor: str | None = None
+    member_epoch: int = NEW_EPOCH
+    previous_epoch: int = NO_EPOCH
+    state: MemberState = MemberState.STABLE
+    assigned: Owned = field(default_factory=dict)
+    pending_revocation: Owned = field(default_factory=dict)
+    target: Target | None = None
+    classic: ClassicMember | None = None
+    session_deadline_ms: int | None = None
+    session_length_ms: int = 0
+    session_start: int = 0
+    timers: dict[MemberTimer, ArmedTimer] = field(default_factory=dict)
+    last_seen_at_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """How the history names it: the client id, or the instance id where there is none."""
+        return self.client_id or self.instance_id or self.member_id
+
+    @property
+    def is_away(self) -> bool:
+        """A static member that left and means to return."""
+        return self.member_epoch == AWAY_EPOCH
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """It has reached this epoch and has all that the epoch's target gives it."""
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    def owned(self) -> dict[str, list[int]]:
+        """All it owns, what it is to give up included; topics and partitions sorted."""
+        topics = sorted({*self.assigned, *self.pending_revocation})
+        found = {t: sorted({*self.assigned.get(t, ()), *self.pending_revocation.get(t, ())}) for t in topics}
+        return {topic: partitions for topic, partitions in found.items() if partitions}
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """The state of one consumer group. state: the one last told of; it is derived from the rest (`lifecycle`).
+
+    target_epoch, target_at_ms: of the last target assignment, None before the first. topics: the subscribed topics that
+    existed at the last look, with their partition counts; another look that differs raises the epoch. patterns: the
+    resolved regular expressions and the topics each stands for; resolved_at_ms, resolved_version: when all of them were
+    resolved, and at which version of the topics. table: the order in which Kafka's own table would walk the members.
+    """
+
+    target_epoch: int = FIRST_EPOCH
+    target_at_ms: int | None = None
+    topics: dict[str, int] = field(default_factory=dict)
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    patterns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    resolved_at_ms: int | None = None
+    resolved_version: int = 0
+    table: MemberTable = field(default_factory=MemberTable)
+    state: ConsumerGroupState = ConsumerGroupState.EMPTY
+    _static: dict[str, str] = field(default_factory=dict)
+    _pattern_users: Counter[str] = field(default_factory=Counter)
+    _owners: dict[str, dict[int, str]] = field(default_factory=dict)
+    _looked_at: Mapping[str, int] | None = field(default=None, compare=False)
+
+    # ------------------------------------------------------------ questions
+
+    def static_member_id(self, instance_id: str | None) -> str | None:
+        """The member id an instance id stands for, None if it stands for none."""
+        return None if instance_id is None else self._static.get(instance_id)
+
+    def owner_of(self, topic: str, partition: int) -> str | None:
+        """The member that has the partition, to use it or to give it up; None if it is free."""
+        return self._owners.get(topic, {}).get(partition)
+
+    def has_seen(self, topics: Mapping[str, int] | None) -> bool:
+        """These topics are the very ones that were looked at last."""
+        return self._looked_at is topics
+
+    @property
+    def patterns_in_use(self) -> Mapping[str, int]:
+        """The regular expressions that members subscribe to, with the number of these."""
+        return self._pattern_users
+
+    # ------------------------------------------------------------ members
+
+    def add(self, member: ConsumerMember) -> None:
+        """Adds a member, which owns nothing yet."""
+        self.members[member.member_id] = member
+        self._count_pattern(member.pattern, 1)
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
+
+    def remove(self, member_id: str) -> ConsumerMember:
+        """Removes a member; its partitions are free."""
+        member = self.members.pop(member_id)
+        self.table.remove(member_id)
+        self._count_pattern(member.pattern, -1)
+        self._free(member)
+        if member.instance_id is not None and self._static.get(member.instance_id) == member_id:
+            del self._static[member.instance_id]
+        return member
+
+    def name_static(self, member: ConsumerMember, instance_id: str) -> None:
+        """A member turns out to be a static one."""
+        if member.instance_id is not None and self._static.get(member.instance_id) == member.member_id:
+            del self._static[member.instance_id]
+        member.instance_id = instance_id
+        self._static[instance_id] = member.member_id
+
+    def set_pattern(self, member: ConsumerMember, pattern: str) -> None:
+        """A member subscribes to another regular expression, "" for none."""
+        self._count_pattern(member.pattern, -1)
+        member.pattern = pattern
+        self._count_pattern(pattern, 1)
+
+    def _count_pattern(self, pattern: str, by: int) -> None:
+        if not pattern:
+            return
+        self._pattern_users[pattern] += by
+        if not self._pattern_users[pattern]:
+            del self._pattern_users[pattern]
+
+    def own(self, member: ConsumerMember, assigned: Owned, pending_revocation: Owned) -> None:
+        """Gives a member these partitions in place of those it had; one that another owns is our broken invariant."""
+        self._free(member)
+        member.assigned, member.pending_revocation = assigned, pending_revocation
+        for owned in (assigned, pending_revocation):
+            for topic, partitions in owned.items():
+                owners = self._owners.setdefault(topic, {})
+                for partition in partitions:
+                    if owners.setdefault(partition, member.member_id) != member.member_id:
+                        raise AssertionError(f"{topic}-{partition} is {owners[partition]}'s, not {member.member_id}'s")
+
+    def _free(self, member: ConsumerMember) -> None:
+        for owned in (member.assigned, member.pending_revocation):
+            for topic, partitions in owned.items():
+                owners = self._owners[topic]
+                for partition in partitions:
+                    owners.pop(partition, None)
+                if not owners:
+                    del self._owners[topic]
+
+    def note_looked_at(self, topics: Mapping[str, int] | None) -> None:
+        """The subscribed topics are known as they are among these."""
+        self._looked_at = topics
+
+    # ------------------------------------------------------------ copies
+
+    def restore(self, members: Iterable[ConsumerMember]) -> None:
+        """Fills a group just read from storage with its members, in join order, indexes included."""
+        for member in members:
+            self.add(member)
+            self.own(member, member.assigned, member.pending_revocation)
+
+    def copy(self) -> ConsumerGroup:
+        """A group that goes its own way from here; only what never changes is shared."""
+        other = copy(self)
+        other.members = {member_id: copy(member) for member_id, member in self.members.items()}
+        for member in other.members.values():
+            member.timers = member.timers.copy()
+        other.patterns, other.topics = self.patterns.copy(), self.topics.copy()
+        other.table = self.table.copy()
+        other._static = self._static.copy()
+        other._pattern_users = self._pattern_users.copy()
+        other._owners = {topic: owners.copy() for topic, owners in self._owners.items()}
+        return other

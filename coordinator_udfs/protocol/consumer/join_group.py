@@ -1,0 +1,128 @@
+"""JoinGroup (key 11) to a consumer group: a client of the classic protocol becomes, or stays, a member among consumers.
+
+It is never parked: the generation is the member's epoch, nobody leads, and nobody is told of the others. What it owns
+by its subscription acknowledges what it was to give up. Source: GroupMetadataManager.classicGroupJoinToConsumerGroup.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.answers import refuse_join, send_join
+from coordinator_udfs.protocol.cause import CauseKind
+from coordinator_udfs.protocol.config import MigrationPolicy
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
+from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
+from coordinator_udfs.protocol.consumer.lifecycle import settle_state
+from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
+from coordinator_udfs.protocol.consumer.regex import resolve_patterns
+from coordinator_udfs.protocol.consumer.states import MemberTimer
+from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import CONSUMER
+from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, join_group
+from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
+from coordinator_udfs.protocol.turn import Turn
+from schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
+from schemas.errors import Error
+from schemas.messages import JoinGroupRequest, JoinGroupResponse
+
+
+def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """Takes a classic client in, or a member of its kind on; an Empty consumer group becomes a classic one for it.
+
+    Errors in the order checked: INVALID_SESSION_TIMEOUT, UNKNOWN_MEMBER_ID (an id for an Empty group),
+    INCONSISTENT_GROUP_PROTOCOL (the migration policy is disabled), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL
+    (another type, no protocol in common with the other classic members), UNKNOWN_SERVER_ERROR (its subscription cannot
+    be read), MEMBER_ID_REQUIRED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A dynamic member may bring any id.
+    """
+    consumer, config = group.consumer, turn.config
+    assert consumer is not None
+    if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
+        return refuse_join(request, Error.INVALID_SESSION_TIMEOUT, turn, member_id=request.member_id)
+    if not consumer.members and request.member_id:
+        return refuse_join(request, Error.UNKNOWN_MEMBER_ID, turn, member_id=request.member_id)
+    if not consumer.members:
+        begin_classic_group(group, request.client_id, turn)
+        return join_group(group, request, turn)
+    error = _refusal(consumer, request, turn)
+    if error is not None:
+        return refuse_join(request, error, turn, member_id="")
+    subscription = _subscription(request)
+    if subscription is None:
+        return refuse_join(request, Error.UNKNOWN_SERVER_ERROR, turn, member_id="")
+    if not request.member_id and request.group_instance_id is None and request.api_version >= TWO_STEP_JOIN_SINCE:
+        member_id = unused_uuid_text(group.group_id, request, consumer.members)
+        return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
+    if request.member_id and request.group_instance_id is not None:
+        error = refusal_of_member(consumer, request.member_id, request.group_instance_id)
+        if error is not None:
+            return refuse_join(request, error, turn, member_id="")
+    return _join(group, consumer, request, subscription, turn)
+
+
+def _refusal(consumer: ConsumerGroup, request: JoinGroupRequest, turn: Turn) -> Error | None:
+    config = turn.config.consumer
+    if config.migration_policy is MigrationPolicy.DISABLED:
+        return Error.INCONSISTENT_GROUP_PROTOCOL
+    if len(consumer.members) >= config.max_size and request.member_id not in consumer.members:
+        return Error.GROUP_MAX_SIZE_REACHED
+    if request.protocol_type != CONSUMER or not request.protocols:
+        return Error.INCONSISTENT_GROUP_PROTOCOL
+    named = [member.classic.protocols.keys() for member in consumer.members.values() if member.classic is not None]
+    if not any(all(protocol.name in names for names in named) for protocol in request.protocols):
+        return Error.INCONSISTENT_GROUP_PROTOCOL
+    return None
+
+
+def _subscription(request: JoinGroupRequest) -> Subscription | None:
+    try:
+        return decode_subscription(request.protocols[0].metadata)
+    except ConsumerProtocolError:
+        return None
+
+
+def _join(
+    group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, subscription: Subscription, turn: Turn
+) -> None:
+    member_id = request.member_id or unused_uuid_text(group.group_id, request, consumer.members)
+    is_new = member_id not in consumer.members and consumer.static_member_id(request.group_instance_id) is None
+    member, replaces = enter(group, consumer, member_id, request.group_instance_id, turn)
+    word = _word(request, subscription)
+    is_due = hear(group, consumer, member, word, turn, is_new=is_new, replaces=replaces)
+    settle_state(group, consumer, turn)
+    assert member.classic is not None
+    response = JoinGroupResponse(
+        generation_id=member.member_epoch,
+        protocol_type=CONSUMER,
+        protocol_name=member.classic.protocol_name,
+        member_id=member_id,
+    )
+    send_join(request, request.client_id, response, turn)
+    if replaces is not None and replaces.classic is None and may_downgrade(consumer, set(), turn):
+        is_settled = consumer.target_epoch == group.generation_id
+        cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
+        return downgrade(group, consumer, cause, [], turn, is_settled=is_settled)
+    cancel(member, MemberTimer.JOIN)
+    arm(group, member, MemberTimer.SYNC, rebalance_timeout_of(request), turn)
+    if is_due:
+        resolve_patterns(group, consumer, turn)
+    return None
+
+
+def _word(request: JoinGroupRequest, subscription: Subscription) -> Word:
+    owned: dict[str, set[int]] = {}
+    for topic, partition in subscription.owned_partitions:
+        owned.setdefault(topic, set()).add(partition)
+    return Word(
+        client_id=request.client_id,
+        client_host=request.client_host,
+        instance_id=request.group_instance_id,
+        rack_id=subscription.rack_id,
+        rebalance_timeout_ms=rebalance_timeout_of(request),
+        topics=list(subscription.topics),
+        pattern="",
+        server_assignor=None,
+        classic=ClassicMember(request.session_timeout_ms, protocols_of(request)),
+        owned=owned,
+    )

@@ -1,0 +1,92 @@
+"""A consumer group's beginning, its epochs and its state; and what is left of one that is loaded after a failover.
+
+Knows how the epoch rises and how the state follows from epochs and members; knows no API. Source: ConsumerGroup,
+GroupMetadataManager.onLoaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
+from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
+from coordinator_udfs.protocol.consumer.subscription import existing_topics
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import CONSUMER, rebalance_ended
+from coordinator_udfs.protocol.turn import Turn
+
+
+def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> ConsumerGroup:
+    """The group is under the newer protocol, without members; generation_id is its epoch and its target's."""
+    group.generation_id = generation_id
+    group.protocol_type, group.protocol_name, group.leader_id = CONSUMER, None, None
+    group.subscribed_topics = None
+    group.consumer = ConsumerGroup(target_epoch=generation_id)
+    return group.consumer
+
+
+def look_at_topics(consumer: ConsumerGroup, turn: Turn) -> bool:
+    """Looks which of the subscribed topics exist and how large they are; True if that differs from the last look."""
+    topics = existing_topics(consumer, turn.config.topics)
+    consumer.note_looked_at(turn.config.topics)
+    if topics == consumer.topics:
+        return False
+    consumer.topics = topics
+    history.topics_seen(consumer, turn)
+    return True
+
+
+def raise_epoch(
+    group: Group,
+    consumer: ConsumerGroup,
+    cause: Cause,
+    turn: Turn,
+    *,
+    joined: Sequence[ConsumerMember] = (),
+    gone: Sequence[tuple[ConsumerMember, EndCause]] = (),
+) -> None:
+    """The group's epoch is one more, and a new target is due."""
+    history.epoch_raised(group, consumer, cause, turn, joined=joined, gone=gone)
+    group.generation_id += 1
+
+
+def settle_state(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Tells of the state if it is another one; Stable and Empty end the rebalance under way."""
+    state = state_of(group, consumer)
+    if state is not consumer.state:
+        history.state_changed(group, consumer.state, state, turn)
+        consumer.state = state
+    match state:
+        case ConsumerGroupState.EMPTY:
+            rebalance_ended(group, "empty", turn, 0)
+        case ConsumerGroupState.STABLE:
+            rebalance_ended(group, "completed", turn, len(consumer.members))
+        case ConsumerGroupState.ASSIGNING | ConsumerGroupState.RECONCILING:
+            pass
+
+
+def state_of(group: Group, consumer: ConsumerGroup) -> ConsumerGroupState:
+    """The state that follows from epochs and members; a static member that is away keeps a group from Stable."""
+    if not consumer.members:
+        return ConsumerGroupState.EMPTY
+    if group.generation_id > consumer.target_epoch:
+        return ConsumerGroupState.ASSIGNING
+    if all(member.is_reconciled_to(consumer.target_epoch) for member in consumer.members.values()):
+        return ConsumerGroupState.STABLE
+    return ConsumerGroupState.RECONCILING
+
+
+def load_consumer_group(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Every member has the group's session timeout to find the new coordinator, whichever protocol it speaks; who has
+
+    partitions to give up has its rebalance timeout again. Join and sync timers are not restored.
+    """
+    for member in consumer.members.values():
+        member.timers.clear()
+        arm_session(group, member, turn.config.consumer.session_timeout_ms, turn)
+        if member.state is MemberState.UNREVOKED and not member.is_away:
+            arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
+    consumer.note_looked_at(None)

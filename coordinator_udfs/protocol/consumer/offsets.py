@@ -1,0 +1,67 @@
+"""Who may commit and fetch offsets of a consumer group: by member id and epoch.
+
+Commits keep nobody's session alive and are taken in every state. Source: ConsumerGroup.validateOffsetCommit,
+createAssignmentEpochValidator, validateOffsetFetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from schemas.errors import Error
+from schemas.messages import OffsetCommitRequest, OffsetFetchRequestGroup
+
+MEMBER_EPOCH_SINCE = 9
+"""The first OffsetCommit whose generation may be a member's epoch; its fields are the same as before."""
+
+
+def refusal_of_commit(
+    consumer: ConsumerGroup, request: OffsetCommitRequest, partitions: Iterable[tuple[str, int]]
+) -> Error | None:
+    """Why nothing of this commit is stored. partitions: all that it names and that could be stored.
+
+    UNKNOWN_MEMBER_ID; UNSUPPORTED_VERSION (a consumer before v9); STALE_MEMBER_EPOCH, to a classic member
+    ILLEGAL_GENERATION: a newer epoch, or an older one and a partition that the member has not had since then. At its
+    very epoch a member may commit any partition, and without members anybody may.
+    """
+    epoch = request.generation_id_or_member_epoch
+    if epoch < 0 and not consumer.members:
+        return None
+    member = consumer.members.get(request.member_id)
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    if member.classic is None and request.api_version < MEMBER_EPOCH_SINCE:
+        return Error.UNSUPPORTED_VERSION
+    if epoch == member.member_epoch:
+        return None
+    if epoch > member.member_epoch:
+        return _stale(member)
+    is_old = any(_owned_since(member, topic, partition) > epoch for topic, partition in partitions)
+    return _stale(member) if is_old else None
+
+
+def _owned_since(member: ConsumerMember, topic: str, partition: int) -> float:
+    """The assignment epoch at which the member got a partition; infinite if it has not got it."""
+    for owned in (member.assigned, member.pending_revocation):
+        since = owned.get(topic, {}).get(partition)
+        if since is not None:
+            return since
+    return float("inf")
+
+
+def refusal_of_fetch(consumer: ConsumerGroup, request: OffsetFetchRequestGroup) -> Error | None:
+    """Why this member is told no offsets; who names neither id nor epoch is told them.
+
+    UNKNOWN_MEMBER_ID; STALE_MEMBER_EPOCH, to a classic member ILLEGAL_GENERATION, for any other epoch than its own.
+    """
+    if request.member_id is None and request.member_epoch < 0:
+        return None
+    member = consumer.members.get(request.member_id or "")
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    return None if request.member_epoch == member.member_epoch else _stale(member)
+
+
+def _stale(member: ConsumerMember) -> Error:
+    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION

@@ -1,0 +1,128 @@
+"""One member's way from what it owns to its target: what it keeps, gives up, is given and waits for.
+
+A partition is given to a member only when nobody owns it, and ceases to be a member's only when that member says so or
+is no member any more. Knows the table of steps; knows no API. Source: Kafka's CurrentAssignmentBuilder.
+
+| state | condition | step |
+|---|---|---|
+| stable | another epoch than the target's | advance |
+| stable | forced: its subscription has changed | shrink |
+| unrevoked | it owns, or may own, what it was to give up | none; shrink if forced |
+| unrevoked | it says that it owns none of that | advance |
+| unreleased | | advance |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import NamedTuple
+
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
+from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from coordinator_udfs.protocol.consumer.subscription import topics_of
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.turn import Turn
+
+Said = Mapping[str, Set[int]]
+"""The partitions that a member says it owns, by topic."""
+
+
+class Step(NamedTuple):
+    """Where a member stands after a step; the new assignment's partitions carry their assignment epochs."""
+
+    state: MemberState
+    member_epoch: int
+    assigned: Owned
+    pending_revocation: Owned
+
+
+def reconcile(
+    group: Group, consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, turn: Turn, *, is_forced: bool
+) -> None:
+    """Takes the member one step on, if there is one to take. said: None where the member does not say what it owns.
+
+    A member left with partitions to give up has its rebalance timeout to do so, counted anew from each such step.
+    """
+    if not is_forced and member.is_reconciled_to(consumer.target_epoch):
+        return
+    existing = turn.config.topics or {}
+    subscribed = {topic for topic in topics_of(consumer, member) if topic in existing}
+    step = _step(consumer, member, said, subscribed, is_forced=is_forced)
+    if step is None:
+        return
+    before = Step(member.state, member.member_epoch, member.assigned, member.pending_revocation)
+    owned_before = member.owned()
+    is_changed = step != before or member.previous_epoch != member.member_epoch
+    member.previous_epoch = member.member_epoch
+    member.member_epoch, member.state = step.member_epoch, step.state
+    consumer.own(member, step.assigned, step.pending_revocation)
+    if is_changed and member.classic is None:
+        if member.state is MemberState.UNREVOKED:
+            arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
+        else:
+            cancel(member, MemberTimer.REBALANCE)
+    if step != before:
+        history.member_progressed(group, consumer, member, owned_before, turn)
+
+
+def _step(
+    consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, subscribed: Set[str], *, is_forced: bool
+) -> Step | None:
+    match member.state:
+        case MemberState.STABLE if member.member_epoch != consumer.target_epoch:
+            return _advance(consumer, member, said, subscribed)
+        case MemberState.UNREVOKED if not _still_owns(member.pending_revocation, said):
+            return _advance(consumer, member, said, subscribed)
+        case MemberState.UNRELEASED:
+            return _advance(consumer, member, said, subscribed)
+        case MemberState.STABLE | MemberState.UNREVOKED:
+            return _shrink(member, said, subscribed) if is_forced else None
+
+
+def _still_owns(partitions: Owned, said: Said | None) -> bool:
+    """Whether the member may own any of these; silence counts as yes."""
+    return said is None or any(not said.get(topic, frozenset()).isdisjoint(partitions[topic]) for topic in partitions)
+
+
+def _advance(consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, subscribed: Set[str]) -> Step:
+    """Towards the target of the target's epoch. What it has acknowledged is free, what is wanted and free is given."""
+    epoch, target = consumer.target_epoch, member.target or {}
+    kept: Owned = {}
+    revoked: Owned = {}
+    given: Owned = {}
+    is_waiting = False
+    for topic in sorted({*target, *member.assigned}):
+        wanted = frozenset(target.get(topic, ())) if topic in subscribed else frozenset()
+        has = member.assigned.get(topic, {})
+        _put(kept, topic, {p: at for p, at in has.items() if p in wanted})
+        _put(revoked, topic, {p: at for p, at in has.items() if p not in wanted})
+        missing = [p for p in sorted(wanted) if p not in has]
+        free = {p: epoch for p in missing if consumer.owner_of(topic, p) in (None, member.member_id)}
+        _put(given, topic, free)
+        is_waiting = is_waiting or len(free) < len(missing)
+    if revoked and _still_owns(revoked, said):
+        return Step(MemberState.UNREVOKED, member.member_epoch, kept, revoked)
+    for topic, partitions in given.items():
+        kept[topic] = kept.get(topic, {}) | partitions
+    return Step(MemberState.UNRELEASED if is_waiting else MemberState.STABLE, epoch, kept, {})
+
+
+def _shrink(member: ConsumerMember, said: Said | None, subscribed: Set[str]) -> Step | None:
+    """Takes away what the member subscribes to no longer, before any new target does; its epoch stays."""
+    dropped = {topic: partitions for topic, partitions in member.assigned.items() if topic not in subscribed}
+    if not dropped:
+        return None
+    kept = {topic: partitions for topic, partitions in member.assigned.items() if topic in subscribed}
+    pending = dict(member.pending_revocation)
+    for topic, partitions in dropped.items():
+        pending[topic] = pending.get(topic, {}) | partitions
+    if _still_owns(pending, said):
+        return Step(MemberState.UNREVOKED, member.member_epoch, kept, pending)
+    return Step(member.state, member.member_epoch, kept, {})
+
+
+def _put(owned: Owned, topic: str, partitions: dict[int, int]) -> None:
+    if partitions:
+        owned[topic] = partitions

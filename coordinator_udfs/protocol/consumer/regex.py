@@ -1,0 +1,82 @@
+"""Regular expressions that members subscribe to: when they are resolved to topics, and what that leads to.
+
+A broker resolves them beside its requests; here that happens at the end of the very turn that asked for it, once the
+request is answered. Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coordinator_udfs.protocol.cause import Cause, CauseKind
+from coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, settle_state
+from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.turn import Turn
+
+
+class PatternChange(NamedTuple):
+    """What a request did to the expressions. is_resolved: its member's topics are known as they are now."""
+
+    is_changed: bool = False
+    is_resolved: bool = False
+    is_due: bool = False
+
+
+def why_refused(consumer: ConsumerGroup | None, pattern: str | None) -> str | None:
+    """What is wrong with a new expression; one that a member uses already has been read."""
+    if not pattern or (consumer is not None and pattern in consumer.patterns_in_use):
+        return None
+    return why_unreadable(pattern)
+
+
+def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str | None, turn: Turn) -> PatternChange:
+    """A member subscribes to an expression (None: as it was, "": to none), and whether all are to be resolved anew."""
+    if not pattern and not consumer.patterns_in_use:
+        return PatternChange()
+    resolved_at_ms, resolved_count = consumer.resolved_at_ms, len(consumer.patterns)
+    version = consumer.resolved_version
+    is_changed = pattern is not None and pattern != member.pattern
+    is_new = is_resolved = False
+    if is_changed and pattern is not None:
+        is_new = bool(pattern) and pattern not in consumer.patterns_in_use
+        is_resolved = not pattern or pattern in consumer.patterns
+        consumer.set_pattern(member, pattern)
+        forget_unused_patterns(consumer)
+    is_due = is_new or (
+        len(consumer.patterns_in_use) != resolved_count
+        or version != turn.config.topics_version
+        or (
+            resolved_at_ms is not None and turn.now_ms > resolved_at_ms + turn.config.consumer.regex_refresh_interval_ms
+        )
+    )
+    is_early = resolved_at_ms is not None and turn.now_ms <= resolved_at_ms + PATTERN_REFRESH_MIN_INTERVAL_MS
+    return PatternChange(is_changed, is_resolved, bool(consumer.patterns_in_use) and is_due and not is_early)
+
+
+def forget_unused_patterns(consumer: ConsumerGroup) -> None:
+    """What nobody subscribes to any longer need not be known."""
+    for pattern in [pattern for pattern in consumer.patterns if pattern not in consumer.patterns_in_use]:
+        del consumer.patterns[pattern]
+    if not consumer.patterns:
+        consumer.resolved_at_ms = None
+
+
+def resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Holds all expressions of the group against all topics. The epoch rises once if any stands for other topics now;
+
+    the target follows with the next heartbeat.
+    """
+    names = turn.config.topics or {}
+    found = {pattern: matching(pattern, names) for pattern in sorted(consumer.patterns_in_use)}
+    is_changed = any(topics != consumer.patterns.get(pattern, ()) for pattern, topics in found.items())
+    consumer.patterns = found
+    consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.config.topics_version
+    history.patterns_resolved(consumer, turn)
+    has_other_topics = look_at_topics(consumer, turn)
+    if is_changed or has_other_topics:
+        raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED), turn)
+        settle_state(group, consumer, turn)

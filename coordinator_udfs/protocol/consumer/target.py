@@ -1,0 +1,85 @@
+"""The target assignment: what each member is to own, worked out inside a heartbeat or a JoinGroup and nowhere else.
+
+Knows when one is due, which assignor the members want and what it is given. Source: Kafka's TargetAssignmentBuilder,
+GroupMetadataManager.maybeUpdateTargetAssignment, ConsumerGroup.computePreferredServerAssignor.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from coordinator_udfs.protocol.config import ConsumerConfig
+from coordinator_udfs.protocol.consumer import history
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Target
+from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
+from coordinator_udfs.protocol.consumer.subscription import existing_topics, is_homogeneous, topics_of
+from coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
+from coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.java_strings import hash_map_order
+from coordinator_udfs.protocol.turn import Turn
+
+
+def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, turn: Turn) -> None:
+    """Computes the target of the group's epoch unless it has one, or the last one is younger than the interval.
+
+    asking: the member whose request this is; one that is new stands last among equals.
+    """
+    if consumer.target_epoch >= group.generation_id:
+        return
+    interval_ms = turn.config.consumer.assignment_interval_ms
+    if consumer.target_at_ms is not None and turn.now_ms < consumer.target_at_ms + interval_ms:
+        return
+    assignor = preferred_assignor(consumer, turn.config.consumer, asking)
+    topics = existing_topics(consumer, turn.config.topics)
+    plan = _plan(consumer, assignor, _specs(consumer, topics), topics)
+    changed = []
+    for member in consumer.members.values():
+        target = _target_of(plan[member.member_id])
+        if target != member.target:
+            member.target = target
+            changed.append(member)
+    consumer.target_epoch, consumer.target_at_ms = group.generation_id, turn.now_ms
+    history.target_assigned(group, consumer, assignor, changed, turn)
+
+
+def _plan(consumer: ConsumerGroup, assignor: str, members: list[MemberSpec], topics: dict[str, int]) -> Plan:
+    match assignor:
+        case "range":
+            return assign_by_range(members, topics)
+        case "uniform":
+            return assign_uniformly(members, topics) if is_homogeneous(consumer) else assign_mixed(members, topics)
+        case _:
+            raise AssertionError(f"there is no assignor {assignor!r}")
+
+
+def _specs(consumer: ConsumerGroup, topics: dict[str, int]) -> list[MemberSpec]:
+    """The members in the order in which Kafka's hash map walks them: its own table's, then those not in it yet."""
+    subscriptions: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
+    specs = []
+    for member_id in hash_map_order([*consumer.table, *consumer.members]):
+        member = consumer.members[member_id]
+        said = (member.topics, member.pattern)
+        if said not in subscriptions:
+            subscriptions[said] = frozenset(topics.keys() & topics_of(consumer, member))
+        specs.append(MemberSpec(member_id, member.instance_id, subscriptions[said], member.target or {}))
+    return specs
+
+
+def _target_of(assigned: dict[str, list[int]]) -> Target:
+    return {topic: tuple(sorted(assigned[topic])) for topic in sorted(assigned) if assigned[topic]}
+
+
+def preferred_assignor(consumer: ConsumerGroup, config: ConsumerConfig, asking: ConsumerMember | None = None) -> str:
+    """The assignor that most members name, the configured first one if none does.
+
+    A tie goes to the first configured, but to the asking member's where that is the only one with its choice.
+    """
+    known = config.assignors
+    votes = Counter(m.server_assignor for m in consumer.members.values() if m.server_assignor in known)
+    if not votes:
+        return known[0]
+    most = max(votes.values())
+    if asking is not None and asking.server_assignor in known and most == 1:
+        return asking.server_assignor
+    return next(name for name in known if votes[name] == most)

@@ -1,0 +1,32 @@
+"""Ids that are new and yet the same each time a request is handled: drawn from the request itself.
+
+Pure arithmetic; knows nothing of groups.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Container
+
+from schemas.messages import Request
+
+
+def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:
+    """16 bytes that no other request leads to; attempt: for another one, where the first is in use."""
+    parts = (group_id, request.client_id, request.request_id, str(request.received_at_ms))
+    seed = "\0".join((*parts, str(attempt)) if attempt else parts)
+    return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def fresh_uuid_text(group_id: str, request: Request, attempt: int = 0) -> str:
+    """The 22 characters of base64 that Kafka writes a UUID in."""
+    return base64.urlsafe_b64encode(fresh_id(group_id, request, attempt)).decode().rstrip("=")
+
+
+def unused_uuid_text(group_id: str, request: Request, used: Container[str]) -> str:
+    """The first of a request's UUIDs that is not in use and, as Kafka's, does not begin with a dash."""
+    attempt = 0
+    while (text := fresh_uuid_text(group_id, request, attempt)) in used or text.startswith("-"):
+        attempt += 1
+    return text

@@ -1,0 +1,77 @@
+"""The orders in which Java's and Kafka's hash tables walk, where Kafka's assignments depend on them.
+
+Pure arithmetic; knows nothing of groups. `MemberTable` retells the table that Kafka keeps a group's members in
+(org.apache.kafka.timeline.BaseHashTable), whose order depends on what was put into it and when.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from coordinator_udfs.protocol.java_strings import hash_code
+
+_FIRST_SLOTS = 2
+_LOAD_FACTOR = 0.75
+_SCATTER = -7046029254386353131
+_MASK = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class MemberTable:
+    """Names by slot; a slot's latest comer stands first. Doubles before it is too full, and never shrinks.
+
+    names: in the order they are walked. slots: a power of two.
+    """
+
+    names: list[str]
+    slots: int
+
+    def __init__(self, names: Iterable[str] = (), slots: int = _FIRST_SLOTS) -> None:
+        self.names = list(names)
+        self.slots = slots
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def put(self, name: str) -> None:
+        """Puts a name in, or again; the table is looked at before either."""
+        if (len(self.names) + 1) * _LOAD_FACTOR > self.slots:
+            self._double()
+        if name not in self.names:
+            self._insert(name)
+
+    def remove(self, name: str) -> None:
+        """Takes a name out, if it is in."""
+        if name in self.names:
+            self.names.remove(name)
+
+    def copy(self) -> MemberTable:
+        return MemberTable(self.names, self.slots)
+
+    def _double(self) -> None:
+        names, self.names, self.slots = self.names, [], self.slots * 2
+        for name in names:
+            self._insert(name)
+
+    def _insert(self, name: str) -> None:
+        unused_bits = 64 - (self.slots.bit_length() - 1)
+        slot = _scattered(name) >> unused_bits
+        self.names.insert(bisect_left(self.names, slot, key=lambda other: _scattered(other) >> unused_bits), name)
+
+
+@lru_cache(maxsize=100_000)
+def _scattered(name: str) -> int:
+    """64 bits, of which the top ones number the slot."""
+    return hash_code(name) * _SCATTER & _MASK
+
+
+def set_order(numbers: Iterable[int]) -> list[int]:
+    """The order in which a java.util.HashSet made of these small numbers walks them."""
+    unique = list(dict.fromkeys(numbers))
+    slots = 16
+    while slots < len(unique) / _LOAD_FACTOR + 1:
+        slots *= 2
+    return sorted(unique, key=lambda number: number & (slots - 1))

@@ -1,0 +1,105 @@
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: the messages of the newer group protocol (KIP-848).
+
+A topic is named by its id on the wire. By the time a message reaches a group its name stands in `topic_id`, as in
+OffsetCommit v10. See `schemas.messages`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from schemas.errors import Error
+from schemas.shapes import Int32, Request, Response, Shape, Since
+
+# ---------------------------------------------------------------- ConsumerGroupHeartbeat (key 68)
+
+
+class ConsumerGroupTopicPartitions(Shape, kw_only=True):
+    topic_id: str
+    partitions: list[Int32]
+
+
+class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_only=True):
+    """ConsumerGroupHeartbeat v0-1. Null, and -1 for the rebalance timeout, means: as it was.
+
+    member_epoch: 0 joins, -1 leaves, -2 is a static member that leaves and means to return, else the epoch it has.
+    topic_partitions: what the member owns now.
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: Int32
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: Int32 = -1
+    subscribed_topic_names: list[str] | None = None
+    subscribed_topic_regex: Annotated[str | None, Since(1)] = None
+    server_assignor: str | None = None
+    topic_partitions: list[ConsumerGroupTopicPartitions] | None = None
+
+
+class ConsumerGroupAssignment(Shape, kw_only=True):
+    topic_partitions: list[ConsumerGroupTopicPartitions] = []
+
+
+class ConsumerGroupHeartbeatResponse(Response, kw_only=True):
+    throttle_time_ms: int = 0
+    error_code: Error = Error.NONE
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: ConsumerGroupAssignment | None = None
+
+
+# ---------------------------------------------------------------- ConsumerGroupDescribe (key 69)
+
+
+class ConsumerGroupDescribeRequest(Request, tag="ConsumerGroupDescribe", kw_only=True):
+    """ConsumerGroupDescribe v0-1."""
+
+    group_ids: list[str]
+    include_authorized_operations: bool = False
+
+
+class DescribedTopicPartitions(Shape, kw_only=True):
+    topic_id: str
+    topic_name: str
+    partitions: list[int]
+
+
+class DescribedAssignment(Shape, kw_only=True):
+    topic_partitions: list[DescribedTopicPartitions] = []
+
+
+class DescribedConsumerGroupMember(Shape, kw_only=True):
+    """member_type: 0 classic, 1 consumer (KIP-1099)."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: list[str]
+    subscribed_topic_regex: str | None = None
+    assignment: DescribedAssignment
+    target_assignment: DescribedAssignment
+    member_type: Annotated[int, Since(1)] = -1
+
+
+class DescribedConsumerGroup(Shape, kw_only=True):
+    error_code: Error = Error.NONE
+    error_message: str | None = None
+    group_id: str
+    group_state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor_name: str = ""
+    members: list[DescribedConsumerGroupMember] = []
+    authorized_operations: int = -2147483648
+
+
+class ConsumerGroupDescribeResponse(Response, kw_only=True):
+    throttle_time_ms: int = 0
+    groups: list[DescribedConsumerGroup] = []
