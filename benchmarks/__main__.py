@@ -31,7 +31,7 @@ def layers() -> list[str]:
 def benches(names: Iterable[str]) -> dict[str, BenchFunction]:
     """The benches asked for by name, all of them for no name; modules of other layers stay unimported.
 
-    Raises LookupError: a name is no layer's, no bench's and no beginning of one.
+    Raises LookupError: a name that is no layer, no bench and no beginning of a bench's name.
     """
     wanted = list(names)
     asked = {name.partition(".")[0] for name in wanted}

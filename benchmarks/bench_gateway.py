@@ -42,8 +42,8 @@ def over_the_core() -> Iterator[Figure]:
 def through_the_tables() -> Iterator[Figure]:
     """Requests go out and answers come in through a home's tables: what the gateway adds to the coordinator's time.
 
-    Which is the time from a request's arrival to the commit that holds it, and from the commit that holds its answer
-    to that answer's arrival. The batches between are the coordinator's.
+    That is the time from a request's arrival to the commit that holds it, and from the commit that holds the answer to
+    the answer's arrival. The batches between them are the coordinator's.
     """
     with tempfile.TemporaryDirectory() as folder, answering(Path(folder)):
         with running(Path(folder)) as gateway:
@@ -63,7 +63,7 @@ def through_the_tables() -> Iterator[Figure]:
 
 
 def added_seconds(beats: list[Beat], written: Commits) -> list[float]:
-    """Of each heartbeat the time that was the gateway's, in order of length."""
+    """The gateway's part of each heartbeat's time, sorted."""
     places: dict[str, int] = defaultdict(int)
     added = []
     for beat in sorted(beats, key=lambda beat: beat.sent_at):

@@ -53,7 +53,7 @@ def a_million_effects() -> Iterator[Figure]:
 
 
 def _seconds(*command: str, lines: int = 1) -> float:
-    """How long a command took, by the wall's clock. Raises AssertionError: it failed, or said too little."""
+    """How long a command took on the clock. Raises AssertionError: it failed, or printed too little."""
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
     seconds = time.monotonic() - started
@@ -63,7 +63,7 @@ def _seconds(*command: str, lines: int = 1) -> float:
 
 
 def _write_history(home: Path) -> int:
-    """Writes the same life for every group, some groups a commit; returns how many effects there are."""
+    """Writes the same history for every group, some groups in each commit; returns the number of effects."""
     rows = _life(EFFECT_COUNT // GROUP_COUNT)
     columns = {
         name: [getattr(row, name) for row in rows] for name in EFFECTS.names if name in EffectRow.__struct_fields__
@@ -81,7 +81,7 @@ def _write_history(home: Path) -> int:
 
 
 def _life(count: int) -> list[EffectRow]:
-    """At least so many facts of one group: every minute its leader joins again, in between there are heartbeats."""
+    """At least so many facts of one group: its leader joins again every minute, with heartbeats in between."""
     group, rows = Group(GROUP_ID), list[EffectRow]()
     _tell(rows, _played(group, FIRST_MS, (join(n, "", FIRST_MS) for n in range(MEMBERS))))
     at_ms = FIRST_MS
@@ -95,7 +95,7 @@ def _life(count: int) -> list[EffectRow]:
 
 
 def _played(group: Group, at_ms: int, requests: Iterable[GroupRequest]) -> Iterator[Effect]:
-    """What comes of requests that arrive at one moment."""
+    """The effects of requests that arrive at one moment."""
     for request in requests:
         request.received_at_ms = at_ms
         yield from expire_due(group, at_ms - 1, CONFIG)

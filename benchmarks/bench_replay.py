@@ -56,7 +56,7 @@ def resting() -> Iterator[Figure]:
 
 
 def _warm(spark: SparkSession, path: Path) -> None:
-    """The first lines pay for warming up the JVM, which a longer log pays once."""
+    """Replays a short log first, so that warming up the JVM is not measured."""
     _replayed(spark, path / "warm", lambda log: write_busy_log(log, 2))
 
 

@@ -131,7 +131,7 @@ def settle(home: LiveHome, sizes: list[int]) -> list[str]:
 
 
 def join(group: int, n: int) -> JoinGroupRequest:
-    """v3, so that a newcomer is in by one request."""
+    """A JoinGroup v3, so that one request makes a new member."""
     metadata = encode_subscription(Subscription(("orders",)), version=1)
     return JoinGroupRequest(
         **_envelope(group, n, f"join-{group}-{n}", 3),
@@ -144,7 +144,7 @@ def join(group: int, n: int) -> JoinGroupRequest:
 
 
 def syncs_of(group: int, members: list[str]) -> list[GroupRequest]:
-    """A SyncGroup of each; all bring the assignment, for only the leader's counts."""
+    """A SyncGroup of each; the first has the assignment."""
     given = [
         SyncGroupAssignment(
             member_id=member, assignment=encode_assignment(Assignment((TopicPartition("orders", n),)), version=1)

@@ -1,4 +1,4 @@
-"""Request logs as long as one likes, made of real brokers' lines: a busy one, and one of groups at rest.
+"""Request logs of any length, made of real brokers' lines: a busy one, and one of groups at rest.
 
 Every copy of a group has a name, clients and addresses of its own, so that it behaves as the recorded one did. Knows a
 line's text only as far as names, generations and times are replaced in it.

@@ -1,4 +1,4 @@
-"""What a bench gives: a named figure, and the goal it is held to. And a clock that other processes do not disturb.
+"""What a bench returns: a named figure and its goal; and a clock that other processes do not disturb.
 
 Knows no layer of the project.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Goal(NamedTuple):
-    """A bound: sense is ">=" or "<="."""
+    """A bound; sense is ">=" or "<="."""
 
     sense: str
     bound: float
@@ -33,12 +33,13 @@ def at_most(bound: float) -> Goal:
 
 
 class Figure(NamedTuple):
-    """One thing measured. goal: None where it is only reported."""
+    """One thing measured."""
 
     name: str
     value: float
     unit: str
     goal: Goal | None = None
+    """None for a figure that is only reported."""
 
     @property
     def holds(self) -> bool | None:
@@ -63,8 +64,8 @@ def is_bench(thing: object) -> bool:
 def cpu_seconds(action: Callable[[], object], repeats: int = 3, prepare: Callable[[], object] | None = None) -> float:
     """The least processor time that the action took, of several runs; prepare runs before each, unmeasured.
 
-    This process's processor time, for the machine may be shared; the least, for what disturbs only adds. Garbage is
-    collected as it is outside a bench.
+    Processor time of this process, since the machine may be shared; the least, since disturbance only adds to it. The
+    garbage collector runs as usual.
     """
     least = float("inf")
     for _ in range(repeats):

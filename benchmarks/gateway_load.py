@@ -122,9 +122,10 @@ class Load:
         await asyncio.gather(*(join_some(self.members[start::_AT_A_TIME]) for start in range(_AT_A_TIME)))
 
     async def beat_evenly(self, a_second: int, for_s: float) -> list[Beat]:
-        """So many heartbeats a second, one member after the other, whether answers come or not; all of them answered.
+        """Sends so many heartbeats a second, one member after the other, without waiting for answers; returns when all
+        are answered.
 
-        Each counts as sent when it was due, so that a sender that falls behind makes no answer look quick.
+        Each counts as sent when it was due, so that a slow sender makes no answer look quick.
         """
         self.beats.clear()
         began, count, sent = time.time(), int(a_second * for_s), 0

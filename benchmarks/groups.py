@@ -35,7 +35,7 @@ def drive(group: Group, at_ms: int, requests: Iterable[GroupRequest]) -> None:
 
 
 def join(n: int, member_id: str, at_ms: int) -> JoinGroupRequest:
-    """A consumer's JoinGroup with a subscription of its own bytes; v3, so that a newcomer is in by one request."""
+    """A consumer's JoinGroup, its bytes not those of others; v3, so that one request makes a new member."""
     metadata = encode_subscription(Subscription((TOPIC,), owned_partitions=(TopicPartition(TOPIC, n),)), version=1)
     return JoinGroupRequest(
         request_id=f"join-{n}-{at_ms}",

@@ -17,11 +17,11 @@ _SHORTEST_BYTES = 2
 
 
 def complete_rebalance(member: Membership, assignment: bytes, turn: Turn) -> bool:
-    """Hands a received assignment to the application. False if the application's call ends in an error instead.
+    """Gives a received assignment to the application. False if the application's call ends in an error instead.
 
-    A generation that the background gave up meanwhile is not taken over: the member joins anew. A topic that is no
-    longer subscribed to makes it join again and changes nothing else. Assignment bytes that cannot be read stay, so
-    that every poll fails, as in the Java client.
+    If the background has given the generation up in the meantime, nothing is assigned and the member joins anew. A
+    topic that it no longer subscribes to makes it join again and changes nothing else. Assignment bytes that cannot be
+    read are kept, so that every poll fails, as in the Java client.
     """
     if member.generation.is_reset or member.state is not MemberState.STABLE:
         _finish(member)
@@ -70,7 +70,7 @@ def _take_over(member: Membership, received: Assignment, turn: Turn) -> None:
 
 
 def _modified_meanwhile(member: Membership) -> str:
-    """In the Java client's words, so that a broker's log reads the same."""
+    """The Java client's message, so that logs read the same."""
     generation = member.generation
     text = (
         f"Generation{{generationId={generation.generation_id}, memberId='{generation.member_id}', "

@@ -1,4 +1,4 @@
-"""Commits: the application's, the member's own every interval, before a join and at close.
+"""Commits: those of the application, and the member's own, at every interval, before a join and at close.
 
 Knows what a commit waits for, how often it is tried and how it fails. Source: ConsumerCoordinator.commitOffsetsAsync,
 commitOffsetsSync, maybeAutoCommitOffsetsAsync, OffsetCommitResponseHandler.
@@ -28,7 +28,7 @@ def start_commit(
     turn: Turn,
     deadline_ms: int | None = None,
 ) -> Commit:
-    """Commits these offsets, as soon as there is a coordinator; no offsets at all succeed at once."""
+    """Commits these offsets as soon as there is a coordinator; a commit of no offsets succeeds at once."""
     member.commits_made += 1
     commit = Commit(member.commits_made, kind, dict(offsets), deadline_ms)
     if not offsets:
@@ -63,7 +63,9 @@ def maybe_commit_interval(member: Membership, turn: Turn) -> None:
 
 
 def _try(member: Membership, commit: Commit, turn: Turn) -> None:
-    """Sends it if there is a coordinator and a generation to commit in; looks for the one, fails without the other."""
+    """Sends the commit if there are a coordinator and a generation; looks for a missing coordinator, fails without a
+    generation.
+    """
     commit.retry_at_ms = None
     if member.lookup.node is None:
         return maybe_look(member, turn)
@@ -76,7 +78,7 @@ def _try(member: Membership, commit: Commit, turn: Turn) -> None:
 
 
 def awaiting_coordinator(member: Membership) -> list[Commit]:
-    """Commits that nothing but the lack of a coordinator holds back."""
+    """The commits that wait for a coordinator only."""
     return [each for each in member.commits.values() if not each.is_in_flight and each.retry_at_ms is None]
 
 
@@ -86,7 +88,7 @@ def on_coordinator_found(member: Membership, turn: Turn) -> None:
 
 
 def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
-    """Commits nobody waits for fail; the others wait for the next look, unless the application is told to give up."""
+    """Fails the commits that nobody waits for; the others wait for the next look, unless the error is fatal."""
     is_hopeless = bool(member.failures) and member.failures[-1].api == "FindCoordinator"
     for commit in awaiting_coordinator(member):
         if is_hopeless:
@@ -96,7 +98,7 @@ def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
 
 
 def expire_commits(member: Membership, turn: Turn) -> None:
-    """Ends the waits that are over and makes the attempts that are due."""
+    """Fails commits whose time is over and sends those that are due."""
     for commit in list(member.commits.values()):
         if commit.deadline_ms is not None and commit.deadline_ms <= turn.now_ms:
             _fail(member, commit, CommitFailure.TIMED_OUT, None, turn)
@@ -105,7 +107,7 @@ def expire_commits(member: Membership, turn: Turn) -> None:
 
 
 def next_commit_ms(member: Membership) -> int | None:
-    """When a commit has to be given up or tried again, or its coordinator looked for, at the earliest."""
+    """The earliest time when a commit must be given up or tried again, or its coordinator looked for."""
     moments = [each.deadline_ms for each in member.commits.values()]
     moments += [each.retry_at_ms for each in member.commits.values()]
     if member.lookup.node is None and not member.is_looking and awaiting_coordinator(member):
@@ -114,12 +116,12 @@ def next_commit_ms(member: Membership) -> int | None:
 
 
 def on_disconnect(member: Membership, sent: InFlight, turn: Turn) -> None:
-    """The connection broke, or time ran out, while the commit was in flight."""
+    """Takes note that the connection broke, or time was over, while the commit was in flight."""
     _fail(member, _commit_of(member, sent), CommitFailure.RETRIABLE, None, turn)
 
 
 def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitResponse, turn: Turn) -> None:
-    """The first partition's error, if any, is the commit's."""
+    """Takes a commit's answer; the first partition's error, if there is one, is the commit's."""
     commit = _commit_of(member, sent)
     errors = (each.error_code for topic in response.topics for each in topic.partitions)
     error = next((each for each in errors if each is not Error.NONE), Error.NONE)
@@ -153,7 +155,7 @@ def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitR
 
 
 def _commit_of(member: Membership, sent: InFlight) -> Commit | None:
-    """None if the commit has been given up meanwhile."""
+    """The commit of a request; None if it was given up in the meantime."""
     return member.commits.get(sent.commit_id or 0)
 
 
@@ -166,7 +168,7 @@ def _succeed(member: Membership, commit: Commit | None, turn: Turn) -> None:
 
 
 def _fail(member: Membership, commit: Commit | None, failure: CommitFailure, error: Error | None, turn: Turn) -> None:
-    """Ends the commit, or plans the next attempt of one that is waited for."""
+    """Fails the commit, or, where somebody waits for it, plans the next attempt."""
     if commit is None:
         return
     commit.is_in_flight = False

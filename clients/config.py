@@ -1,6 +1,6 @@
 """A consumer's settings, under Kafka's own keys, with Kafka's defaults, and the API versions its library speaks.
 
-Knows how to read a setting and what contradicts what; knows no file, no clock and no group.
+Knows how to read a setting and which settings contradict each other; knows no file, no clock and no group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas.wire_fields import first_version, versions_of
 
 INT32_MAX = 2147483647
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5000
-"""How much longer than the rebalance may take a JoinGroup is waited for."""
+"""A JoinGroup is awaited this much longer than the rebalance timeout."""
 
 _COMMIT_BY_NAME = versions_of(OffsetCommitRequestTopic, "name")
 STATIC_MEMBERS_SINCE = first_version(JoinGroupRequest, "group_instance_id")
@@ -63,11 +63,7 @@ def _setting(key: str, default: Any, least: int | None = None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
-    """Kafka's consumer settings that a group notices. Times in ms.
-
-    rebalance_timeout_ms: None means max.poll.interval.ms, as in the Java client; some libraries set it apart.
-    api_versions, consumer_protocol_version: what the library speaks; no settings of Kafka.
-    """
+    """The settings of Kafka's consumer that matter to its group. Times in ms."""
 
     group_id: str = _setting("group.id", "")
     client_id: str = _setting("client.id", "")
@@ -77,6 +73,7 @@ class ConsumerConfig:
     heartbeat_interval_ms: int = _setting("heartbeat.interval.ms", 3000, 1)
     max_poll_interval_ms: int = _setting("max.poll.interval.ms", 300_000, 1)
     rebalance_timeout_ms: int | None = _setting("rebalance.timeout.ms", None, 1)
+    """None means max.poll.interval.ms, as in the Java client; some libraries set it apart."""
     partition_assignment_strategy: tuple[str, ...] = _setting(
         "partition.assignment.strategy", ("range", "cooperative-sticky")
     )
@@ -89,6 +86,7 @@ class ConsumerConfig:
     leave_group_on_close: bool = _setting("internal.leave.group.on.close", True)
     api_versions: ApiVersions = ApiVersions()
     consumer_protocol_version: int = HIGHEST_VERSION
+    """Like `api_versions` a property of the client library, not a setting of Kafka."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -119,7 +117,7 @@ class ConsumerConfig:
 
     @property
     def join_rebalance_timeout_ms(self) -> int:
-        """How long the coordinator is to wait for this member in a rebalance."""
+        """How long the coordinator waits for this member in a rebalance."""
         return self.max_poll_interval_ms if self.rebalance_timeout_ms is None else self.rebalance_timeout_ms
 
     @property

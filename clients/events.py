@@ -1,7 +1,7 @@
-"""What comes out of a member: requests to send, and what its application and its connection have to know.
+"""What a member returns: requests to send, and what its application and its connection must know.
 
-Every input of a member returns these in the order in which they happen, so a revocation stands before the JoinGroup
-that it precedes. Facts are in the past tense; only Send is an order. Knows the shapes and no rule.
+Every input of a member returns these in the order in which they happen, so a revocation comes before its JoinGroup. All
+are facts, in the past tense; only Send is an order. Knows the shapes and no rule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MemberRequest = (
 
 
 class CommitKind(StrEnum):
-    """Who wants a commit: the application, and whether it waits, or the member itself, and when."""
+    """Who wants a commit: the application, which may wait for it, or the member itself, and at which time."""
 
     ASYNC = "async"
     SYNC = "sync"
@@ -42,7 +42,7 @@ class CommitKind(StrEnum):
 
 
 class CommitFailure(StrEnum):
-    """How a commit failed: as the exceptions of the Java client, and a wait that was too long."""
+    """How a commit failed: one of the Java client's exceptions, or its time was over."""
 
     COMMIT_FAILED = "CommitFailedException"
     REBALANCE_IN_PROGRESS = "RebalanceInProgressException"
@@ -53,18 +53,16 @@ class CommitFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request to send: FindCoordinator to any broker, every other to the coordinator last found.
-
-    deadline_ms: when the member gives up on an answer, by itself, in `expire`.
-    """
+    """A request to send: FindCoordinator to any broker, every other to the coordinator last found."""
 
     request: MemberRequest
     deadline_ms: int
+    """When `expire` gives up on the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorFound:
-    """Connect here; requests follow."""
+    """The coordinator was found here; connect to it, requests follow."""
 
     node_id: int
     host: str
@@ -73,14 +71,14 @@ class CoordinatorFound:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorLost:
-    """Close the connection to the coordinator: no answer on it is awaited any longer."""
+    """The coordinator is lost: close the connection to it, no answer on it is awaited any longer."""
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAssigned:
-    """The application owns these from now on, beside those it kept; empty if nothing is new."""
+    """The application owns these from now on, in addition to those it kept; empty if nothing is new."""
 
     partitions: tuple[TopicPartition, ...]
     generation_id: int
@@ -88,21 +86,21 @@ class PartitionsAssigned:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked:
-    """The application owns these no longer, and nobody else does yet."""
+    """The application no longer owns these, and nobody else does yet."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsLost:
-    """The application owns these no longer, and somebody else may have for a while."""
+    """The application no longer owns these, and another member may own them already."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted:
-    """A commit succeeded; one of no offsets does so without a request."""
+    """A commit succeeded; a commit of no offsets does so without a request."""
 
     commit_id: int
     kind: CommitKind
@@ -111,18 +109,19 @@ class OffsetsCommitted:
 
 @dataclass(frozen=True, slots=True)
 class CommitFailed:
-    """A commit failed for good. error: what the coordinator answered, None if it was not asked or did not answer."""
+    """A commit failed for good."""
 
     commit_id: int
     kind: CommitKind
     failure: CommitFailure
     error: Error | None
+    """The coordinator's error; None if it was not asked or did not answer."""
     offsets: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
 class FatalError:
-    """The application's call to poll ends with this error. Should it poll again, the member tries again."""
+    """The application's call to poll ends with this error. If it polls again, the member tries again."""
 
     api: str
     error: Error | None
@@ -131,16 +130,17 @@ class FatalError:
 
 @dataclass(frozen=True, slots=True)
 class LeftGroup:
-    """The member left. is_announced: with a LeaveGroup; a static member, or one without a coordinator, sends none."""
+    """The member left."""
 
     member_id: str
     reason: str
     is_announced: bool
+    """Whether it sent a LeaveGroup; a static member sends none, nor does one without a coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Nothing more comes out of this member."""
+    """The member is closed; it returns nothing from now on."""
 
 
 Event = (

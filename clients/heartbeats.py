@@ -1,8 +1,8 @@
-"""The background's part: heartbeats, the session timer, and the watch over an application that does not poll.
+"""What runs in the background: heartbeats, the session timer, and the check that the application polls.
 
-Knows the order in which the heartbeat thread looks at its timers. It never hands anything to the application: what it
-finds out waits in the membership until the next poll. Source: AbstractCoordinator.HeartbeatThread,
-HeartbeatResponseHandler, Heartbeat.
+Knows the order in which the heartbeat thread looks at its timers. It tells the application nothing: what it notes in
+the membership takes effect at the next poll. Source: AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler,
+Heartbeat.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from schemas.messages import HeartbeatResponse
 
 
 def beat(member: Membership, turn: Turn) -> None:
-    """Does the first of these that is due.
+    """Does the first of these that is due:
 
-    The coordinator is not known: it is looked for. No good answer for a session: the same, which is no reason to leave.
-    No poll for too long: the member leaves. An interval since the last heartbeat: the next is sent.
+    It looks for an unknown coordinator. After a session without a good answer it looks for the coordinator anew, and
+    does not leave. After max.poll.interval.ms without a poll the member leaves. After an interval it sends the next
+    heartbeat.
     """
     if not member.is_beating:
         return
@@ -39,7 +40,7 @@ def beat(member: Membership, turn: Turn) -> None:
 
 
 def next_beat_ms(member: Membership) -> int | None:
-    """When `beat` has something to do next; None if it waits for an answer, or for nothing."""
+    """When `beat` must be called next; None if it waits for an answer or has nothing to do."""
     if not member.is_beating:
         return None
     if member.lookup.node is None:
@@ -84,7 +85,7 @@ def _received(member: Membership, turn: Turn) -> None:
 
 
 def heartbeat_failed(member: Membership, turn: Turn) -> None:
-    """The next one comes after a backoff instead of an interval."""
+    """Sends the next heartbeat after a backoff instead of an interval."""
     pulse = member.pulse
     pulse.heartbeat_due_ms = turn.now_ms + member.config.backoff_ms(pulse.attempts)
     pulse.attempts += 1

@@ -1,6 +1,6 @@
 """The way into a generation: giving up partitions, JoinGroup, SyncGroup, and what either answer leads to.
 
-Knows the member's half of a rebalance up to the assignment received; handing it to the application is `assigning`.
+Knows the member's part of a rebalance until it receives its assignment; `assigning` gives that to the application.
 Source: AbstractCoordinator.joinGroupIfNeeded, JoinGroupResponseHandler, SyncGroupResponseHandler;
 ConsumerCoordinator.onJoinPrepare, rejoinNeededOrPending.
 """
@@ -50,7 +50,7 @@ def is_rejoin_needed(member: Membership) -> bool:
 
 
 def _reason_to_rejoin(member: Membership) -> str | None:
-    """What the member sees by itself."""
+    """The member's own reason to join again, if it has one."""
     wanted = member.subscription
     if has_metadata_changed(member):
         return METADATA_CHANGED
@@ -60,7 +60,7 @@ def _reason_to_rejoin(member: Membership) -> str | None:
 
 
 def maybe_join(member: Membership, turn: Turn) -> None:
-    """Gives up what must be given up and sends JoinGroup, unless an answer or the end of a backoff is awaited."""
+    """Revokes what must be revoked and sends JoinGroup, unless it waits for an answer or for the end of a backoff."""
     rejoin, why = member.rejoin, _reason_to_rejoin(member)
     if why is not None and not rejoin.is_needed:
         member.request_rejoin(why)
@@ -76,7 +76,7 @@ def maybe_join(member: Membership, turn: Turn) -> None:
 
 
 def next_join_ms(member: Membership) -> int | None:
-    """When a needed rejoin can go on without an answer; None if it waits for one."""
+    """When a needed rejoin can go on by itself; None if it waits for an answer."""
     rejoin = member.rejoin
     if rejoin.assignment is not None:
         return 0
@@ -88,7 +88,7 @@ def next_join_ms(member: Membership) -> int | None:
 
 
 def _prepare(member: Membership, turn: Turn) -> bool:
-    """Commits, then gives partitions up. False while the commit is waited for, at most the rebalance timeout."""
+    """Commits, then gives partitions up. False while it waits for the commit, at most for the rebalance timeout."""
     rejoin = member.rejoin
     if rejoin.prepare_deadline_ms is None:
         rejoin.prepare_deadline_ms = turn.now_ms + member.config.join_rebalance_timeout_ms
@@ -109,9 +109,8 @@ def _prepare(member: Membership, turn: Turn) -> bool:
 
 
 def give_up_before_join(member: Membership, turn: Turn) -> None:
-    """All partitions are lost if the membership is; else an eager member revokes all of them, and a cooperative one
-
-    those of topics that it no longer subscribes to.
+    """Gives up partitions before a JoinGroup: all are lost if the membership is lost; else an eager member revokes all,
+    and a cooperative member those of topics that it no longer subscribes to.
     """
     owned = member.subscription.owned
     if has_lost_membership(member):
@@ -134,7 +133,7 @@ def has_lost_membership(member: Membership) -> bool:
 
 
 def drop_owned(member: Membership, partitions: frozenset[TopicPartition]) -> None:
-    """The application no longer owns these, nor a position in them."""
+    """Removes partitions from what the application owns, with their positions."""
     wanted = member.subscription
     wanted.owned -= partitions
     for partition in partitions:
@@ -158,7 +157,7 @@ def leave_partitions(member: Membership, turn: Turn) -> None:
 
 
 def on_join_group(member: Membership, sent: InFlight, response: JoinGroupResponse, turn: Turn) -> None:
-    """Into COMPLETING_REBALANCE with a SyncGroup sent, or what the error asks for."""
+    """Moves to COMPLETING_REBALANCE and sends SyncGroup, or does what the error asks for."""
     error = response.error_code
     if error is not Error.NONE:
         return _join_refused(member, sent, response, turn)
@@ -180,7 +179,7 @@ def on_join_group(member: Membership, sent: InFlight, response: JoinGroupRespons
 
 
 def _start_pulse(member: Membership, turn: Turn) -> None:
-    """Heartbeats flow from here; all three timers start anew."""
+    """Starts heartbeats; all three timers begin anew."""
     config, pulse = member.config, member.pulse
     pulse.heartbeat_due_ms = turn.now_ms + config.heartbeat_interval_ms
     pulse.session_deadline_ms = turn.now_ms + config.session_timeout_ms
@@ -228,7 +227,7 @@ def _join_message(member: Membership, error: Error) -> str:
 
 
 def on_sync_group(member: Membership, sent: InFlight, response: SyncGroupResponse, turn: Turn) -> None:
-    """Into STABLE with an assignment for the next poll, or what the error asks for."""
+    """Moves to STABLE and keeps the assignment for the next poll, or does what the error asks for."""
     error = response.error_code
     if error is not Error.NONE:
         return _sync_refused(member, sent, error, turn)
@@ -270,12 +269,12 @@ def _sync_refused(member: Membership, sent: InFlight, error: Error, turn: Turn) 
 
 
 def on_disconnect(member: Membership, turn: Turn) -> None:
-    """The connection broke, or time ran out, while JoinGroup or SyncGroup was in flight."""
+    """Takes note that the connection broke, or time was over, while JoinGroup or SyncGroup was in flight."""
     join_failed(member, DISCONNECT, turn)
 
 
 def join_failed(member: Membership, exception: str, turn: Turn, *, is_immediate: bool = False) -> None:
-    """This attempt is over; the next poll makes another, after a backoff unless it is immediate."""
+    """Ends this attempt to join; the next poll makes another, after a backoff unless it is immediate."""
     rejoin = member.rejoin
     rejoin.is_awaited = False
     member.request_rejoin(rebalance_failed(exception))

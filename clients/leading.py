@@ -1,7 +1,7 @@
-"""The leader's part: reads what the members say of themselves and shares the partitions out.
+"""The leader's part: reads the members' subscriptions and assigns the partitions.
 
-Knows how an assignor is run and what a cooperative one may not do; knows no assignor's rule.
-Source: ConsumerCoordinator.onLeaderElected, validateCooperativeAssignment.
+Knows how an assignor is called and what a cooperative one must not do; knows no assignor's rule. Source:
+ConsumerCoordinator.onLeaderElected, validateCooperativeAssignment.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from schemas.consumer_protocol import (
 )
 from schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
 
-# It looks at generations by itself, so a partition that two members claim is no violation there.
+# It compares generations itself, so two members that claim a partition are no violation there.
 _CHECKS_ITSELF = "cooperative-sticky"
 
 
 class AssignmentError(ValueError):
-    """The leader cannot share out the partitions; the text says why."""
+    """The leader cannot assign the partitions; the text says why."""
 
 
 def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssignment]:
-    """Every member's assignment; none at all where the coordinator says that the old one holds (KIP-814).
+    """Every member's assignment; empty where the coordinator says that the old assignment stays (KIP-814).
 
-    From here on this member watches the partition counts of all topics that anybody subscribes to. Raises
+    From now on this member watches the partition counts of all topics that any member subscribes to. Raises
     AssignmentError: bytes that cannot be read, an assignor that breaks the cooperative protocol.
     """
     members = {each.member_id: _read(each) for each in response.members}
@@ -69,7 +69,7 @@ def counts_of(member: Membership, topics: frozenset[str]) -> dict[str, int]:
 
 
 def has_metadata_changed(member: Membership) -> bool:
-    """Whether this member led and partition counts are not what they were then."""
+    """Whether this member was the leader and partition counts have changed since then."""
     snapshot = member.subscription.assignment_snapshot
     return snapshot is not None and snapshot != counts_of(member, frozenset(snapshot))
 
@@ -77,7 +77,7 @@ def has_metadata_changed(member: Membership) -> bool:
 def refuse_partitions_still_owned(
     members: Mapping[str, MemberSubscription], assigned: Mapping[str, Sequence[TopicPartition]]
 ) -> None:
-    """Raises AssignmentError if a partition that one member still owns goes straight to another (KIP-429)."""
+    """Raises AssignmentError if a partition that one member still owns is assigned to another (KIP-429)."""
     added: set[TopicPartition] = set()
     revoked: set[TopicPartition] = set()
     for member_id, partitions in assigned.items():

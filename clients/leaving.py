@@ -1,6 +1,6 @@
-"""The ways out of a group: unsubscribe, close, and too long without a poll.
+"""The ways to leave a group: unsubscribe, close, and too long without a poll.
 
-Knows who announces that it leaves, and what a close waits for. Source: AbstractCoordinator.maybeLeaveGroup, close;
+Knows which members send LeaveGroup, and what a close waits for. Source: AbstractCoordinator.maybeLeaveGroup, close;
 ConsumerCoordinator.close.
 """
 
@@ -15,7 +15,9 @@ from clients.requests import send_leave_group
 
 
 def leave_group(member: Membership, reason: str, turn: Turn) -> None:
-    """Out of the group, member id forgotten. Static members say nothing: their session ends, or they come back."""
+    """Leaves the group and forgets the member id. A static member sends no LeaveGroup: its session ends, or it comes
+    back.
+    """
     generation = member.generation
     is_announced = (
         not member.config.is_static
@@ -32,7 +34,7 @@ def leave_group(member: Membership, reason: str, turn: Turn) -> None:
 
 
 def unsubscribe(member: Membership, turn: Turn) -> None:
-    """Gives every partition up and leaves; what was committed stays committed, nothing more is."""
+    """Gives all partitions up and leaves, without a commit."""
     leave_partitions(member, turn)
     leave_group(member, LEAVE_ON_UNSUBSCRIBE, turn)
     member.subscription.topics = None
@@ -41,7 +43,7 @@ def unsubscribe(member: Membership, turn: Turn) -> None:
 
 
 def start_close(member: Membership, timeout_ms: int, turn: Turn) -> None:
-    """Commits a last time, then leaves, then waits for the answers: `maybe_finish_close` takes each next step."""
+    """Starts a last commit; `maybe_finish_close` then leaves and waits for the answers."""
     deadline_ms = turn.now_ms + timeout_ms
     member.closing = Closing(deadline_ms)
     start_auto_commit(member, CommitKind.AT_CLOSE, turn, deadline_ms)
@@ -49,7 +51,9 @@ def start_close(member: Membership, timeout_ms: int, turn: Turn) -> None:
 
 
 def maybe_finish_close(member: Membership, turn: Turn) -> None:
-    """Leaves once no commit is under way, and is closed once no answer is; after its time both happen anyway."""
+    """Leaves once no commit is under way, and closes once no answer is awaited; after the close's time both happen
+    anyway.
+    """
     closing = member.closing
     if closing is None or member.is_closed:
         return

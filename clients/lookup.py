@@ -1,4 +1,4 @@
-"""Finding the coordinator, and no longer believing in it.
+"""Finding the coordinator, and giving it up.
 
 Knows when to look and what a lost coordinator means for requests in flight: none of them will be answered. Their own
 handlers learn of it through the turn, after the input that lost it. Source: AbstractCoordinator.lookupCoordinator,
@@ -17,14 +17,16 @@ from schemas.wire_fields import carries
 
 
 def maybe_look(member: Membership, turn: Turn) -> None:
-    """Sends a FindCoordinator unless one is in flight or the last one failed too short a while ago."""
+    """Sends a FindCoordinator unless one is in flight or the backoff after a failed one is not over."""
     if member.lookup.node is not None or member.is_looking or turn.now_ms < member.lookup.retry_at_ms:
         return
     send_find_coordinator(member, turn)
 
 
 def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, version: int, turn: Turn) -> None:
-    """A coordinator found restarts the session timer; GROUP_AUTHORIZATION_FAILED is fatal, other errors retried."""
+    """Takes the answer: a coordinator restarts the session timer, GROUP_AUTHORIZATION_FAILED is fatal, other errors are
+    retried.
+    """
     has_list = carries(FindCoordinatorResponse, "coordinators", version)
     if has_list and len(response.coordinators) != 1:
         message = f"FindCoordinator answered with {len(response.coordinators)} coordinators for one group"
@@ -47,18 +49,18 @@ def _fail_for_good(member: Membership, error: Error | None, message: str, turn: 
 
 
 def find_failed(member: Membership, turn: Turn) -> None:
-    """Not before a backoff again."""
+    """Lets the next look wait for a backoff."""
     member.lookup.retry_at_ms = turn.now_ms + member.config.backoff_ms(member.lookup.attempts)
     member.lookup.attempts += 1
 
 
 def mark_coordinator_unknown(member: Membership, cause: str, turn: Turn) -> None:
-    """Forgets the coordinator and gives up on every request in flight to it; the next look is free to start at once."""
+    """Forgets the coordinator and gives up on every request in flight to it; the next look may start at once."""
     if member.lookup.node is None:
         return
     member.lookup.node = None
     member.lookup.retry_at_ms = turn.now_ms
     turn.emit(CoordinatorLost(cause))
-    # Nobody looks for a coordinator that is known, so all that is in flight went to it.
+    # While the coordinator is known no FindCoordinator is in flight, so every request went to it.
     turn.disconnected += member.in_flight.values()
     member.in_flight.clear()

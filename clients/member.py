@@ -2,7 +2,7 @@
 
     UNJOINED -> PREPARING_REBALANCE -> COMPLETING_REBALANCE -> STABLE, and back to UNJOINED by any reset
 
-Every input takes the time in ms and returns what comes of it, in order (`clients.events`). Who drives it:
+Every input takes the time in ms and returns what comes of it, in order (`clients.events`). Who calls it:
 - the application: `subscribe`, `poll`, `commit`, `enforce_rebalance`, `unsubscribe`, `close`. Partitions are given,
   revoked and lost, and errors raised, only in these calls; a poll is what moves a rebalance on. While an application
   waits inside a poll, call `poll` again after every other input and at `next_poll_ms()`.
@@ -51,9 +51,9 @@ class MemberClosedError(RuntimeError):
 class GroupMember:
     """One consumer in one group.
 
-    assignors: every assignor that partition.assignment.strategy may name. request_id_prefix: what makes its request
-    ids unique among all members; client.id by default. Raises ConsumerConfigError: an assignor that is not there, or
-    assignors without a rebalance protocol in common.
+    assignors: every assignor that partition.assignment.strategy may name. request_id_prefix: makes its request ids
+    unique among all members; client.id by default. Raises ConsumerConfigError: an unknown assignor, or assignors
+    without a common rebalance protocol.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class GroupMember:
 
     @property
     def has_joined(self) -> bool:
-        """Heartbeats flow, so answers are read even while the application does not poll."""
+        """Whether heartbeats are sent, so that answers are read even while the application does not poll."""
         return self._member.has_joined
 
     @property
@@ -116,18 +116,18 @@ class GroupMember:
 
     @property
     def is_rebalancing(self) -> bool:
-        """The application has to go through a rebalance, or is in one."""
+        """Whether the application must go through a rebalance, or is in one."""
         member = self._member
         return member.subscription.topics is not None and joining.is_rejoin_needed(member)
 
     @property
     def session_ends_at_ms(self) -> int:
-        """Without a good answer until then, a member that has joined looks for its coordinator anew."""
+        """When a member that has joined looks for its coordinator anew, unless a good answer comes before."""
         return self._member.pulse.session_deadline_ms
 
     @property
     def awaited_request_ids(self) -> frozenset[str]:
-        """The requests whose answers count."""
+        """The ids of the requests whose answers are awaited."""
         return frozenset(self._member.in_flight)
 
     @property
@@ -135,7 +135,7 @@ class GroupMember:
         return self._member.is_closed
 
     def next_deadline_ms(self) -> int | None:
-        """When `expire` has something to do next, at the earliest; None if it waits for an answer or for nothing."""
+        """The earliest time when `expire` has something to do; None if it waits for an answer or has nothing to do."""
         member = self._member
         if member.is_closed:
             return None
@@ -149,7 +149,7 @@ class GroupMember:
         return due_ms
 
     def next_poll_ms(self) -> int | None:
-        """When a poll has something to do next without any further input; None if it waits for one. May be past."""
+        """When a poll has something to do without another input; None if it waits for one. May be in the past."""
         member = self._member
         if member.is_closed or member.closing is not None:
             return None
@@ -166,7 +166,7 @@ class GroupMember:
     # ------------------------------------------------------------ the application
 
     def subscribe(self, topics: Iterable[str], now_ms: int) -> list[Output]:
-        """Wants these topics from now on, as of the next poll; no topic at all is to unsubscribe."""
+        """Subscribes to these topics, as of the next poll; no topic at all means unsubscribe."""
         turn = self._turn(now_ms)
         wanted = frozenset(topics)
         if not wanted:
@@ -180,9 +180,10 @@ class GroupMember:
         return self.subscribe((), now_ms)
 
     def poll(self, now_ms: int) -> list[Output]:
-        """The application polls: one error is raised, or the rebalance goes on as far as it can, or offsets are
+        """Takes a poll of the application: raises one error, or lets the rebalance go on as far as it can, or commits
+        offsets.
 
-        committed. It also says that the application is alive, for max.poll.interval.ms.
+        It also counts for max.poll.interval.ms as a sign that the application is alive.
         """
         turn = self._turn(now_ms)
         member = self._member
@@ -193,14 +194,14 @@ class GroupMember:
         return self._done(turn)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """The next poll joins again, with this reason (KIP-568)."""
+        """Makes the next poll join again, with this reason (KIP-568)."""
         self._refuse_if_closed()
         self._member.request_rejoin(reason or ENFORCED)
 
     def advance(self, positions: Mapping[TopicPartition, int]) -> None:
-        """The application has consumed up to these offsets: the next ones, as auto-commit commits them.
+        """Notes the positions of the application: the next offsets to consume, as auto-commit commits them.
 
-        A partition that is not owned is ignored: it was revoked while its records were in hand.
+        A partition that it does not own is ignored: it was revoked while its records were processed.
         """
         self._refuse_if_closed()
         subscription = self._member.subscription
@@ -211,9 +212,10 @@ class GroupMember:
     def commit(
         self, offsets: Mapping[TopicPartition, int], now_ms: int, *, is_sync: bool = False
     ) -> tuple[int, list[Output]]:
-        """Commits offsets; (commit id, outputs), the outcome naming the id is among these outputs or later ones.
+        """Commits offsets. Returns the commit's id and outputs; the outcome, which has the id, is among these or later
+        outputs.
 
-        is_sync: tried again until default.api.timeout.ms, as by an application that waits for it.
+        is_sync: retries until default.api.timeout.ms, for an application that waits for it.
         """
         turn = self._turn(now_ms)
         kind = CommitKind.SYNC if is_sync else CommitKind.ASYNC
@@ -222,7 +224,7 @@ class GroupMember:
         return commit.commit_id, self._done(turn)
 
     def close(self, now_ms: int, timeout_ms: int = DEFAULT_CLOSE_TIMEOUT_MS) -> list[Output]:
-        """Commits, gives all partitions up, leaves. Answers and `expire` take it further, up to Closed."""
+        """Commits, gives all partitions up and leaves. Answers and `expire` continue it until Closed."""
         turn = self._turn(now_ms)
         leaving.start_close(self._member, timeout_ms, turn)
         return self._done(turn)
@@ -230,13 +232,13 @@ class GroupMember:
     # ------------------------------------------------------------ the network and the clock
 
     def metadata_changed(self, partition_counts: Mapping[str, int], replica_racks: ReplicaRacks = NO_RACKS) -> None:
-        """All topics of the cluster with their partition counts; a leader that sees a change joins again."""
+        """Takes all topics of the cluster with their partition counts; a leader that sees a change joins again."""
         subscription = self._member.subscription
         subscription.partition_counts = dict(partition_counts)
         subscription.replica_racks = replica_racks
 
     def response(self, request_id: str, response: Response, now_ms: int) -> list[Output]:
-        """An answer arrived. One that nobody awaits (too late, or its connection was given up) is ignored."""
+        """Takes an answer. One that is not awaited (too late, or its connection was given up) is ignored."""
         turn = Turn(now_ms)
         sent = self._member.in_flight.pop(request_id, None)
         if sent is not None:
@@ -244,7 +246,7 @@ class GroupMember:
         return self._done(turn)
 
     def request_failed(self, request_id: str, now_ms: int) -> list[Output]:
-        """A request timed out, or its connection broke: all that was sent to the coordinator fails with it."""
+        """Takes note that a request timed out or its connection broke: all requests to the coordinator fail with it."""
         turn = Turn(now_ms)
         sent = self._member.in_flight.get(request_id)
         if sent is not None:
@@ -252,13 +254,13 @@ class GroupMember:
         return self._done(turn)
 
     def disconnected(self, now_ms: int) -> list[Output]:
-        """The connection to the coordinator broke."""
+        """Takes note that the connection to the coordinator broke."""
         turn = Turn(now_ms)
         lookup.mark_coordinator_unknown(self._member, "the connection was closed", turn)
         return self._done(turn)
 
     def expire(self, now_ms: int) -> list[Output]:
-        """Does what is due at or before now_ms in the background: timeouts, retries, heartbeats, the poll's watch."""
+        """Does what is due at or before now_ms in the background: timeouts, retries, heartbeats, the poll check."""
         turn = Turn(now_ms)
         due_ms = self.next_deadline_ms()
         while due_ms is not None and due_ms <= now_ms:
@@ -288,13 +290,13 @@ class GroupMember:
         return turn.outputs
 
     def _settle(self, turn: Turn) -> None:
-        """Tells each request whose connection was closed, then takes a close as far as it goes."""
+        """Fails each request whose connection was closed, then continues a close as far as it can."""
         while turn.disconnected:
             self._lost(turn.disconnected.pop(0), turn)
         leaving.maybe_finish_close(self._member, turn)
 
     def _go_on(self, turn: Turn) -> bool:
-        """Takes the rebalance as far as it goes. False if it waits, or failed."""
+        """Continues the rebalance as far as it can. False if it waits or has failed."""
         member = self._member
         if member.subscription.topics is None:
             return False
@@ -333,14 +335,14 @@ class GroupMember:
                 raise TypeError(f"{type(response).__name__} answers no request of a member")
 
     def _looked(self, turn: Turn) -> None:
-        """Tells the commits that wait for a coordinator how the look for one ended."""
+        """Tells commits that wait for a coordinator whether it was found."""
         if self._member.lookup.node is not None:
             committing.on_coordinator_found(self._member, turn)
         else:
             committing.on_coordinator_not_found(self._member, turn)
 
     def _gave_up(self, sent: InFlight, turn: Turn) -> None:
-        """One request will not be answered: the connection it went by is closed."""
+        """Gives up on a request: closes the connection on which it was sent."""
         if sent.is_to_coordinator:
             lookup.mark_coordinator_unknown(self._member, "a request was not answered in time", turn)
             return
@@ -349,7 +351,7 @@ class GroupMember:
         self._looked(turn)
 
     def _lost(self, sent: InFlight, turn: Turn) -> None:
-        """A request to the coordinator will not be answered; of a LeaveGroup that is no loss."""
+        """Takes note that a request to the coordinator will not be answered; for a LeaveGroup that changes nothing."""
         match sent.request:
             case JoinGroupRequest() | SyncGroupRequest():
                 joining.on_disconnect(self._member, turn)
@@ -366,7 +368,7 @@ def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
 
 
 def _common_protocol(assignors: Mapping[str, Assignor]) -> RebalanceProtocol:
-    """The highest rebalance protocol that all assignors share: EAGER as soon as one knows nothing else."""
+    """The highest rebalance protocol that all assignors share: EAGER if one of them knows nothing else."""
     shared = frozenset.intersection(*(assignor.rebalance_protocols for assignor in assignors.values()))
     if not shared:
         names = ",".join(assignors)

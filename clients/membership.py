@@ -1,8 +1,8 @@
 """All that a member remembers between two inputs, as data; a deadline is a field on what it ends.
 
-Two threads of a Java consumer share this state, and the split is kept because it is what a group sees of a slow
-application: the background (answers, heartbeats, timeouts) goes on by itself; the foreground (revoking, joining,
-assigning, raising errors) waits until the application polls.
+In a Java consumer two threads share this state. Here the two parts are kept, since a group sees the difference when an
+application is slow: the background (answers, heartbeats, timeouts) goes on by itself; the foreground (revoking,
+joining, assigning, raising errors) waits until the application polls.
 
 Knows no rule beside "which state lets heartbeats flow". Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat.
 """
@@ -46,7 +46,7 @@ class Generation(NamedTuple):
 
     @property
     def is_reset(self) -> bool:
-        """Forgotten, the member id perhaps not."""
+        """Whether there is no generation; there may still be a member id."""
         return self.generation_id == -1 and self.protocol_name is None
 
 
@@ -54,7 +54,7 @@ NO_GENERATION = Generation()
 
 
 class CoordinatorNode(NamedTuple):
-    """Where the coordinator was found."""
+    """The coordinator's node."""
 
     node_id: int
     host: str
@@ -63,12 +63,13 @@ class CoordinatorNode(NamedTuple):
 
 @dataclass(slots=True)
 class InFlight:
-    """A request sent and not answered. commit_id: the commit it is for."""
+    """A request sent and not answered."""
 
     request: MemberRequest
     sent_generation: Generation
     deadline_ms: int
     commit_id: int | None = None
+    """The commit it is for."""
 
     @property
     def is_to_coordinator(self) -> bool:
@@ -77,24 +78,24 @@ class InFlight:
 
 @dataclass(slots=True)
 class Commit:
-    """A commit that is wanted. deadline_ms: None if nobody waits. failure: how its last attempt failed.
-
-    retry_at_ms: when to try again; None while a request is in flight or the coordinator is looked for.
-    """
+    """A commit that is not finished."""
 
     commit_id: int
     kind: CommitKind
     offsets: Mapping[TopicPartition, int]
     deadline_ms: int | None
+    """When whoever waits gives up; None if nobody waits."""
     is_in_flight: bool = False
     is_done: bool = False
     failure: CommitFailure | None = None
+    """How its last attempt failed."""
     attempts: int = 0
     retry_at_ms: int | None = None
+    """When to try again; None while a request is in flight or the coordinator is looked for."""
 
 
 class LastAssignment(NamedTuple):
-    """What an assignor was told of the last assignment it made or received."""
+    """The last assignment of an assignor, and its generation."""
 
     partitions: tuple[TopicPartition, ...]
     generation_id: int
@@ -102,40 +103,41 @@ class LastAssignment(NamedTuple):
 
 @dataclass(slots=True)
 class Subscription:
-    """What the application wants and has. topics: None if it is not subscribed.
-
-    joined_topics: as told in the last JoinGroup. owned: what the application believes is its own. positions: the next
-    offset to consume, where known. assignment_snapshot: partition counts when this member last led, None if it did not.
-    """
+    """What the application subscribes to, owns and has consumed."""
 
     topics: frozenset[str] | None = None
+    """None if it is not subscribed."""
     joined_topics: frozenset[str] | None = None
+    """The topics in the last JoinGroup."""
     owned: frozenset[TopicPartition] = frozenset()
+    """What the application believes is its own."""
     positions: dict[TopicPartition, int] = field(default_factory=dict)
+    """The next offset to consume, where known."""
     partition_counts: Mapping[str, int] = field(default_factory=dict)
     replica_racks: ReplicaRacks = field(default_factory=lambda: NO_RACKS)
     assignment_snapshot: Mapping[str, int] | None = None
+    """Partition counts when this member last led, None if it did not."""
     last_assignments: dict[str, LastAssignment] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Rejoin:
-    """The foreground's way into the next generation.
-
-    is_prepared: partitions were given up for this rebalance. is_awaited: JoinGroup or SyncGroup in flight.
-    assignment: received, not yet handed to the application. retry_at_ms: not before.
-    prepare_commit, prepare_deadline_ms: the auto-commit before a join, and until when it is waited for.
-    """
+    """The foreground's way into the next generation."""
 
     is_needed: bool = True
     reason: str = ""
     is_prepared: bool = False
+    """Partitions were given up for this rebalance."""
     is_awaited: bool = False
+    """JoinGroup or SyncGroup in flight."""
     assignment: bytes | None = None
+    """Received, not yet handed to the application."""
     attempts: int = 0
     retry_at_ms: int = 0
+    """The earliest time of the next attempt."""
     prepare_commit: Commit | None = None
     prepare_deadline_ms: int | None = None
+    """How long `prepare_commit`, the auto-commit before a join, is awaited."""
 
     @property
     def is_pending(self) -> bool:
@@ -144,16 +146,15 @@ class Rejoin:
 
 @dataclass(slots=True)
 class Pulse:
-    """The background's timers; they count only while the member has joined.
-
-    session_deadline_ms: without a good answer until then the coordinator is taken for lost. poll_deadline_ms: without
-    a poll until then the member leaves. attempts: failed heartbeats in a row.
-    """
+    """The background's timers; they run only while the member has joined."""
 
     heartbeat_due_ms: int = 0
     session_deadline_ms: int = 0
+    """When the coordinator counts as lost, unless a good answer comes before."""
     poll_deadline_ms: int = 0
+    """When the member leaves, unless the application polls before."""
     attempts: int = 0
+    """Failed heartbeats in a row."""
 
 
 @dataclass(slots=True)
@@ -167,10 +168,11 @@ class Lookup:
 
 @dataclass(slots=True)
 class Closing:
-    """A close under way. has_left: partitions are given up and LeaveGroup, if any, is sent."""
+    """A close under way."""
 
     deadline_ms: int
     has_left: bool = False
+    """Partitions are given up and LeaveGroup, if any, is sent."""
 
 
 @dataclass(slots=True)
@@ -199,17 +201,17 @@ class Membership:
 
     @property
     def has_joined(self) -> bool:
-        """Heartbeats flow."""
+        """Whether the member sends heartbeats."""
         return self.state in JOINED
 
     @property
     def is_beating(self) -> bool:
-        """The background's timers count."""
+        """Whether the background's timers run."""
         return self.has_joined and not (self.closing is not None and self.closing.has_left)
 
     @property
     def is_looking(self) -> bool:
-        """A FindCoordinator is in flight."""
+        """Whether a FindCoordinator is in flight."""
         return any(not each.is_to_coordinator for each in self.in_flight.values())
 
     def next_request_id(self) -> str:
@@ -217,12 +219,12 @@ class Membership:
         return f"{self.request_id_prefix}-{self.requests_made}"
 
     def request_rejoin(self, reason: str) -> None:
-        """The next poll joins again and gives this reason."""
+        """Makes the next poll join again, with this reason."""
         self.rejoin.reason = reason
         self.rejoin.is_needed = True
 
     def reset(self, reason: str, *, forgets_member_id: bool) -> None:
-        """Out of the generation, and perhaps out of the group: the next poll loses all partitions and joins anew."""
+        """Forgets the generation, and the member id if told so: the next poll loses all partitions and joins anew."""
         self.state = MemberState.UNJOINED
         self.generation = Generation(member_id="" if forgets_member_id else self.generation.member_id)
         self.request_rejoin(reason)
@@ -231,7 +233,7 @@ class Membership:
 
 @dataclass(slots=True)
 class Turn:
-    """One input: its moment, what came of it so far, and requests whose connection it closed."""
+    """One input: its moment, its outputs so far, and the requests whose connection it closed."""
 
     now_ms: int
     outputs: list[Output] = field(default_factory=list)

@@ -1,8 +1,8 @@
-"""What a member does about each error of each API: the tables, and the names Java gives the errors in its reasons.
+"""What a member does about each error of each API, as tables, and the Java client's names of the errors, which its
+reasons use.
 
-Printable on purpose: a row here and a row of the protocol's table are the same thing. Change a table together with the
-handler of its API (`joining`, `heartbeats`, `committing`). Knows no state.
-Source: the response handlers of AbstractCoordinator and ConsumerCoordinator.
+Change a table together with the handler of its API (`joining`, `heartbeats`, `committing`). Knows no state. Source: the
+response handlers of AbstractCoordinator and ConsumerCoordinator.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ OFFSET_COMMIT: Mapping[Error, Reaction] = {
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
     Error.FENCED_INSTANCE_ID: Reaction.FENCED,
 }
-"""Any other error: FATAL, to whoever wanted the commit."""
+"""Any other error: FATAL, for the one who wanted the commit."""
 
 
 _JAVA_NAMES = {
@@ -114,7 +114,7 @@ ILLEGAL_STATE = "IllegalStateException"
 
 
 def java_name(error: Error, reaction: Reaction) -> str:
-    """The simple name of the exception that the Java client makes of an error."""
+    """The simple name of the Java client's exception for an error."""
     return UNEXPECTED if reaction is Reaction.UNEXPECTED else _JAVA_NAMES[error]
 
 
@@ -141,15 +141,15 @@ def rebalance_failed(exception: str) -> str:
 
 
 def encountered(error: Error, api: str) -> str:
-    """api: Kafka's name in capitals, as in HEARTBEAT."""
+    """The reason after an error. api: Kafka's name in capitals, for example HEARTBEAT."""
     return f"encountered {error} from {api} response"
 
 
 def cut(reason: str) -> str:
-    """A reason as it may be sent. Source: JoinGroupRequest.maybeTruncateReason."""
+    """A reason cut to the length that may be sent. Source: JoinGroupRequest.maybeTruncateReason."""
     return reason[:REASON_MAX_CHARS]
 
 
 def fenced(group_instance_id: str | None) -> str:
-    """What the application is told."""
+    """What the application is told when another member has its instance id."""
     return f"group.instance.id={group_instance_id} is fenced: another consumer joined with it"

@@ -61,7 +61,7 @@ def send_join_group(member: Membership, turn: Turn) -> None:
 
 
 def _metadata(member: Membership, assignor_name: str) -> bytes:
-    """The subscription by one assignor: what it remembers of its last assignment, and what is owned now."""
+    """The subscription with one assignor's user data: its last assignment; and the partitions owned now."""
     wanted = member.subscription
     last = wanted.last_assignments.get(assignor_name)
     subscription = Subscription(
@@ -77,7 +77,7 @@ def _metadata(member: Membership, assignor_name: str) -> bytes:
 
 
 def send_sync_group(member: Membership, assignments: list[SyncGroupAssignment], turn: Turn) -> None:
-    """assignments: the leader's; a follower has none."""
+    """Sends a SyncGroup. assignments: those that a leader made; empty for a follower."""
     config, version = member.config, member.config.api_versions.sync_group
     names_protocol = carries(SyncGroupRequest, "protocol_name", version)
     request = SyncGroupRequest(
@@ -125,7 +125,7 @@ def send_leave_group(member: Membership, reason: str, turn: Turn) -> None:
 
 
 def send_offset_commit(member: Membership, commit: Commit, turn: Turn) -> None:
-    """A consumer that is not subscribed commits for itself: no generation, no member id."""
+    """Sends an OffsetCommit; a consumer that is not subscribed commits without generation and member id."""
     config, version = member.config, member.config.api_versions.offset_commit
     is_subscribed = member.subscription.topics is not None
     request = OffsetCommitRequest(
@@ -145,7 +145,7 @@ def send_offset_commit(member: Membership, commit: Commit, turn: Turn) -> None:
 
 
 def _reason(text: str, shape: type[JoinGroupRequest | MemberIdentity], version: int) -> str | None:
-    """Why it is sent, where this version carries a reason."""
+    """The reason to send, where this version carries one."""
     return cut(text) if carries(shape, "reason", version) else None
 
 

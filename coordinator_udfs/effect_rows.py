@@ -19,11 +19,13 @@ from schemas.tables import EFFECTS, Table
 from schemas.wire_fields import carried, carried_names
 
 QUARANTINED = "quarantined"
-"""What stands in `effect` of a row that is no fact: reason in `cause`, raw text in `detail`. It goes to quarantine."""
+"""What stands in `effect` of a row that is no fact but goes to quarantine: the reason in `cause`, the raw text in
+`detail`.
+"""
 
 
 class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
-    """A row of the effects table without its day. group_id: set where rows become text, null where none was usable."""
+    """A row of the effects table without its day."""
 
     seq: int
     effect: str
@@ -39,6 +41,7 @@ class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
     cause: str | None = None
     detail: str | None = None
     group_id: str | None = None
+    """Set when the rows become text; null where the request named no usable group."""
 
 
 LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
@@ -88,7 +91,7 @@ def _is_said_by_error_code(response: type[Response], version: int) -> bool:
 
 
 def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
-    """A group's rows as lines of JSON, each with its end, 5,000 a text, so that no text grows without bound."""
+    """A group's rows as lines of JSON, 5,000 in each text, so that no text grows without bound."""
     for row in rows:
         row.group_id = group_id
     return [
@@ -98,7 +101,7 @@ def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
 
 
 def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
-    """How an effect of this kind becomes a row; worked out once."""
+    """Returns the function that makes a row of an effect of this kind; called once a kind."""
     names = kind.__struct_fields__
     tag = str(kind.__struct_config__.tag)
     plain = tuple(name for name in _PLAIN if name in names)

@@ -25,7 +25,7 @@ from schemas.messages import GroupRequest, JoinGroupRequest
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
-"""When a group that broke is looked at again."""
+"""How long after a failure a group is looked at again."""
 _FACTS_A_REQUEST_BITS = 8
 _TRACE_CHARACTERS = 4000
 
@@ -33,23 +33,22 @@ _in_order = itemgetter(0, 1, 2, 3)
 
 
 class Outcome(NamedTuple):
-    """What is left of a group's share of a batch. row: its new state, None if it is unknown now.
-
-    deadline_ms: when to come back, None if nothing is ever due.
-    """
+    """What comes of a group's share of a batch."""
 
     rows: list[EffectRow]
     row: StateRow | None
+    """The group's new state; None if the group is unknown now."""
     deadline_ms: int | None
+    """When the group must be called again; None if nothing will ever be due."""
 
 
 def take_turns(
     group_id: str, texts: list[str], stored: StateRow | None, at_ms: int, settings: StreamSettings
 ) -> Outcome:
-    """Applies a batch's requests to their group, and lets its time pass.
+    """Applies a batch's requests to their group and fires the deadlines that have passed.
 
-    at_ms: the batch's timestamp on the processing clock, the watermark on the event clock. Nothing raises: what breaks
-    is put into quarantine with its trace, and the group is as it was before.
+    at_ms: the batch's timestamp on the processing clock, the watermark on the event clock. Raises nothing: a request
+    that fails is put into quarantine with its trace, and the group stays as it was before it.
     """
     try:
         turns = GroupTurns(group_id, stored, at_ms, settings)
@@ -65,7 +64,7 @@ def take_turns(
 def quarantined(
     text: str, reason: str, at_ms: int | None, settings: StreamSettings, received_at_ms: int | None = None
 ) -> EffectRow:
-    """A row for the quarantine, its raw text cut to the limit."""
+    """A row for the quarantine; its raw text is cut to the limit."""
     if received_at_ms is None:
         received_at_ms = arrival_of(text)
     return EffectRow(
@@ -101,7 +100,9 @@ class GroupTurns:
         self.armed_from_ms = self.now_ms if is_live else None
 
     def take(self, texts: list[str]) -> Outcome:
-        """All requests in order of arrival, what is due before each, and then what is due by the batch's own time."""
+        """Applies all requests in order of arrival, fires what is due before each, and then what is due by the batch's
+        own time.
+        """
         for request in self._read(texts):
             self._apply(request)
         self._let_time_pass(self.now_ms if self.armed_from_ms is not None else self.at_ms - 1)
@@ -110,14 +111,15 @@ class GroupTurns:
     # ------------------------------------------------------------ before
 
     def _load(self, document: str) -> None:
-        """The group as it was stored, with time given back if the coordinator was away."""
+        """Reads the stored group; if the coordinator was away, its deadlines move by the time that was lost."""
         self.group, self.memory = decode_with_memory(self.group_id, document)
         self.seen = dict.fromkeys(self.memory.request_ids)
         has_resumed = self.settings.clock is Clock.PROCESSING and self._maybe_resume(self.group, self.memory)
         self._base = encode(self.group).document if has_resumed else document
 
     def _maybe_resume(self, group: Group, memory: StreamMemory) -> bool:
-        """Lifts deadlines once a run of the job, and when the coordinator itself was asleep when they fell due.
+        """Moves deadlines later: once in each run of the job, and when the coordinator was asleep at the time that they
+        fell due.
 
         A batch that an earlier run began is run again as it was, since its effects may have been committed.
         """
@@ -138,7 +140,9 @@ class GroupTurns:
         return is_new_run or has_slept
 
     def _read(self, texts: list[str]) -> list[GroupRequest]:
-        """The requests in order; what is none goes to quarantine. Every tie is broken: a batch may be run again."""
+        """The requests in order; what is no request goes to quarantine. The order has no ties, since a batch may be run
+        again.
+        """
         keyed = []
         for text in texts:
             try:
@@ -201,7 +205,9 @@ class GroupTurns:
             self._forget()
 
     def _is_repeated(self, request: GroupRequest) -> bool:
-        """Its id is among those remembered, or it would be given the member id that it was given before."""
+        """Whether the request came before: its id is remembered, or it would be given a member id that was given
+        already.
+        """
         if request.request_id in self.seen:
             return True
         if type(request) is not JoinGroupRequest or request.member_id:
@@ -215,14 +221,16 @@ class GroupTurns:
             del self.seen[next(iter(self.seen))]
 
     def _forget(self) -> None:
-        """An unknown group has no memory, in this batch no more than in the next one."""
+        """Forgets a group that is unknown now, with its request ids: the next batch will not have them either."""
         self.group = Group(self.group_id)
         self._rebase(None)
         self.memory.seq_at_ms = -1
         self.seen.clear()
 
     def _undo(self) -> None:
-        """The group as it was before the turn that broke: the last base, and every turn since once more."""
+        """Restores the group as it was before the turn that failed: from the last stored text, with every turn since
+        applied again.
+        """
         self.group = Group(self.group_id) if self._base is None else decode(self.group_id, self._base)
         for request, at_ms in self._applied:
             if request is None:
@@ -238,7 +246,9 @@ class GroupTurns:
     # ------------------------------------------------------------ after
 
     def _tell(self, effects: list[Effect], first_seq: int) -> None:
-        """Effects become rows, numbered within their millisecond; first_seq: where a group without memory begins."""
+        """Turns effects into rows, numbered within their millisecond. first_seq: the first number of a group without
+        memory.
+        """
         memory = self.memory
         at_ms, seq = memory.seq_at_ms, memory.seq
         for effect in effects:

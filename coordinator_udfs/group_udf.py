@@ -33,7 +33,7 @@ _SHOWN_OF_AN_UNFIT_GROUP_ID = 200
 
 
 class _Refused(msgspec.Struct):
-    """What the columns of a row alone disqualify; such rows share the null key."""
+    """Rows that are refused by their columns alone; they share the null key."""
 
     reason: str
     group_id: str | None = None
@@ -78,7 +78,7 @@ def typed_effects(texts: DataFrame) -> DataFrame:
 def run_group(
     settings: StreamSettings, key: tuple[str | None], frames: Iterable[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
-    """One call of Spark's for one group: its requests of the batch, or that its deadline has passed.
+    """Spark's call for one group: with its requests of the batch, or because its deadline has passed.
 
     Ends in exactly one of remove, update with a timeout, update: Spark keeps an old timeout where nothing is done.
     """
@@ -111,7 +111,7 @@ def _keep(state: GroupState, outcome: Outcome, at_ms: int, is_live: bool) -> Non
 
 
 def _refuse(texts: list[str], at_ms: int, settings: StreamSettings) -> list[str]:
-    """Rows that are fit for no group, each with what it named as its group."""
+    """Rows that fit no group, each with what it named as its group."""
     refused = [_refused_decoder.decode(text) for text in sorted(texts)]
     return [
         text
@@ -157,7 +157,7 @@ def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
 
 
 def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:
-    """Why a row's columns alone keep it from every group; null if they do not."""
+    """Why a row fits no group, by its columns alone; null if it does fit."""
     group_id, request = requests["group_id"], requests["request"]
     return F.coalesce(
         F.when(group_id.isNull(), F.lit("group_id: is null")),

@@ -1,4 +1,4 @@
-"""What `coordinate` is told: the group settings, the clock, and the limits of what it takes in.
+"""The settings of `coordinate`: the group settings, the clock, and the limits of what it takes in.
 
 A small frozen object, since it travels to every worker with the function. Knows no file, no Spark setting and no home.
 """
@@ -24,22 +24,22 @@ class Clock(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """How requests become effects.
-
-    source: what the quarantine calls the place the requests come from. started_at_ms: when this run of the job began;
-    a group stored by an earlier run is given time to be found again (0: no such thing). stall_ms: a deadline noticed
-    that much too late means that the coordinator slept, not its members. remembered_request_ids: how many of a group's
-    latest request ids are kept, to tell a request that comes twice. watermark_delay_ms: event clock only, how far out
-    of order requests may come.
-    """
+    """How requests become effects."""
 
     group: GroupConfig = field(default_factory=GroupConfig)
     clock: Clock = Clock.PROCESSING
     source: str = "delta"
+    """The name of the requests' source in the quarantine."""
     started_at_ms: int = 0
+    """When this run of the job began: members of a group that an earlier run stored get their time back (0: they do
+    not).
+    """
     stall_ms: int = 3000
+    """A deadline that fires this much too late shows that the coordinator slept, not its members."""
     remembered_request_ids: int = 16
+    """How many of a group's latest request ids are kept, to notice a request that comes twice."""
     watermark_delay_ms: int = 0
+    """Event clock only: how far out of order requests may arrive."""
     group_id_max_bytes: int = 32_767
     request_max_bytes: int = 4_194_304
     quarantine_raw_max_bytes: int = 1_048_576

@@ -1,4 +1,4 @@
-"""A group as a state row: the scalar columns a SQL user wants at a glance, and the whole group as versioned JSON.
+"""A group as a state row: the columns that a SQL user wants first, and the whole group as versioned JSON.
 
 Spark freezes a state's schema at its first run, so whatever may grow lives in the document, which carries its version;
 a document of an older version is upgraded when it is read. Indexes and counts that can be derived are not stored.
@@ -54,17 +54,17 @@ class StoredOffset(msgspec.Struct, kw_only=True):
 
 
 class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What the stream remembers with a group, beside it: nothing of the protocol depends on it.
-
-    seq_at_ms, seq: the last fact's time, and its place among the facts of that time. run_started_at_ms: the job's run
-    that wrote this. resumed_at_ms: when the group last got time back. request_ids: its latest requests, oldest first.
-    """
+    """What the stream remembers beside a group; no rule of the protocol depends on it."""
 
     seq_at_ms: int = -1
     seq: int = 0
+    """The last fact's place among the facts of its time, which is seq_at_ms."""
     run_started_at_ms: int = 0
+    """The start of the job's run that wrote this."""
     resumed_at_ms: int = 0
+    """When the group's deadlines were last moved because the coordinator was away."""
     request_ids: list[str] = []
+    """Its latest requests, oldest first."""
 
 
 class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):

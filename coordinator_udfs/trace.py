@@ -50,7 +50,7 @@ class TraceError(UserError):
 
 
 class Trace:
-    """Any number of groups in one virtual time. `feed` takes a line in and gives the lines that come of it."""
+    """Any number of groups in one virtual time. `feed` takes a line in and gives the lines out that it leads to."""
 
     def __init__(self, config: GroupConfig, *, with_effects: bool = False) -> None:
         self.config = config
@@ -174,7 +174,7 @@ class Trace:
 
 
 def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = False) -> Iterator[Line]:
-    """All lines out for all lines in; blank lines are passed over. Raises TraceError with the line's number."""
+    """All lines out for all lines in; blank lines are skipped. Raises TraceError with the line's number."""
     trace = Trace(config, with_effects=with_effects)
     decoder = msgspec.json.Decoder(dict[str, Any])
     for number, text in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""Scenes as plotly draws them: pages of HTML to move about in, with what each bar and mark means under the pointer.
+"""Scenes drawn by plotly: pages of HTML to zoom and move in, which explain each bar and mark under the pointer.
 
 Knows plotly. Must not know what is told. Kinds that are not in a picture are not in its legend.
 """

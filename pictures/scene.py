@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of bar or mark: its label and its colour, which people who see few colours tell apart too."""
+    """A kind of bar or mark: its label and its colour; colours that people with colour blindness can tell apart."""
 
     label: str
     colour: str
@@ -39,64 +39,69 @@ class Band:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment in a lane. symbol: cross, down, up or star; label: what is written beside it, on its right or left."""
+    """A moment in a lane."""
 
     lane: int
     at_ms: int
     kind: str
     symbol: str
+    """`cross`, `down`, `up` or `star`."""
     text: str
     label: str = ""
+    """What is written beside the mark, on its right or left."""
     is_label_left: bool = False
 
     @property
     def height(self) -> float:
-        """Where it stands, in lanes from the top: a star on the upper edge of its lane, so that it hides nothing."""
+        """Its height in lanes from the top: a star is on the upper edge of its lane, so that it hides nothing."""
         return self.lane - 0.4 if self.symbol == "star" else float(self.lane)
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A picture of lanes. kinds: in the order of the legend; lines: moments that cut through all lanes."""
+    """A picture of lanes."""
 
     title: str
     from_ms: int
     to_ms: int
     lanes: list[str]
     kinds: dict[str, Kind]
+    """In the order of the legend."""
     bars: list[Bar]
     bands: list[Band] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    """Moments that cut through all lanes."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Points that belong together; a height of NaN breaks the line. is_pale: one of many, behind the others, unnamed.
-
-    is_dotted: its points are marked, the lines between them are thin.
-    """
+    """Points that belong together; a height of NaN breaks the line."""
 
     name: str
     points: list[tuple[float, float]]
     colour: str
     is_pale: bool = False
+    """Drawn pale and without a name, behind the others."""
     is_dotted: bool = False
+    """Drawn with marked points and thin lines between them."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """A picture of curves. is_time: x is ms since the epoch; levels: named heights across the whole picture."""
+    """A picture of curves."""
 
     title: str
     x_label: str
     y_label: str
     curves: list[Curve]
     is_time: bool
+    """Whether x is ms since the epoch."""
     levels: dict[str, float] = field(default_factory=dict)
+    """Named heights across the whole picture."""
 
 
-# Colours that are told apart by those who see few (after Okabe and Ito), paler ones for what is healthy.
+# Colours that people with colour blindness can tell apart (after Okabe and Ito), paler ones for what is healthy.
 HEALTHY, PALE, WAITING, SYNCING = "#9fd3c7", "#c9ced6", "#e69f00", "#f0e442"
 SILENT, ALARM, COMING, GOING, CULPRIT = "#8a8f98", "#d55e00", "#009e73", "#56b4e9", "#b3003c"
 DISTINCT = (
@@ -106,5 +111,5 @@ DISTINCT = (
 
 
 def colour_of(place: int) -> str:
-    """A colour for each place; they begin again after the last."""
+    """A colour for each index; after the last they begin again."""
     return DISTINCT[place % len(DISTINCT)]

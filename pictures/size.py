@@ -29,7 +29,7 @@ def height_px(count: int) -> int:
 
 
 def font_px(count: int) -> int:
-    """How large the names of so many lanes are written."""
+    """The size of the names of so many lanes."""
     return 13 if count <= 30 else 11
 
 
@@ -40,7 +40,7 @@ def has_room(what: Band | Bar, scene: Lanes) -> bool:
 
 
 def drawn_ms(bar: Bar, scene: Lanes) -> float:
-    """How long a bar is drawn: at least so long that it is seen."""
+    """How long a bar is drawn: at least long enough to be seen."""
     return max(bar.to_ms - bar.from_ms, THINNEST_BAR * (scene.to_ms - scene.from_ms))
 
 

@@ -17,9 +17,10 @@ LINE_BELOW = 50.0
 
 
 def heartbeat_slack(stretch: Stretch) -> Curves:
-    """The picture, in % of the session timeout: what was left each time a member was heard of, 0 where it expired.
+    """The picture, in % of the session timeout: what was left at each request of a member, 0 where it expired.
 
-    A line leads to a point only where half of the session was gone: from the moment that the timer was restarted.
+    Where more than half of the session was gone, a line leads to the point from the moment when the timer was
+    restarted.
 
     The NAMED members with the least slack have a colour and a name; the others are pale.
     """

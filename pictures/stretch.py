@@ -1,6 +1,6 @@
-"""A group's facts of one stretch of time, with all from before that is needed to know who was what when it began.
+"""A group's facts of one stretch of time, with the earlier facts that say how things were when it began.
 
-Knows which facts outlast their moment. Must not know what is drawn of them.
+Knows which facts stay true after their moment. Must not know what is drawn of them.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from why.rebalances import Rebalance, rebalances_of
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of a group's time. facts: ordered, those of before included that still mattered in it."""
+    """A stretch of a group's time."""
 
     group_id: str
     from_ms: int
     to_ms: int
     facts: list[Fact]
+    """In order, with the earlier ones that were still true in it."""
     memberships: list[Membership]
     rebalances: list[Rebalance]
     names: Names
 
     @property
     def lanes(self) -> list[str]:
-        """The names of everybody that was a member, in the order in which they came."""
+        """The names of all members, in the order in which they joined."""
         return list(dict.fromkeys(self.names.of(one.member_id) for one in self.memberships))
 
 
 class NothingToShow(Exception):
-    """No fact of the group lies in that stretch; the text is the sentence for the person in front of it."""
+    """The group has no fact in that stretch; the text is the sentence to show."""
 
 
 def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
-    """Reads it. Raises NothingToShow: nobody was a member then."""
+    """Reads a stretch. Raises NothingToShow: there was no member in it."""
     lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, to_ms))
     memberships = [one for one in memberships_of(lasting) if one.is_member_in(from_ms, to_ms)]
     if not memberships:

@@ -1,6 +1,6 @@
-"""The what-if curve: what one setting, swept over a range, does to what it costs and to what it saves.
+"""The what-if curve: what each value of a swept setting costs and saves.
 
-Knows the rows that `make whatif` leaves. Must not know how they were played, nor a drawing library.
+Knows the rows that `make whatif` writes. Must not know how they were made, nor a drawing library.
 """
 
 from __future__ import annotations

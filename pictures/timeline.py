@@ -1,6 +1,6 @@
 """A group as swim lanes: each member a lane, waiting, at work or silent; generations as bands; culprits marked.
 
-Knows which facts move a member from one to the next. Must not know a drawing library.
+Knows which facts move a member from one of these to the next. Must not know a drawing library.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GENERATION_FORMED = EffectName.JOIN_PHASE_ENDED
 
 
 def timeline(stretch: Stretch) -> Lanes:
-    """The picture, from what was until what will be of everybody that was a member."""
+    """The picture of all members during the stretch."""
     places = {name: place for place, name in enumerate(stretch.lanes)}
     bars = [bar for bar in _bars(stretch, places) if bar.to_ms >= stretch.from_ms]
     return Lanes(
@@ -81,7 +81,9 @@ def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
 
 
 def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
-    """What a member was from when on. One from before the picture begins was at work then, unless the group waited."""
+    """What a member was, and from when on. A member from before the picture's beginning was at work then, unless the
+    group was rebalancing.
+    """
     was_waiting = any(one.started_at_ms < stretch.from_ms for one in stretch.rebalances)
     yield (joined_ms, "waiting") if joined_ms >= stretch.from_ms or was_waiting else (stretch.from_ms, "stable")
     for fact in own:
@@ -97,7 +99,7 @@ def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tupl
 
 
 def _bands(stretch: Stretch) -> Iterator[Band]:
-    """A band a generation, from when its members are known until those of the next are."""
+    """A band for each generation, from the end of its join phase to the end of the next one's."""
     formed = [(fact.at_ms, fact.generation_id) for fact in stretch.facts if fact.effect == GENERATION_FORMED]
     before = [pair for pair in formed if pair[0] < stretch.from_ms][-1:]
     inside = [pair for pair in formed if pair[0] >= stretch.from_ms]
@@ -124,7 +126,7 @@ def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
 
 
 def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
-    """The marks, each label on the side on which no star stands in it, and none where stars stand on both."""
+    """The marks, each with its label on the side without a star, or without a label if stars are on both sides."""
     width_ms = LABEL_WIDTH * (stretch.to_ms - stretch.from_ms)
     stars = [mark for mark in marks if mark.symbol == "star"]
     found: list[Mark] = []

@@ -1,4 +1,4 @@
-"""The bytes that members of a group with protocol type "consumer" give each other through the coordinator.
+"""The bytes that members of a group of protocol type "consumer" send each other through the coordinator.
 
 What it knows: the layouts of Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment (versions 0 to 3)
 and of the userData of the sticky assignors, all big-endian with an int16 version in front of the first two.

@@ -1,4 +1,4 @@
-"""One request that names many groups, as many requests that name one; and the answers put together again.
+"""Splits a request that names many groups into requests that name one each, and joins their answers.
 
 Kafka's DescribeGroups, ConsumerGroupDescribe, DeleteGroups and OffsetFetch (v8+) name several groups in one message;
 each group answers for itself, so a gateway (or the trace) splits the request and joins the responses in the order
@@ -75,7 +75,7 @@ def group_id_of(request: AnyGroupRequest) -> str:
 
 
 def split(request: AGroupRequest) -> list[AGroupRequest]:
-    """The request once for each group it names, in order; DeleteGroups once however often it is listed."""
+    """A request for each group that it names, in order; DeleteGroups only one for a group that is named twice."""
     match request:
         case DescribeGroupsRequest():
             return [msgspec.structs.replace(request, groups=[group_id]) for group_id in request.groups]
@@ -131,5 +131,5 @@ def join(request: AnyGroupRequest, responses: list[Response]) -> Response:
 
 
 def is_for_one_group(request: object) -> bool:
-    """False for ListGroups and FindCoordinator, which no group answers."""
+    """Whether groups answer the request: not ListGroups and FindCoordinator."""
     return not isinstance(request, ListGroupsRequest | FindCoordinatorRequest)

@@ -21,11 +21,7 @@ class JoinGroupProtocol(Shape, kw_only=True):
 
 
 class JoinGroupRequest(Request, tag="JoinGroup", kw_only=True):
-    """JoinGroup v0-9. The recorded_* fields are set by a replay only: the choices that Kafka made at random.
-
-    recorded_member_id: the id to hand out should a new one be needed. recorded_leader_id: the leader of the
-    generation this request led to. inferred_cause: what the log's later lines tell of why the member joined.
-    """
+    """JoinGroup v0-9. The recorded_* fields are set by a replay only: the choices that Kafka made at random."""
 
     group_id: str
     session_timeout_ms: Int32
@@ -36,8 +32,11 @@ class JoinGroupRequest(Request, tag="JoinGroup", kw_only=True):
     protocols: list[JoinGroupProtocol]
     reason: Annotated[str | None, Since(8)] = None
     recorded_member_id: str | None = None
+    """The member id to give out if a new one is needed."""
     recorded_leader_id: str | None = None
+    """The leader of the generation this request led to."""
     inferred_cause: InferredJoinCause | None = None
+    """Why the member joined, as later lines of the log show."""
 
 
 class JoinGroupResponseMember(Shape, kw_only=True):
@@ -107,12 +106,13 @@ class HeartbeatResponse(Response, kw_only=True):
 
 
 class MemberIdentity(Shape, kw_only=True):
-    """A member that leaves. inferred_cause: set by a replay only, what later lines tell of why it left."""
+    """A member that leaves."""
 
     member_id: str
     group_instance_id: str | None = None
     reason: Annotated[str | None, Since(5)] = None
     inferred_cause: InferredLeaveCause | None = None
+    """Set by a replay only: why the member left, as later lines of the log show."""
 
 
 class LeaveGroupRequest(Request, tag="LeaveGroup", kw_only=True):

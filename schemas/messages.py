@@ -179,7 +179,7 @@ ClientGroupRequest = (
 """A client's request that one group answers."""
 
 GroupRequest = ClientGroupRequest | GroupObservedRequest
-"""What a group is given: clients' requests, and in a replay what is observed, to which there is no answer."""
+"""What a group receives: clients' requests, and in a replay GroupObserved, which is not answered."""
 
 ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
 """Every request that a client may send."""
@@ -225,4 +225,4 @@ CONSUMER_GROUP_APIS: dict[str, Api] = {
 REPLAY_APIS: dict[str, Api] = {
     "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),
 }
-"""What stands beside recorded requests in a replay; no key, for it is never on the wire."""
+"""What a replay adds to recorded requests; without a key, since it is never sent over the wire."""

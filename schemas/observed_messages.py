@@ -1,6 +1,7 @@
-"""GroupObserved: what a recording proves of a group and no request in it says. No client sends it, nobody answers it.
+"""GroupObserved: what a recording proves about a group although no request in it says so. No client sends it and it has
+no answer.
 
-A replay puts it among the recorded requests: a group that was formed before the recording began, a coordinator that
+A replay adds it to the recorded requests: for a group that was formed before the recording began, a coordinator that
 moved, a member whose last request left no line. See `schemas.messages`.
 """
 
@@ -11,7 +12,7 @@ from schemas.shapes import Request, Response, Shape
 
 
 class ObservedMember(Shape, kw_only=True):
-    """A member that is seen to be one. protocols, assignment: null where unknown, then what is known stays."""
+    """A member that the recording shows."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -19,17 +20,19 @@ class ObservedMember(Shape, kw_only=True):
     client_host: str = ""
     protocols: list[JoinGroupProtocol] | None = None
     assignment: bytes | None = None
+    """Null where unknown, like `protocols`: then the group keeps what it knows."""
 
 
 class GoneMember(Shape, kw_only=True):
-    """A member, or an id given out, that is seen to be one no longer. end_cause: the word for why, `unknown` too."""
+    """A member, or an id given out, that the recording shows to be gone."""
 
     member_id: str
     end_cause: str
+    """Why it went, a word of `EndCause`; may be `unknown`."""
 
 
 class ObservedOffset(Shape, kw_only=True):
-    """An offset that is seen to be committed; -1: none is."""
+    """A committed offset that the recording shows; -1: none is committed."""
 
     topic: str
     partition: int
@@ -39,20 +42,19 @@ class ObservedOffset(Shape, kw_only=True):
 
 
 class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
-    """What is seen of a group, all of it inferred; null where nothing is. why: what proves it.
-
-    is_away: its coordinator is gone, and with it every timer and all that waits for an answer. is_loaded: another one
-    took the group over, or the same one anew; every member has a whole session. is_complete: who is not among
-    `members` is no member any more. gone: removed as by their session timer, with a rebalance where that leads to one.
-    is_silent: nothing was seen up to now, so that time alone has passed; no other fact stands beside it.
-    """
+    """What a recording shows of a group, all of it inferred; null where it shows nothing."""
 
     group_id: str
     why: str
+    """What proves it."""
     is_silent: bool = False
+    """Nothing was seen until now, so only time has passed; all other fields are empty."""
     is_away: bool = False
+    """Its coordinator is gone, and with it every timer and every parked request."""
     is_loaded: bool = False
+    """A coordinator has loaded the group; every member has a whole session again."""
     is_complete: bool = False
+    """`members` is complete: nobody else is a member."""
     state: str | None = None
     generation_id: int | None = None
     protocol_type: str | None = None
@@ -60,8 +62,9 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     leader_id: str | None = None
     members: list[ObservedMember] = []
     gone: list[GoneMember] = []
+    """Members to remove as their session timer would, with a rebalance where that leads to one."""
     offsets: list[ObservedOffset] = []
 
 
 class GroupObservedResponse(Response, kw_only=True):
-    """Nobody is told anything."""
+    """Has no fields: GroupObserved is not answered."""

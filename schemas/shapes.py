@@ -1,4 +1,4 @@
-"""What every declared shape is made of: the mark of a field's versions, the bases, a request's envelope.
+"""The base of every declared shape: the mark of a field's versions, the base classes, a request's envelope.
 
 Knows no message, no rule of the protocol, no Spark and no clock.
 """
@@ -34,25 +34,25 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 class Shape(msgspec.Struct, kw_only=True, gc=False):
     """Base of every declared shape: messages here, effects in `coordinator_udfs.protocol.effects`.
 
-    All are trees, so the garbage collector need not look at them: it would look at every request that waits.
+    All are trees, so the garbage collector skips them; else it would visit every waiting request.
     """
 
 
 class Request(Shape, kw_only=True, tag_field="api", forbid_unknown_fields=True):
-    """The envelope of every request: what the stream knows beside Kafka's own fields.
-
-    received_at_ms: when the request arrived, ms since the epoch. request_seq: its place among requests of the same
-    millisecond. connection: the client's TCP connection, where known. principal: who authenticated, where known.
-    """
+    """The envelope of every request: what the stream knows in addition to Kafka's own fields."""
 
     request_id: str
     api_version: Int32
     client_id: str = ""
     client_host: str = ""
     received_at_ms: Int64 = 0
+    """When the request arrived, ms since the epoch."""
     request_seq: Int64 = 0
+    """Its place among requests of the same millisecond."""
     principal: str | None = None
+    """Who authenticated, where known."""
     connection: str | None = None
+    """The client's TCP connection, where known."""
 
 
 ENVELOPE_FIELDS = frozenset(Request.__struct_fields__)

@@ -100,7 +100,7 @@ QUARANTINE = Table(
         Column("at_ms", "long", "when it was put here, ms since the epoch"),
     )
 )
-"""One row is one request that was never applied: not understood, or what it met in its group was broken."""
+"""One row is one request that was never applied: it was not understood, or applying it failed."""
 
 STATE = Table(
     (

@@ -29,11 +29,10 @@ class RequestError(ValueError):
 
 
 class _Field(msgspec.Struct):
-    """nested: the shape that the field holds, one or a list of it."""
-
     name: str
     versions: Versions
     nested: type[Shape] | None
+    """The shape inside the field, alone or in a list."""
 
 
 @cache

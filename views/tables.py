@@ -21,16 +21,14 @@ from schemas.tables import (
 
 @dataclass(frozen=True)
 class TableView:
-    """A table's view: its name, what one row is, the table and its folder.
-
-    times: timestamp column by column of ms; the first is when the row came to be.
-    """
+    """A table's view: its name, what one row is, the table and its folder."""
 
     name: str
     row: str
     folder: str
     table: Table
     times: tuple[tuple[str, str], ...]
+    """The timestamp column for each column of ms; the first says when the row was made."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -40,7 +38,7 @@ class TableView:
 
     @property
     def moment(self) -> str:
-        """The column that says when a row came to be, in ms."""
+        """The column that says when a row was made, in ms."""
         return self.times[0][1]
 
     @property

@@ -37,7 +37,7 @@ IS_SIGN_OF_LIFE = """
       OR (effect = 'offsets_committed' AND generation_id >= 0)
       OR (effect = 'reply' AND api = 'OffsetCommit' AND error_code = 'OFFSET_METADATA_TOO_LARGE' AND generation_id >= 0)
 """
-"""Whether a fact tells of a request that restarted its member's session timer there and then."""
+"""Whether a fact shows a request that restarted its member's session timer at this moment."""
 
 IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""

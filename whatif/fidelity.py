@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from whatif.outcome import Outcome
 
 GOOD_STOPPED = 0.25
-"""Stopped member-seconds are called different if they differ by more than this share of the larger,"""
+"""Stopped member-seconds count as different if they differ by more than this share of the larger and by more than the
+margin below."""
 STOPPED_MARGIN_MS = 3000
-"""and by more than one heartbeat of most clients: when in its rhythm a member hears of a rebalance is chance."""
+"""More than one heartbeat interval of most clients: when between two heartbeats a rebalance begins is chance."""
 
 
 @dataclass(frozen=True, slots=True)

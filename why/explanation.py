@@ -19,17 +19,17 @@ from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
 from why.slack import Slack, last_heard_ms, slack_of
 
 AFTERWARDS_MS = 5 * 60_000
-"""How long after it partitions that moved back are looked for."""
+"""How long after a rebalance partitions that move back are looked for."""
 LONGEST_SESSION_MS = 30 * 60_000
-"""The longest session that Kafka grants as it is shipped: heartbeats are read from so long before, at most."""
+"""The longest session timeout that Kafka allows by default: heartbeats are read from at most so long before."""
 
 Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
-"""Reads the rows of one group: these effects, at_ms from and to these moments, both included, in whatever order."""
+"""Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
 EVER = 2**53
 
 
 class Meanwhile(NamedTuple):
-    """Since when the group rebalances, since when all deeds were read, and the rebalance that came next."""
+    """When the group began to rebalance, since when all deeds were read, and the next rebalance."""
 
     round_from_ms: int
     deeds_from_ms: int
@@ -38,22 +38,20 @@ class Meanwhile(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is known of one rebalance; what is None is not known, or does not apply.
-
-    round_from_ms: when the group began to rebalance, also where this one superseded another. told_until_ms: the latest
-    fact that was read. silent_since_ms: when an expired culprit was heard of last. standstill: when nobody held a
-    partition, (from, to); to None: nobody does yet. unheld_ms: how long a partition had no owner.
-    """
+    """All that is known of one rebalance; what is None is not known, or does not apply."""
 
     group_id: str
     rebalance: Rebalance
     note: str | None
     others: list[Rebalance]
     round_from_ms: int
+    """When the group began to rebalance: earlier than this rebalance where it superseded another."""
     told_until_ms: int
+    """When the latest fact that was read happened."""
     names: Names
     culprit: Membership | None
     silent_since_ms: int | None
+    """When the last request of a culprit that expired arrived."""
     protocol_name: str | None
     leader: str | None
     join_phase_ended_ms: int | None
@@ -61,7 +59,9 @@ class Explanation:
     moves: list[Move]
     kept_count: int
     unheld_ms: dict[Partition, int]
+    """How long a partition had no owner."""
     standstill: tuple[int, int | None] | None
+    """(from, to) of the time when nobody held a partition; to is None if nobody does yet."""
     slack: list[Slack]
     unknown_slack: list[str]
     followed_by: Rebalance | None
@@ -98,7 +98,7 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
 
 
 def _first_of_round(found: Sequence[Rebalance], place: int) -> int:
-    """The place of the rebalance with which the group began to rebalance: those in between were superseded."""
+    """The index of the rebalance with which the group began to rebalance; those after it were superseded."""
     while place > 0 and found[place - 1].outcome == "superseded":
         place -= 1
     return place
@@ -168,7 +168,7 @@ def _standstill(
 ) -> tuple[int, int | None] | None:
     """When nobody held anything, around a rebalance: the longest such time that touches it, or the one that goes on.
 
-    Of a group that had no members before, not the time before it began.
+    For a group that had no members before, the time before the rebalance does not count.
     """
     if rebalance.members_before == 0:
         return from_ms, next((holding.from_ms for holding in holdings if holding.from_ms >= from_ms), None)

@@ -1,6 +1,7 @@
 """One group's facts as they stand in the effects table, in their order, with the JSON of each opened when asked for.
 
-Knows the columns of `schemas.tables.EFFECTS` and which facts outlast their moment. Must not know where rows come from.
+Knows the columns of `schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
+come from.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ class Fact:
 
     @cached_property
     def told(self) -> dict[str, Any]:
-        """What its detail says; empty where the columns say it all."""
+        """The fields of its detail; empty where the columns say everything."""
         opened: dict[str, Any] = json.loads(self.detail) if self.detail else {}
         return opened
 
     @property
     def is_sign_of_life(self) -> bool:
-        """Whether it tells of a request that restarted its member's session timer there and then."""
+        """Whether it shows a request that restarted its member's session timer at this moment."""
         match self.effect:
             case EffectName.MEMBER_JOINED:
                 return True

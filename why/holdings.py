@@ -1,4 +1,4 @@
-"""Who held which partition from when to when, by the rule of the view `assignments`.
+"""Which member held which partition, from when to when, by the rule of the view `assignments`.
 
 Knows what assigned and join_received say of partitions. Must not know any rebalance, nor who a member is.
 """
@@ -18,7 +18,7 @@ class Partition(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """One member held one partition without a break. to_ms None: it still does."""
+    """One member held one partition without a break; to_ms is None if it still does."""
 
     partition: Partition
     member_id: str
@@ -27,7 +27,7 @@ class Holding(NamedTuple):
     generation_id: int
 
     def is_held_at(self, at_ms: int) -> bool:
-        """Whether it began by then and goes on after it."""
+        """Whether it began at or before this moment and goes on after it."""
         return self.from_ms <= at_ms and (self.to_ms is None or self.to_ms > at_ms)
 
 

@@ -17,7 +17,9 @@ UUID_SHOWN = 8
 
 @dataclass(frozen=True)
 class Membership:
-    """From a client's join to its end. Timeouts None: not known; ended_at_ms None: it is a member still."""
+    """A client's membership, from its join to its end. A timeout is None if not known, ended_at_ms if it is still a
+    member.
+    """
 
     member_id: str
     client_id: str
@@ -78,8 +80,8 @@ def _with_terms(membership: Membership, fact: Fact) -> Membership:
 class Names:
     """A name for each member id: the client id, with its host where clients of several hosts share it.
 
-    A client that came back under another member id keeps its name. Where two with one name were members at one time,
-    nobody can tell them apart by it, so each is named by a part of its id as well, and is_unclear says so.
+    A client that came back under another member id keeps its name. Where two clients with one name were members at the
+    same time, a part of the member id is added to each name, and is_unclear is True.
     """
 
     def __init__(self, memberships: Sequence[Membership]) -> None:
@@ -98,7 +100,7 @@ class Names:
         }
 
     def of(self, member_id: str, client_id: str = "") -> str:
-        """client_id: what it is called that never became a member."""
+        """The name of a member id. client_id: the name for a client that never became a member."""
         return self._names.get(member_id) or client_id or member_id or "somebody unknown"
 
 
@@ -112,7 +114,7 @@ def _plain(one: Membership) -> str:
 
 
 def _names_at_once(memberships: Sequence[Membership], named: Mapping[str, str]) -> set[str]:
-    """The names that two member ids bore at one time."""
+    """The names that two member ids had at the same time."""
     until: dict[str, float] = {}
     shared: set[str] = set()
     for one in sorted(memberships, key=lambda one: one.joined_at_ms):

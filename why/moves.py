@@ -15,20 +15,19 @@ from why.members import Names
 
 @dataclass(frozen=True)
 class Move:
-    """A partition that is not where it was. Names None: nobody held it.
-
-    later: who got it afterwards, where nobody held it when the rebalance was over. back_at_ms: when the one that had it
-    before had it again, None: it had not. unheld_ms: how long nobody held it; None: nobody does yet, or did before.
-    """
+    """A partition that has another owner. A name is None if nobody held it."""
 
     partition: Partition
     before: str | None
     after: str | None
     later: str | None
+    """Who got it later, where nobody held it at the end of the rebalance."""
     later_at_ms: int | None
     back_at_ms: int | None
+    """When its earlier owner had it again; None if it did not."""
     back_generation_id: int | None
     unheld_ms: int | None
+    """How long nobody held it; None if nobody does yet, or nobody did before."""
 
 
 class Moves(NamedTuple):
@@ -42,7 +41,7 @@ class Moves(NamedTuple):
 def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names) -> Moves:
     """What moved between the beginning and the end of a rebalance.
 
-    A partition has no owner from the moment he gives it up after the beginning until somebody is given it.
+    A partition has no owner from the moment when its owner gives it up until it is assigned again.
     """
     by_partition: dict[Partition, list[Holding]] = {}
     for holding in holdings:
@@ -81,7 +80,7 @@ def _move(
 
 
 def _unheld_ms(before: Sequence[Holding], following: Sequence[Holding]) -> int | None:
-    """None: nobody had it before, or nobody has it yet."""
+    """How long nobody held it; None if nobody had it before, or nobody has it yet."""
     given_up_ms = before[-1].to_ms if before else None
     if before and given_up_ms is None:
         return 0

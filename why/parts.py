@@ -1,4 +1,5 @@
-"""Each member's part in a rebalance: when it was told, rejoined, synced and went on, and how long it held the others.
+"""Each member's part in a rebalance: when it was told, rejoined, synced and went on, and how long the others waited for
+it.
 
 Knows the facts of one rebalance's time. Must not know partitions.
 """
@@ -16,29 +17,29 @@ from why.rebalances import Rebalance
 
 @dataclass(frozen=True)
 class Part:
-    """A member's part; moments in ms since the epoch, None for what did not happen or is not known.
-
-    is_member: else it was only told an id. told_at_ms: when an answer said REBALANCE_IN_PROGRESS to it. back_at_ms:
-    when its SyncGroup was answered, so that it could go on. end_cause: it was a member no longer before all was over.
-    """
+    """A member's part; times are ms since the epoch, None for what did not happen or is not known."""
 
     name: str
     member_id: str
     host: str
     is_member: bool
+    """False for a client that was only told a member id."""
     is_new: bool
     told_at_ms: int | None
+    """When an answer told it REBALANCE_IN_PROGRESS."""
     joined_at_ms: int | None
     synced_at_ms: int | None
     back_at_ms: int | None
+    """When its SyncGroup was answered, so that it could go on."""
     held_others_ms: int | None
     end_cause: str | None
+    """Why it was removed, where that was before the rebalance ended."""
 
 
 def parts_of(
     facts: Sequence[Fact], rebalance: Rebalance, around: Iterable[Membership], end_ms: int, names: Names
 ) -> list[Part]:
-    """Of everybody that was a member while it ran, or that it waited for; in order of their JoinGroups."""
+    """The parts of all clients that were members during it or that it waited for, in order of their JoinGroups."""
     memberships = {one.member_id: one for one in around if one.is_member_in(rebalance.started_at_ms, end_ms)}
     waits = {wait.member_id: wait for wait in rebalance.waits}
     moments = _moments(facts, rebalance, end_ms)

@@ -14,12 +14,12 @@ from why.facts import Fact
 
 
 class NoSuchRebalance(Exception):
-    """The question means none; the text is the sentence for the person in front of it."""
+    """No rebalance fits the question; the text is the sentence to show."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What set a rebalance off. Texts are empty and words None where nobody is to blame or nothing was said."""
+    """What set a rebalance off. Fields are empty or None where nobody caused it or nothing was said."""
 
     kind: str
     member_id: str = ""
@@ -32,7 +32,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Wait:
-    """A member's part, as the group's own fact tells it: who came when, and how long it alone held the others."""
+    """A member's part as rebalance_ended tells it: when it joined, and how long the others waited for it alone."""
 
     member_id: str
     client_id: str
@@ -62,7 +62,7 @@ class Rebalance:
 
 
 class Span(NamedTuple):
-    """A moment as a person names it, from its first millisecond to its last: a minute, where no seconds are said."""
+    """A moment as a person names it, from its first millisecond to its last: a whole minute if no seconds are given."""
 
     from_ms: int
     to_ms: int
@@ -70,7 +70,7 @@ class Span(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The rebalance that a question means, how it was found where that is not plain, and others it might mean."""
+    """The rebalance that a question means, a note on how it was found, and others that it might mean."""
 
     rebalance: Rebalance
     note: str | None

@@ -1,4 +1,4 @@
-"""An explanation as rows of one shape, for tables: a line a fact, told in words and in numbers.
+"""An explanation as rows of one shape, for tables: a row for each fact, in words and in numbers.
 
 Knows the parts of an explanation. Must not know Spark or a terminal.
 """
@@ -19,7 +19,7 @@ PARTS = ("what", "who", "timeline", "member", "held", "moved", "stopped", "slack
 
 
 class Line(NamedTuple):
-    """One line: part is one of PARTS, about what the line is; the others null where they do not apply."""
+    """One line: part is one of PARTS; about is what the line is about; the others are null where they do not apply."""
 
     part: str
     about: str
@@ -60,7 +60,9 @@ def _what(e: Explanation) -> Iterator[Line]:
 
 
 def _member(e: Explanation, part: Part) -> Iterator[Line]:
-    """A line a step: told, joined and back at work so long after the beginning, synced so long after the join phase."""
+    """A line for each step: told, joined and back at work, measured from the beginning; synced, from the end of the
+    join phase.
+    """
     began_ms = e.rebalance.started_at_ms
     steps = (
         ("told", part.told_at_ms, began_ms, "was told of the rebalance"),
@@ -108,7 +110,7 @@ def move_text(move: Move) -> str:
 
 
 def gained_and_lost(e: Explanation) -> dict[str, tuple[list[Partition], list[Partition]]]:
-    """By member's name: the partitions that it has and had not, and those that it had and has not."""
+    """By member's name: the partitions that it gained, and those that it lost."""
     found: dict[str, tuple[list[Partition], list[Partition]]] = {}
     for move in e.moves:
         for name, place in ((move.after, 0), (move.before, 1)):

@@ -15,7 +15,7 @@ from why.members import Membership, Names
 
 
 class Gap(NamedTuple):
-    """A time that a member's session timer ran without a sign of life."""
+    """A time during which a member's session timer ran without a sign of life."""
 
     member_id: str
     from_ms: int
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Slack:
-    """How near a member came to expiring: its longest silence around the rebalance, of how much it may be silent."""
+    """How near a member came to expiring: its longest silence around the rebalance, and its session timeout."""
 
     name: str
     silent_from_ms: int
@@ -41,7 +41,9 @@ class Slack:
 
 
 def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
-    """Every gap, by its end: from the timer's restart to the next request that restarted or held it, or the expiry."""
+    """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
+    expiry.
+    """
     since: dict[str, int] = {}
     found: list[Gap] = []
     for fact in facts:
@@ -60,7 +62,7 @@ def is_expiry(fact: Fact) -> bool:
 
 
 def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
-    """When the latest request of a member that was taken arrived, before a moment; None: the facts do not tell."""
+    """When a member's latest accepted request before a moment arrived; None if the facts do not tell."""
     heard = [
         fact.received_at_ms if fact.is_answer else fact.at_ms
         for fact in facts
@@ -76,7 +78,7 @@ def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int 
 
 
 def slack_of(deeds: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
-    """The slack of each at its longest gap, the least first; and those of whom there is no gap to tell."""
+    """Each member's slack at its longest gap, the least first; and the members without a gap."""
     longest: dict[str, Gap] = {}
     for gap in gaps_of(deeds):
         if gap.length_ms >= longest.get(gap.member_id, gap).length_ms:

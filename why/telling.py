@@ -177,7 +177,7 @@ def _culprit(e: Explanation) -> str:
 
 
 def _members(e: Explanation) -> str:
-    """How many before and after, and what else became of members meanwhile."""
+    """How many members before and after, and how many joined, left or expired in between."""
     rebalance = e.rebalance
     told = f"{rebalance.members_before} -> {rebalance.members_after} members"
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
@@ -208,7 +208,7 @@ def _span(e: Explanation) -> str:
 
 
 def _delay(e: Explanation, part: Part) -> str:
-    """What of the time that the others waited for a member was its own."""
+    """How much of the time that the others waited was the member's own."""
     if part.joined_at_ms is None:
         return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
     synced_ms = _assignment_wait_ms(e, part)

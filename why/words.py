@@ -1,4 +1,4 @@
-"""How moments, durations, partitions and causes are worded.
+"""How moments, durations and partitions are written.
 
 Knows the words alone: what happened is handed in. Times are UTC, and whoever shows them says so.
 """

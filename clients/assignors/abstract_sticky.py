@@ -1,7 +1,7 @@
 """What the two sticky assignors share: who validly owns what, and which of the two algorithms plans the rest.
 
-What it knows: claims of members, the generations they were made in, and how conflicts between them end.
-What it must not know: where a member's claim is written (the assignor's file), and what a follow-up rebalance is for.
+What it knows: members' claims, their generations, and how conflicts between them are decided. What it must not know:
+where a member's claim is written (the assignor's file), and what a follow-up rebalance is for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def plan_sticky(
     claims: Mapping[str, Claim],
     replica_racks: ReplicaRacks,
 ) -> StickyPlan:
-    """A balanced assignment that leaves partitions where they validly are, as far as balance allows.
+    """A balanced assignment that moves as few validly owned partitions as balance allows.
 
     Members that all subscribe to the same topics take the constrained algorithm, others the general one. Members are
     visited in the mapping's order, which decides who keeps the extra partition. Source: AbstractStickyAssignor.
@@ -65,7 +65,7 @@ def plan_sticky(
 
 
 def _valid_owners(counts: Mapping[str, int], claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
-    """The one member that claims a partition in the highest generation; nobody, if several claim it in that one."""
+    """The one member that claims a partition in the highest generation; nobody if several do."""
     owner: dict[TopicPartition, str] = {}
     claimed_in: dict[TopicPartition, int] = {}
     contested: set[TopicPartition] = set()

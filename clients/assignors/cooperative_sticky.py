@@ -22,7 +22,7 @@ from schemas.consumer_protocol import (
 
 
 class CooperativeStickyAssignor:
-    """Gives nothing away that a living member still claims: that member gives it up, rejoins, and then it is free.
+    """Assigns no partition that another member still claims: that member revokes it and rejoins, then it is free.
 
     Source: CooperativeStickyAssignor.
     """
@@ -31,7 +31,9 @@ class CooperativeStickyAssignor:
     rebalance_protocols = frozenset({RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE})
 
     def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes:
-        """The generation, for leaders that read subscriptions below version 2; what is owned has a field of its own."""
+        """The generation, for leaders that read subscriptions below version 2; owned partitions have a field of their
+        own.
+        """
         return encode_cooperative_sticky_user_data(generation)
 
     def assign(

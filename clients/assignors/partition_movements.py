@@ -1,4 +1,4 @@
-"""Which partitions moved from whom to whom while a general sticky assignment is being balanced.
+"""Which partitions have moved from whom to whom while a general sticky assignment is balanced.
 
 What it knows: net movements of this one balancing.
 What it must not know: loads, subscriptions, who should get what.
@@ -27,7 +27,7 @@ class PartitionMovements:
         self._moved: dict[tuple[str, _Move], set[TopicPartition]] = {}
 
     def record(self, partition: TopicPartition, source: str, destination: str) -> None:
-        """The partition moves; back where it started, it never moved."""
+        """Notes a move; a partition that is back where it started counts as not moved."""
         earlier = self._moves.pop(partition, None)
         if earlier is not None:
             self._moved[partition.topic, earlier].discard(partition)

@@ -32,7 +32,7 @@ def is_rack_awareness_useful(member_racks: Collection[str], replica_racks: Seque
 
 
 class RackView:
-    """Which of a group's members are in the rack of a replica; knows of no rack at all where racks cannot matter."""
+    """Which members are in the rack of a replica; without any rack where racks cannot matter."""
 
     def __init__(
         self,

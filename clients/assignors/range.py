@@ -1,6 +1,7 @@
-"""Kafka's "range" assignor: each topic cut into consecutive runs, one a member, the first members' one longer.
+"""Kafka's "range" assignor: each topic is cut into consecutive runs, one for each member; those of the first members
+are one longer.
 
-What it knows: the rule of a topic, and the step before it that looks for partitions near by (KIP-881).
+What it knows: the rule for a topic, and the step before it, which looks for partitions in the member's rack (KIP-881).
 What it must not know: earlier assignments, generations, brokers.
 """
 
@@ -22,7 +23,7 @@ from schemas.consumer_protocol import TopicPartition
 
 
 class RangeAssignor:
-    """Topics are independent of each other, so members early in the order collect the extra partition of each.
+    """Topics are independent of each other, so members early in the order get the extra partition of each.
 
     Source: RangeAssignor; topics with the same subscribers and count keep equal partition numbers together.
     """
@@ -102,7 +103,7 @@ class _TopicShare:
 
 
 def _assign_near(shares: Sequence[_TopicShare]) -> None:
-    """The rack-aware step: topics that are co-partitioned together, the others each by itself."""
+    """The rack-aware step: co-partitioned topics together, each other topic by itself."""
     groups: dict[tuple[frozenset[tuple[str, str | None]], int], list[_TopicShare]] = {}
     for share in shares:
         groups.setdefault((frozenset(share.racks.items()), share.count), []).append(share)

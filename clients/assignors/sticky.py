@@ -1,7 +1,7 @@
 """Kafka's "sticky" assignor: balanced, moving as little as it can, by the eager protocol.
 
-What it knows: its userData, in which a member carries its last assignment over the revocation of everything.
-What it must not know: the algorithm (abstract_sticky), brokers, sockets.
+What it knows: its userData, which keeps a member's last assignment although all partitions are revoked. What it must
+not know: the algorithm (abstract_sticky), brokers, sockets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from schemas.consumer_protocol import (
 
 
 class StickyAssignor:
-    """A member's claim is its userData, not its owned partitions: those it has given up. Source: StickyAssignor."""
+    """A member's claim is in its userData, not in its owned partitions, which an eager member has given up. Source:
+    StickyAssignor.
+    """
 
     name = "sticky"
     rebalance_protocols = frozenset({RebalanceProtocol.EAGER})

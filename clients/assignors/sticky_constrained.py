@@ -1,7 +1,7 @@
 """The sticky algorithm for a group whose members all subscribe to the same topics.
 
-What it knows: the two quotas, who is still short of them, and the dealing of what is left.
-What it must not know: generations and conflicting claims (settled before), differing subscriptions.
+What it knows: the two quotas, which members are below them, and how the rest is assigned. What it must not know:
+generations and conflicting claims (settled before), differing subscriptions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Quotas:
         self._exact: deque[str] = deque()
 
     def keep(self, member_id: str, partitions: Sequence[TopicPartition]) -> None:
-        """Lets a member keep of its own, best first, what its quota allows; the first ones to ask may keep the most."""
+        """Lets a member keep its own partitions, best first, up to its quota; the first members may keep the most."""
         if len(partitions) < self._least:
             self.assignment[member_id] += partitions
             self._under.append(member_id)
@@ -69,7 +69,9 @@ class _Quotas:
         self._exact = deque(sorted(self._exact, key=java_string_order))
 
     def deal_near(self, partitions: Iterable[TopicPartition], racks: RackView) -> list[TopicPartition]:
-        """Deals out what a member in the right rack has room for, members under the least first; the rest is left."""
+        """Assigns partitions to members in the right rack that have room, members under the least first; returns the
+        rest.
+        """
         left = []
         position = 0
         for partition in partitions:
@@ -97,7 +99,7 @@ class _Quotas:
         return (index % len(self._under) for index in range(start, start + len(self._under)))
 
     def _fill_under(self, index: int, partition: TopicPartition) -> bool:
-        """Gives a partition to a member under the least; whether that brought it there."""
+        """Gives a partition to a member under the least. True if the member then has the least."""
         member_id = self._under[index]
         self.assignment[member_id].append(partition)
         if len(self.assignment[member_id]) < self._least:

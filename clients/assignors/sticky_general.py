@@ -52,7 +52,7 @@ class _Loads:
         return partition in self._owner
 
     def keep(self, member_id: str, partitions: Sequence[TopicPartition], racks: RackView) -> bool:
-        """Lets a member keep what it still subscribes to and is not out of its rack; whether that is everything."""
+        """Lets a member keep what it still subscribes to and what is in its rack. True if that is everything."""
         valid = [
             partition
             for partition in partitions
@@ -63,7 +63,7 @@ class _Loads:
         return len(valid) == len(partitions)
 
     def place(self, partitions: Iterable[TopicPartition], racks: RackView) -> None:
-        """Gives each partition to its lightest subscriber: first where racks do not speak against it, then the rest."""
+        """Gives each partition to its lightest subscriber: first where the rack matches, then the rest."""
         left = []
         for partition in partitions:
             subscribers = self._subscribers[partition.topic]
@@ -76,11 +76,11 @@ class _Loads:
             self._give(partition, min(self._subscribers[partition.topic], key=self._weight))
 
     def even_out(self, partitions: Sequence[TopicPartition], earlier_owners: Mapping[TopicPartition, str]) -> None:
-        """Moves partitions until a whole pass finds nothing to move.
+        """Moves partitions until a whole pass moves nothing.
 
-        A move takes one partition, in the end, from a member to one that has at least two fewer, so it always improves
-        the balance and the passes come to an end; Kafka moves the substitute alone, may make things worse by it and
-        then reverts all moves.
+        Every move takes one partition from a member to one that has at least two fewer, so it improves the balance and
+        the passes come to an end. Kafka moves only the substitute, which may make the balance worse, and then reverts
+        all moves.
         """
         while any([self._improve(partition, earlier_owners.get(partition)) for partition in partitions]):
             pass

@@ -49,7 +49,7 @@ def answer(
 
 
 def refuse_join(request: JoinGroupRequest, error: Error, turn: Turn, *, member_id: str) -> None:
-    """A JoinGroup's error: no generation, no protocol, no leader."""
+    """Answers a JoinGroup with an error: without generation, protocol and leader."""
     send_join(request, request.client_id, JoinGroupResponse(error_code=error, member_id=member_id), turn)
 
 
@@ -125,7 +125,7 @@ def current_members(group: Group) -> list[JoinGroupResponseMember]:
 
 
 def park_join(group: Group, member: Member, request: JoinGroupRequest, turn: Turn) -> None:
-    """Parks a JoinGroup; one parked before by the same member is never answered."""
+    """Parks a JoinGroup; an earlier one of the same member that is still parked is never answered."""
     parked = ParkedJoin(request.request_id, request.api_version, turn.now_ms, request.recorded_leader_id)
     replaced = group.park_join(member, parked)
     if replaced is not None:
@@ -134,7 +134,7 @@ def park_join(group: Group, member: Member, request: JoinGroupRequest, turn: Tur
 
 
 def park_sync(group: Group, member: Member, request: SyncGroupRequest, turn: Turn) -> None:
-    """Parks a SyncGroup; one parked before by the same member is never answered."""
+    """Parks a SyncGroup; an earlier one of the same member that is still parked is never answered."""
     if member.parked_sync is not None:
         drop(
             member.parked_sync, "SyncGroup", member.member_id, "replaced by a later SyncGroup of the same member", turn

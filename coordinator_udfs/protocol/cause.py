@@ -1,4 +1,4 @@
-"""Why a rebalance began, as data: decided where it happens, never guessed later from text.
+"""Why a rebalance began, as data: decided when it begins, not read from text later.
 
 Knows the words of the history (`Cause.kind`) and the reasons that client libraries send; knows no group.
 """
@@ -31,7 +31,7 @@ class CauseKind(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Why a member is no longer one: the causes that remove a member, and those that start no rebalance."""
+    """Why a member was removed: the causes of rebalances that remove a member, and causes that start no rebalance."""
 
     MEMBER_LEFT = "member_left"
     POLL_TIMEOUT = "poll_timeout"
@@ -47,10 +47,7 @@ class EndCause(StrEnum):
 
 
 class Cause(Shape, kw_only=True):
-    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame.
-
-    is_inferred: neither the request nor a timer said so; a replay concluded it from later lines of the recording.
-    """
+    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
 
     kind: CauseKind
     member_id: str = ""
@@ -59,6 +56,8 @@ class Cause(Shape, kw_only=True):
     group_instance_id: str | None = None
     client_reason: str | None = None
     is_inferred: bool = False
+    """True where a replay concluded the cause from later lines of the recording: neither a request nor a timer said it.
+    """
 
 
 def cause_of_leaving(
@@ -81,10 +80,10 @@ def cause_of_leaving(
 
 
 def cause_of_rejoining(reason: str | None, inferred: str | None, *, gave_partitions_up: bool) -> CauseKind:
-    """Why a member of a running generation joined again, from its own words, else from what it gave up.
+    """Why a member of the current generation joined again: by its own reason, else by the partitions it gave up.
 
-    gave_partitions_up: the last assignment took partitions from it that it said it owned, so a cooperative member
-    must come back for them to be given on.
+    gave_partitions_up: the last assignment took partitions away that the member said it owned; a cooperative member
+    must then join again so that others can get them.
     """
     text = (reason or "").lower()
     if inferred:

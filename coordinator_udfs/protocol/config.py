@@ -1,6 +1,7 @@
 """The broker settings that change an answer, under Kafka's own keys, with Kafka's defaults.
 
-Knows each setting's default and bounds and what contradicts what; must not know a text: `programs.settings` reads them.
+Knows each setting's default and bounds and which settings contradict each other; must not know texts, which
+`programs.settings` reads.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Any
 
 INT32_MAX = 2147483647
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member's first, parked JoinGroup lives (a constant in Kafka, no setting)."""
+"""How long a new member's first JoinGroup may stay parked (in Kafka a constant, not a setting)."""
 ASSIGNORS = ("uniform", "range")
 """The assignors that the coordinator has, by the names that members vote with."""
 PATTERN_REFRESH_MIN_INTERVAL_MS = 10_000
-"""How long a group's resolved regular expressions stay as they are at least (a constant in Kafka, no setting)."""
+"""The least time between two resolutions of a group's regular expressions (in Kafka a constant, not a setting)."""
 
 
 def _setting(key: str, default: Any, least: int = 0) -> Any:
-    """A field that is set under Kafka's key, from least to the greatest 32-bit number."""
+    """A field with Kafka's key, whose value is at least `least` and at most the greatest 32-bit number."""
     return field(default=default, metadata={"key": key, "least": least, "most": INT32_MAX})
 
 
@@ -114,7 +115,7 @@ class GroupConfig:
 
     @property
     def offsets_retention_ms(self) -> int:
-        """Retention in ms; wider than 32 bits on purpose."""
+        """The retention in ms, which may need more than 32 bits."""
         return self.offsets_retention_minutes * 60_000
 
     def has_partition(self, topic: str, partition: int) -> bool:

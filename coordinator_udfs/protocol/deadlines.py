@@ -1,9 +1,9 @@
 """Deadlines: arming them, and the next one due without looking at every member.
 
-`group.next_due_ms` is a lower bound of all deadlines: arming an earlier one lowers it, a heartbeat that moves its own
-deadline later leaves it alone, and only a scan that finds nothing due raises it again.
+`group.next_due_ms` is a lower bound of all deadlines: arming an earlier deadline lowers it, a heartbeat that moves its
+member's deadline later does not change it, and only a scan that finds nothing due raises it.
 
-Knows where deadlines stand; knows no consequence of one (that is `expiry`).
+Knows where deadlines are stored; what happens when one passes is in `expiry`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> Non
 def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
     """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn.
 
-    None runs while a member's timeouts are unknown: the length is the longest of them.
+    While a member's timeouts are unknown no timer runs, since its length is the longest of these timeouts.
     """
     if not group.has_known_timeouts:
         group.join_deadline_ms = None
@@ -89,7 +89,7 @@ def next_deadline_ms(group: Group) -> int | None:
 
 
 def settle_next_deadline_ms(group: Group) -> int | None:
-    """The earliest deadline exactly, and the bound raised to it: for whoever is about to wait for it."""
+    """The exact earliest deadline; also raises the bound to it. For a caller that is about to wait."""
     due = earliest(group)
     group.next_due_ms = None if due is None else due.deadline_ms
     return group.next_due_ms
@@ -98,8 +98,8 @@ def settle_next_deadline_ms(group: Group) -> int | None:
 def earliest(group: Group) -> Due | None:
     """The earliest deadline of all; ties go to the session that was started first, then join, sync and sweep.
 
-    As in Kafka, whose timers fire in the order they were started in, and which starts sessions before the group's timer
-    wherever one request starts both.
+    Kafka's timers fire in the order in which they were started, and a request that starts both starts sessions before
+    the group's timer.
     """
     due = _earliest_of_members(group) if group.consumer is None else _earliest_of_consumers(group.consumer)
     for timer, deadline_ms in (

@@ -1,4 +1,4 @@
-"""Everything that can come out of a group: one shape a fact, in the past tense.
+"""Everything that can come out of a group: one shape for each kind of fact, named in the past tense.
 
 Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
 name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
@@ -23,24 +23,23 @@ class Effect(Shape, kw_only=True, tag_field="effect"):
 
 
 class Reply(Effect, tag=EffectName.REPLY.value, kw_only=True):
-    """A request was answered. received_at_ms: when it arrived; at_ms - received_at_ms is how long it was parked.
-
-    member_id: the member that asked (as the request named it, or the id it was given).
-    """
+    """A request was answered."""
 
     request_id: str
     api: str
     api_version: int
     error_code: Error
     member_id: str
+    """The member that asked: the id in the request, or the id that it was given."""
     client_id: str
     generation_id: int
     received_at_ms: int
+    """When the request arrived; at_ms - received_at_ms is how long it was parked."""
     response: Response
 
 
 class RequestParked(Effect, tag=EffectName.REQUEST_PARKED.value, kw_only=True):
-    """A JoinGroup or SyncGroup was accepted and its answer withheld."""
+    """A JoinGroup or SyncGroup was accepted; its answer comes later."""
 
     request_id: str
     api: str
@@ -58,7 +57,7 @@ class RequestDropped(Effect, tag=EffectName.REQUEST_DROPPED.value, kw_only=True)
 
 
 class RequestRepeated(Effect, tag=EffectName.REQUEST_REPEATED.value, kw_only=True):
-    """A request whose id its group had seen before; nothing came of it, the first one has or gets the answer."""
+    """A request arrived whose id the group had seen before; it changes nothing and the first one gets the answer."""
 
     request_id: str
     api: str
@@ -70,31 +69,34 @@ class GroupCreated(Effect, tag=EffectName.GROUP_CREATED.value, kw_only=True):
 
 
 class GroupRemoved(Effect, tag=EffectName.GROUP_REMOVED.value, kw_only=True):
-    """A group is unknown again. why: deleted, expired or unloaded."""
+    """A group is unknown again."""
 
     why: str
+    """`deleted`, `expired` or `unloaded`."""
     generation_id: int
 
 
 class GroupObserved(Effect, tag=EffectName.GROUP_OBSERVED.value, kw_only=True):
-    """A recording proves something of the group that no request of it says; all that follows from it is inferred.
-
-    why: what proves it. is_away: it has no coordinator. is_loaded: one took it over. member_ids: the members seen.
-    """
+    """A recording proves something about the group that no request in it says; all that follows from it is inferred."""
 
     why: str
+    """What proves it."""
     is_away: bool
+    """The group has no coordinator now."""
     is_loaded: bool
+    """A coordinator has loaded the group."""
     generation_id: int
     member_ids: list[str]
+    """The members seen."""
 
 
 class StateChanged(Effect, tag=EffectName.STATE_CHANGED.value, kw_only=True):
-    """A group moved from one state to another, by the names of its kind. generation_id: after the move."""
+    """A group moved from one state to another, by the names of its kind."""
 
     from_state: str
     to_state: str
     generation_id: int
+    """The generation after the move."""
     protocol_type: str | None
     protocol_name: str | None
     leader_id: str | None
@@ -110,14 +112,14 @@ class MemberIdGiven(Effect, tag=EffectName.MEMBER_ID_GIVEN.value, kw_only=True):
 
 
 class PendingMemberRemoved(Effect, tag=EffectName.PENDING_MEMBER_REMOVED.value, kw_only=True):
-    """An id given out is awaited no longer: it left, expired or was refused."""
+    """An id that was given out is no longer awaited: it left, expired or was refused."""
 
     member_id: str
     end_cause: EndCause
 
 
 class MemberJoined(Effect, tag=EffectName.MEMBER_JOINED.value, kw_only=True):
-    """A client became a member. is_inferred: a recording shows it as one, from now at the latest."""
+    """A client became a member."""
 
     member_id: str
     client_id: str
@@ -128,10 +130,11 @@ class MemberJoined(Effect, tag=EffectName.MEMBER_JOINED.value, kw_only=True):
     topics: list[str] | None
     replaces_member_id: str | None = None
     is_inferred: bool = False
+    """True where a recording shows the client as a member, but not its JoinGroup: it was one by now at the latest."""
 
 
 class MemberUpdated(Effect, tag=EffectName.MEMBER_UPDATED.value, kw_only=True):
-    """A member's JoinGroup says something else of it than the one before: these hold from now on."""
+    """A member's JoinGroup changed its timeouts or topics: these hold from now on."""
 
     member_id: str
     client_id: str
@@ -141,29 +144,32 @@ class MemberUpdated(Effect, tag=EffectName.MEMBER_UPDATED.value, kw_only=True):
 
 
 class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
-    """A member is one no longer. generation_id: the group's at that moment."""
+    """A member was removed."""
 
     member_id: str
     client_id: str
     client_host: str
     group_instance_id: str | None
     generation_id: int
+    """The group's generation at that moment."""
     end_cause: EndCause
     client_reason: str | None = None
     replaced_by_member_id: str | None = None
 
 
 class TimerArmed(Effect, tag=EffectName.TIMER_ARMED.value, kw_only=True):
-    """A group's own timer runs anew. timer: join (it ends the join phase, or one initial delay) or sync."""
+    """A timer of the group was started anew."""
 
     timer: str
+    """`join` (ends the join phase or one initial delay) or `sync`."""
     length_ms: int
 
 
 class RebalanceStarted(Effect, tag=EffectName.REBALANCE_STARTED.value, kw_only=True):
-    """The group began to rebalance. from_generation_id: the generation it leaves."""
+    """The group began to rebalance."""
 
     from_generation_id: int
+    """The generation that the group leaves."""
     from_state: str
     cause: Cause
     members_before: int
@@ -176,16 +182,15 @@ class TopicPartitions(Shape, kw_only=True):
 
 
 class JoinReceived(Effect, tag=EffectName.JOIN_RECEIVED.value, kw_only=True):
-    """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id.
-
-    owned_partitions: what it says it still owns (KIP-429), null where its bytes do not say. An eager member has given
-    everything up by now.
-    """
+    """A member's JoinGroup reached the join phase of a rebalance out of generation from_generation_id."""
 
     member_id: str
     client_id: str
     from_generation_id: int
     owned_partitions: list[TopicPartitions] | None = None
+    """What the member says it still owns (KIP-429); null where its bytes do not say. An eager member owns nothing at
+    this point.
+    """
 
 
 class JoinPhaseEnded(Effect, tag=EffectName.JOIN_PHASE_ENDED.value, kw_only=True):
@@ -207,13 +212,14 @@ class SyncReceived(Effect, tag=EffectName.SYNC_RECEIVED.value, kw_only=True):
 
 
 class Assigned(Effect, tag=EffectName.ASSIGNED.value, kw_only=True):
-    """A member owns these bytes of assignment from now on. partitions: decoded where protocol type is consumer."""
+    """A member owns these bytes of assignment from now on."""
 
     member_id: str
     client_id: str
     group_instance_id: str | None
     generation_id: int
     partitions: list[TopicPartitions] | None
+    """The decoded assignment, where the protocol type is consumer."""
     assignment: bytes
 
 
@@ -230,10 +236,9 @@ class MemberWait(Shape, kw_only=True):
 
 
 class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True):
-    """A rebalance is over. outcome: completed (Stable), superseded (another began first) or empty (nobody is left).
+    """A rebalance is over.
 
-    joined, left, expired: client ids (a static member without one by its instance id). slowest_*: who kept the
-    others waiting longest, null where nobody did.
+    slowest_*: who kept the others waiting longest; null where nobody did.
     """
 
     from_generation_id: int
@@ -241,11 +246,14 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     started_at_ms: int
     cause: Cause
     outcome: str
+    """`completed` (the group is Stable), `superseded` (another rebalance began first) or `empty` (no member is left).
+    """
     members_before: int
     members_after: int
     joined: list[str]
     left: list[str]
     expired: list[str]
+    """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id."""
     slowest_member_id: str | None
     slowest_client_id: str | None
     slowest_wait_ms: int | None
@@ -271,9 +279,10 @@ class OffsetsCommitted(Effect, tag=EffectName.OFFSETS_COMMITTED.value, kw_only=T
 
 
 class OffsetsRemoved(Effect, tag=EffectName.OFFSETS_REMOVED.value, kw_only=True):
-    """Stored offsets are gone. why: deleted, expired or group_removed."""
+    """Stored offsets are gone."""
 
     why: str
+    """`deleted`, `expired` or `group_removed`."""
     offsets: list[TopicPartitions]
 
 

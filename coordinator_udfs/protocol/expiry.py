@@ -1,7 +1,7 @@
 """What happens when a deadline passes: sessions, the join phase, SyncGroups that never came, the offset sweep.
 
-Fires deadlines in order of time, each with the clock at its own moment, one at a time since a callback may add or
-cancel others. Source: GroupMetadataManager.expireClassicGroupMemberHeartbeat, expirePendingSync.
+Fires deadlines in order of time, each at its own moment, and one at a time, since each may add or cancel others.
+Source: GroupMetadataManager.expireClassicGroupMemberHeartbeat, expirePendingSync.
 """
 
 from __future__ import annotations
@@ -77,9 +77,10 @@ def _fire_group_timer(group: Group, timer: Timer, turn: Turn) -> None:
 
 
 def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
-    """A session timer fired. An id given out is dropped; a member that waits for an answer is spared, not re-armed.
+    """A session timer fired: drops an id given out; a member that waits for an answer stays, and its timer does not
+    start again.
 
-    Either may end the join phase, an initial one too.
+    Both may end the join phase, also that of an initial rebalance.
     """
     pending = group.pending.pop(member_id, None)
     if pending is not None:

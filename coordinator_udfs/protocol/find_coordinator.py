@@ -21,7 +21,7 @@ _PARTITION = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def partition_of(group_id: str, num_partitions: int) -> int:
-    """The offsets-topic partition that holds a group: abs(hashCode) mod partitions; abs of the least int is 0."""
+    """A group's partition of the offsets topic: abs(hashCode) mod partitions; abs of the least int is 0."""
     code = hash_code(group_id)
     return 0 if code == INT32_MIN else abs(code) % num_partitions
 
@@ -54,7 +54,9 @@ def _found(request: FindCoordinatorRequest, key: str, node_id: int, host: str, p
 
 
 def _refusal(request: FindCoordinatorRequest, key: str) -> str:
-    """What is wrong with a key, "" if nothing is. The words are ours: Kafka's are empty or send to the broker's log."""
+    """What is wrong with a key; "" if nothing is. The words are our own: Kafka gives none or refers to the broker's
+    log.
+    """
     match request.key_type:
         case 0 | 1:
             return ""

@@ -1,4 +1,4 @@
-"""A group and its members: what is remembered between two requests, and the counts that must never drift.
+"""A group and its members: what is remembered between two requests, and the counts that must always be right.
 
 A deadline is a field on its owner, so whoever removes the owner removes the deadline. A parked request is data on its
 member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored.
@@ -23,12 +23,13 @@ from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 
 @dataclass(slots=True)
 class ParkedJoin:
-    """A JoinGroup whose answer waits for the end of the join phase. recorded_leader_id: see JoinGroupRequest."""
+    """A JoinGroup whose answer waits for the end of the join phase."""
 
     request_id: str
     api_version: int
     received_at_ms: int
     recorded_leader_id: str | None = None
+    """As in JoinGroupRequest."""
 
 
 @dataclass(slots=True)
@@ -42,13 +43,7 @@ class ParkedSync:
 
 @dataclass(slots=True)
 class Member:
-    """A member of a group. protocols: name to metadata, in the member's order of preference.
-
-    is_new: its first JoinGroup is still parked. session_deadline_ms: None while no session timer runs.
-    session_start: which of the group's session timers it is, counted as they were started. last_seen_at_ms: its last
-    accepted request of any kind. has_known_timeouts: False for one that a recording shows as a member without its
-    JoinGroup; no timer of its runs.
-    """
+    """A member of a group."""
 
     member_id: str
     client_id: str
@@ -56,25 +51,31 @@ class Member:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: dict[str, bytes]
+    """Name to metadata, in the member's order of preference."""
     joined_at_ms: int
     group_instance_id: str | None = None
     assignment: bytes = b""
     is_new: bool = False
+    """True while its first JoinGroup is parked."""
     parked_join: ParkedJoin | None = None
     parked_sync: ParkedSync | None = None
     session_deadline_ms: int | None = None
+    """None while no session timer runs."""
     last_seen_at_ms: int = 0
+    """Its last accepted request of any kind."""
     has_known_timeouts: bool = True
+    """False where a recording shows the member but not its JoinGroup; then none of its timers runs."""
     session_start: int = 0
+    """The number of its session timer, in the order in which the group started them."""
 
     @property
     def name(self) -> str:
-        """How the history names it: the client id, or the instance id where there is none."""
+        """Its name in the history: the client id, or the instance id where there is no client id."""
         return self.client_id or self.group_instance_id or self.member_id
 
     @property
     def supported(self) -> Iterable[str | None]:
-        """The names of its protocols; None alone where they are unknown, as those of a member seen in a recording."""
+        """The names of its protocols; only None where they are unknown, as for a member that only a recording shows."""
         return self.protocols.keys() or (None,)
 
     @property
@@ -83,7 +84,7 @@ class Member:
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
     def copy(self) -> Member:
-        """The same member, to go its own way; five times as fast as `copy.copy`, and a log's trials need thousands."""
+        """An independent copy, five times as fast as `copy.copy`: reading a log needs thousands of them."""
         return Member(*_fields_of_member(self))
 
 
@@ -103,18 +104,19 @@ class PendingMember:
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """A committed offset. expire_timestamp_ms: only for commits that named their own retention."""
+    """A committed offset."""
 
     committed_offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
     expire_timestamp_ms: int | None = None
+    """Only for commits that named their own retention."""
 
 
 @dataclass(slots=True)
 class MemberPart:
-    """A member's part in the rebalance that is under way. gone_at_ms: when it ceased to be awaited without joining."""
+    """A member's part in the rebalance that is under way."""
 
     client_id: str
     client_host: str
@@ -122,10 +124,11 @@ class MemberPart:
     joined_at_ms: int | None = None
     synced_at_ms: int | None = None
     gone_at_ms: int | None = None
+    """When the others stopped waiting for it although it had not joined."""
     held_others_ms: int = 0
 
     def copy(self) -> MemberPart:
-        """The same part, to go its own way."""
+        """An independent copy."""
         return MemberPart(*_fields_of_part(self))
 
 
@@ -134,25 +137,24 @@ _fields_of_part = attrgetter(*(field.name for field in fields(MemberPart)))
 
 @dataclass(slots=True)
 class Rebalance:
-    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew.
-
-    parts: by member id. joined, left, expired: names of members that came or went meanwhile. last_join_at_ms: when the
-    last but the one awaited joined. join_phase_ended_at_ms: None while members are awaited.
-    """
+    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew."""
 
     cause: Cause
     started_at_ms: int
     from_generation_id: int
     members_before: int
     parts: dict[str, MemberPart] = field(default_factory=dict)
+    """By member id."""
     joined: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
+    """`joined`, `left` and `expired` hold the names of members that came or went during the rebalance."""
     last_progress_at_ms: int = 0
     join_phase_ended_at_ms: int | None = None
+    """None while members are awaited."""
 
     def copy(self) -> Rebalance:
-        """The story so far, to be told on in another way."""
+        """An independent copy."""
         other = copy(self)
         other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
         other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
@@ -172,12 +174,8 @@ class Roster(Protocol):
 class Group:
     """One consumer group. `is_known` is False until it is created and again after it is removed.
 
-    consumer: set while the group is under the newer protocol; then generation_id is its epoch, and the fields about
-    classic members and their join phase rest.
-
     join_deadline_ms is the one join timer; while initial_delay_left_ms is not None it is the initial rebalance's, to be
-    extended by newcomers. pending_sync: ids that have not sent SyncGroup in this generation (an id that a returning
-    static member has replaced stays in it, as in Kafka). subscribed_topics: None means unknown.
+    extended by newcomers.
     """
 
     group_id: str
@@ -192,7 +190,9 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     pending: dict[str, PendingMember] = field(default_factory=dict)
     pending_sync: dict[str, None] = field(default_factory=dict)
+    """Member ids whose SyncGroup is awaited; as in Kafka, an id that a returning static member has replaced stays."""
     subscribed_topics: frozenset[str] | None = None
+    """None means unknown."""
     new_member_added: bool = False
     initial_delay_ms: int = 0
     initial_delay_left_ms: int | None = None
@@ -205,6 +205,7 @@ class Group:
     next_due_ms: int | None = None
     session_starts: int = 0
     consumer: ConsumerGroup | None = None
+    """Set in the newer protocol: generation_id is its epoch then, and the fields of the classic protocol are unused."""
     _awaiting_join: int = 0
     _support: Counter[str | None] = field(default_factory=Counter)
     _static: dict[str, str] = field(default_factory=dict)
@@ -252,21 +253,23 @@ class Group:
 
     @property
     def has_known_timeouts(self) -> bool:
-        """Every member has said by a JoinGroup how long to wait for it."""
+        """Whether every member's timeouts are known from its JoinGroup."""
         return all(member.has_known_timeouts for member in self.members.values())
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
-        """The member id an instance id stands for, None if it stands for none."""
+        """The member id of an instance id; None if no member has it."""
         return None if group_instance_id is None else self._static.get(group_instance_id)
 
     def is_supported_by_all(self, protocol_name: str) -> bool:
-        """Every member named this protocol, or has not been seen to name any."""
+        """Whether every member whose protocols are known supports this one."""
         return self._support[protocol_name] + self._support[None] == len(self.members)
 
     # ------------------------------------------------------------ members
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Adds a member; the first one sets the protocol type, one without a leader leads."""
+        """Adds a member; the first member sets the protocol type, and a member that joins a group without a leader
+        becomes the leader.
+        """
         if not self.members:
             self.protocol_type = protocol_type
         if self.leader_id is None:
@@ -276,7 +279,7 @@ class Group:
         self._index(member)
 
     def remove(self, member_id: str) -> Member | None:
-        """Removes a member or an id given out; the oldest member left leads if the leader went."""
+        """Removes a member or an id given out; if it was the leader, the oldest remaining member becomes the leader."""
         self.pending.pop(member_id, None)
         self.pending_sync.pop(member_id, None)
         member = self.members.pop(member_id, None)
@@ -292,9 +295,9 @@ class Group:
         return member
 
     def replace_static(self, old: Member, new_member_id: str) -> Member:
-        """The same static member under a new id: settings, assignment and leader role go over, nothing parked does.
+        """Gives a static member a new id: settings, assignment and leader role move to it, parked requests do not.
 
-        pending_sync is left as it is: Kafka leaves the old id there.
+        pending_sync does not change: Kafka leaves the old id there.
         """
         new = Member(
             member_id=new_member_id,
@@ -319,14 +322,14 @@ class Group:
         return new
 
     def name_static(self, member: Member, group_instance_id: str) -> None:
-        """A member turns out to be a static one."""
+        """Records that a member is a static one."""
         member.group_instance_id = group_instance_id
         self._static[group_instance_id] = member.member_id
 
     def update(
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
-        """Takes over what a JoinGroup says of its sender."""
+        """Takes over what a JoinGroup says about its sender."""
         self._support.subtract(member.supported)
         member.protocols = protocols
         self._support.update(member.supported)
@@ -335,7 +338,7 @@ class Group:
         member.has_known_timeouts = True
 
     def park_join(self, member: Member, parked: ParkedJoin) -> ParkedJoin | None:
-        """Parks a JoinGroup on its member; returns the one it replaces."""
+        """Parks a JoinGroup on its member; returns the parked one that it replaces."""
         replaced = member.parked_join
         if replaced is None:
             self._awaiting_join += 1
@@ -343,7 +346,7 @@ class Group:
         return replaced
 
     def take_parked_join(self, member: Member) -> ParkedJoin | None:
-        """The member's parked JoinGroup, which is parked no longer."""
+        """Takes the member's parked JoinGroup from it."""
         parked = member.parked_join
         if parked is not None:
             self._awaiting_join -= 1
@@ -358,13 +361,13 @@ class Group:
             self._awaiting_join += 1
 
     def restore(self, members: Iterable[Member]) -> None:
-        """Fills a group just read from storage with its members, in join order, indexes included."""
+        """Adds stored members, in join order, and builds the indexes."""
         for member in members:
             self.members[member.member_id] = member
             self._index(member)
 
     def copy(self) -> Group:
-        """A group that goes its own way from here; only what never changes is shared."""
+        """An independent copy; only what never changes is shared."""
         other = copy(self)
         other.members = {member_id: member.copy() for member_id, member in self.members.items()}
         other.pending = self.pending.copy()
@@ -379,13 +382,13 @@ class Group:
         return other
 
     def forget(self) -> None:
-        """The group as if it had never been."""
+        """Makes the group unknown again."""
         self.__init__(self.group_id)  # type: ignore[misc]
 
     # ------------------------------------------------------------ the rebalance's story
 
     def note_gone(self, member: Member | ConsumerMember, end_cause: EndCause) -> None:
-        """Writes into the running rebalance that a member went."""
+        """Notes in the running rebalance that a member has gone."""
         if self.rebalance is None:
             return
         if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):

@@ -29,7 +29,7 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
 
 
 def error_of_heartbeat(group: Group, request: HeartbeatRequest) -> Error:
-    """What a heartbeat is answered; changes nothing."""
+    """The error that a heartbeat is answered with; changes nothing."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     if not group.is_known:

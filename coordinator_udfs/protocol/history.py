@@ -1,6 +1,6 @@
-"""What a group tells of its rebalances: who set one off, who came and went, who kept the others waiting.
+"""The history of a group's rebalances: who set one off, who came and went, who kept the others waiting.
 
-Writes the story beside the protocol; no answer to a client depends on anything here.
+No answer to a client depends on anything here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) 
 def member_joined(
     group: Group, member: Member, turn: Turn, replaces_member_id: str | None = None, *, is_inferred: bool = False
 ) -> None:
-    """Tells of a new member."""
+    """Emits that a client became a member."""
     turn.emit(
         MemberJoined(
             at_ms=turn.now_ms,
@@ -74,12 +74,12 @@ def member_joined(
 
 
 def terms_of(group: Group, member: Member) -> tuple[int, int, list[str] | None]:
-    """What a member's JoinGroup says of it that others are told: session timeout, rebalance timeout, topics."""
+    """What the history tells of a member's JoinGroup: session timeout, rebalance timeout, topics."""
     return member.session_timeout_ms, member.rebalance_timeout_ms, subscription_topics(group, member)
 
 
 def member_updated(group: Group, member: Member, turn: Turn) -> None:
-    """Tells of a member's new terms."""
+    """Emits a member's new timeouts and topics."""
     session_timeout_ms, rebalance_timeout_ms, topics = terms_of(group, member)
     turn.emit(
         MemberUpdated(
@@ -102,9 +102,9 @@ def member_removed(
     client_reason: str | None = None,
     replaced_by: str | None = None,
 ) -> None:
-    """Tells that a member went, and writes it into the join phase under way.
+    """Emits that a member was removed, and notes it in the join phase under way.
 
-    In the other states a rebalance follows, and it is that one's story that says who went.
+    In the other states a rebalance follows, and its own record says who went.
     """
     if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
         group.note_gone(member, end_cause)
@@ -136,7 +136,7 @@ def subscription_topics(group: Group, member: Member) -> list[str] | None:
 
 
 def gave_partitions_up(group: Group, member: Member) -> bool:
-    """The current assignment took partitions that the member said it owned when this generation formed."""
+    """Whether the current assignment took partitions away that the member said it owned when this generation formed."""
     if group.protocol_type != CONSUMER or not member.assignment:
         return False
     try:
@@ -147,7 +147,7 @@ def gave_partitions_up(group: Group, member: Member) -> bool:
 
 
 def note_assigned(group: Group, member: Member, turn: Turn) -> None:
-    """Tells what a member owns from now on."""
+    """Emits what a member owns from now on."""
     turn.emit(
         Assigned(
             at_ms=turn.now_ms,
@@ -202,7 +202,7 @@ def rebalance_started(
     joined: Sequence[AnyMember],
     gone: Sequence[tuple[AnyMember, EndCause]],
 ) -> None:
-    """Opens the story of a rebalance. joined, gone: members that came or went by the very request that set it off."""
+    """Begins the record of a rebalance. joined, gone: members that came or went by the request that set it off."""
     rebalance = Rebalance(
         cause=cause,
         started_at_ms=turn.now_ms,
@@ -250,16 +250,17 @@ def join_received(group: Group, member: Member, turn: Turn) -> None:
 
 
 def pending_member_gone(group: Group, pending: PendingMember, turn: Turn) -> None:
-    """Notes an id given out that held up the join phase and never came."""
+    """Notes an id given out that the join phase waited for and that never joined."""
     if group.rebalance is not None:
         part = MemberPart(pending.client_id, pending.client_host, None, gone_at_ms=turn.now_ms)
         group.rebalance.parts.setdefault(pending.member_id, part)
 
 
 def join_phase_ended(group: Group, turn: Turn) -> None:
-    """Settles who kept the join phase waiting: the last to join, or those who never did and were awaited to the end.
+    """Decides who kept the join phase waiting: the last member to join, or those that did not join and were awaited to
+    the end.
 
-    Ids given out are awaited like members, but for a first window, which only its delay ends.
+    Ids given out are awaited as members are, except in an initial rebalance, which only its delay ends.
     """
     rebalance = group.rebalance
     if rebalance is None:
@@ -280,7 +281,7 @@ def join_phase_ended(group: Group, turn: Turn) -> None:
 
 
 def sync_received(group: Group, member: Member, turn: Turn) -> None:
-    """Notes a member's SyncGroup; the leader's wait holds all others."""
+    """Notes a member's SyncGroup; all others wait for the leader's."""
     rebalance = group.rebalance
     is_leader = group.leader_id == member.member_id
     if rebalance is not None and rebalance.join_phase_ended_at_ms is not None:
@@ -301,7 +302,9 @@ def sync_received(group: Group, member: Member, turn: Turn) -> None:
 
 
 def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int | None = None) -> None:
-    """Closes the story of the rebalance under way, if one is. members_after: where it is not how many there are now."""
+    """Ends the record of the rebalance under way, if there is one. members_after: the number to tell, if not the number
+    of members now.
+    """
     rebalance = group.rebalance
     if rebalance is None:
         return
@@ -354,7 +357,7 @@ def _name(part: MemberPart) -> str:
 
 
 def note_absent(group: Group, member: Member) -> None:
-    """Notes a static member that the join phase waited for in vain and that stays a member."""
+    """Notes a static member that did not join in the join phase and stays a member."""
     if group.rebalance is not None:
         _part(group.rebalance, member)
 

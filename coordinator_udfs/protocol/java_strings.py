@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 def utf16_length(text: str) -> int:
-    """String.length(): UTF-16 units, so a character beyond the basic plane counts two."""
+    """String.length(): the number of UTF-16 units; a character outside the basic plane counts as two."""
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 

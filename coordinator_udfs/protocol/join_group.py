@@ -54,7 +54,9 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
 
 
 def _accepts(group: Group, member_id: str, max_size: int) -> bool:
-    """KIP-389: while members are awaited, those waiting count, not the members."""
+    """Whether group.max.size leaves room (KIP-389): while the group awaits joins, the waiting joins count, not the
+    members.
+    """
     match group.state:
         case GroupState.EMPTY | GroupState.DEAD:
             return True
@@ -67,7 +69,7 @@ def _accepts(group: Group, member_id: str, max_size: int) -> bool:
 
 
 def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """The refused member is one no longer; the join phase is not looked at again."""
+    """Refuses the JoinGroup and removes the member; does not check whether this ends the join phase, as in Kafka."""
     was_pending = request.member_id in group.pending
     removed = group.remove(request.member_id)
     if removed is not None:
@@ -79,7 +81,9 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
 
 
 def _supports(group: Group, request: JoinGroupRequest) -> bool:
-    """An Empty group takes any type and any protocol; else the type must equal and one protocol be common to all."""
+    """Whether the member fits: an Empty group takes any type and any protocol; else the type must be the group's and
+    one protocol common to all.
+    """
     if not request.protocol_type or not request.protocols:
         return False
     if group.state is GroupState.EMPTY:
@@ -90,7 +94,9 @@ def _supports(group: Group, request: JoinGroupRequest) -> bool:
 
 
 def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """No member id: static clients join or return, dynamic ones join up to v3 and are told an id from v4."""
+    """A JoinGroup without member id: a static client joins or returns; a dynamic one joins up to v3 and is told an id
+    from v4.
+    """
     member_id = _unused_member_id(group, request)
     if group.static_member_id(request.group_instance_id) is not None:
         return replace_static_member(group, member_id, request, turn)
@@ -114,7 +120,7 @@ def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
 
 
 def _unused_member_id(group: Group, request: JoinGroupRequest) -> str:
-    """The id to give out: no member's, for a request that arrives once more, word for word, is one more client."""
+    """A member id that no member has: the same request arriving again counts as another client."""
     attempt = 0
     member_id = request.recorded_member_id or new_member_id(request)
     while member_id in group.members:
@@ -131,7 +137,7 @@ def new_member_id(request: JoinGroupRequest, attempt: int = 0) -> str:
 
 
 def _join_known(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """A member id: one given out becomes a member; a member joins again.
+    """A JoinGroup with a member id: an id given out becomes a member; a member joins again.
 
     Errors: UNKNOWN_SERVER_ERROR (an id given out, with an instance id), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """

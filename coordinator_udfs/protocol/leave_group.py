@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13, v0-5): members go, by their own word or an administrator's.
+"""LeaveGroup (key 13, v0-5): members leave, by their own request or an administrator's.
 
 v3 names several members and their instance ids (KIP-345), v5 a reason each (KIP-800).
 Source: GroupMetadataManager.classicGroupLeave.
@@ -25,7 +25,7 @@ _Gone = list[tuple[Member, EndCause]]
 
 
 def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
-    """Removes each member named, each with its own error; after all of them one rebalance, if any could go.
+    """Removes each member that is named, each with its own error; then one rebalance, if any was removed.
 
     Errors in the order checked: INVALID_GROUP_ID and COORDINATOR_NOT_AVAILABLE on top with no members; then per
     member UNKNOWN_MEMBER_ID (unknown group, unknown id) or FENCED_INSTANCE_ID. Up to v2 that error is on top.
@@ -65,7 +65,7 @@ def identities_of(request: LeaveGroupRequest) -> list[MemberIdentity]:
 def _leave(
     group: Group, identity: MemberIdentity, request: LeaveGroupRequest, causes: list[Cause], gone: _Gone, turn: Turn
 ) -> Error:
-    """One member's leave. An id given out may leave too, whatever instance id stands beside it."""
+    """Removes one member. An id given out may leave too, whatever instance id is sent with it."""
     by_instance_id_only = not identity.member_id
     member_id = identity.member_id or group.static_member_id(identity.group_instance_id) or ""
     if not group.is_known:

@@ -60,8 +60,8 @@ def _forget_pending(group: Group, turn: Turn) -> None:
 def load_group(group: Group, turn: Turn) -> None:
     """(a stored group) -> Stable or Empty: every member gets a whole session to find the new coordinator.
 
-    Nothing that Kafka does not store survives: ids given out, parked requests, a generation without an assignment's
-    protocols but the selected one. Above group.max.size it rebalances at once (cause group_loaded).
+    What Kafka does not store is lost: ids given out, parked requests, the protocols of members except the selected one.
+    Above group.max.size it rebalances at once (cause group_loaded).
     """
     if group.consumer is not None:
         load_consumer_group(group, group.consumer, turn)

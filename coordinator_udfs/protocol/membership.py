@@ -1,7 +1,7 @@
 """Becoming a member, being one, and ceasing to be: what JoinGroup, LeaveGroup and the session timer share.
 
-Knows the checks of a member's identity and what a newcomer or a leaver sets off; knows no API's answers but those to
-requests parked on a member that goes. Source: ClassicGroup.validateMember, addMemberThenRebalanceOrCompleteJoin.
+Knows the checks of a member's identity and what a new or a leaving member sets off; of answers it knows only those to
+requests parked on a member that leaves. Source: ClassicGroup.validateMember, addMemberThenRebalanceOrCompleteJoin.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | N
 
 
 def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:
-    """Name to metadata in the order of preference; of a name given twice the first place and bytes count."""
+    """Metadata by name, in the order of preference; of a name given twice the first place and bytes count."""
     protocols: dict[str, bytes] = {}
     for protocol in request.protocols:
         protocols.setdefault(protocol.name, protocol.metadata)
@@ -50,7 +50,7 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
 
 
 def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
-    """Adds a newcomer with its JoinGroup parked, and rebalances, or completes the join phase it came into.
+    """Adds a new member, parks its JoinGroup, and starts a rebalance or completes the join phase under way.
 
     Its session timer is five minutes until that JoinGroup is answered.
     """
@@ -83,7 +83,9 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
 
 
 def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseKind, turn: Turn) -> None:
-    """Parks a known member's JoinGroup with what it now says of itself, and rebalances or completes the join phase."""
+    """Parks a member's JoinGroup, takes over its new settings, and starts a rebalance or completes the join phase under
+    way.
+    """
     terms = history.terms_of(group, member) if _says_anything_new(member, request) else None
     group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
     if terms is not None and terms != history.terms_of(group, member):
@@ -99,7 +101,7 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
 
 
 def _says_anything_new(member: Member, request: JoinGroupRequest) -> bool:
-    """Spares those who only say again what they have said the reading of their bytes."""
+    """Whether a JoinGroup changes what the history tells; if its bytes are the same, they need not be decoded."""
     timeouts_ms = (request.session_timeout_ms, rebalance_timeout_of(request))
     has_new_protocols = list(protocols_of(request).items()) != list(member.protocols.items())
     return has_new_protocols or timeouts_ms != (member.session_timeout_ms, member.rebalance_timeout_ms)
@@ -120,6 +122,6 @@ def remove_member(
 
 
 def keep_alive(group: Group, member: Member, turn: Turn) -> None:
-    """A request that proves the member alive restarts its session timer."""
+    """Restarts the session timer of a member that has proved to be alive."""
     member.last_seen_at_ms = turn.now_ms
     arm_session(group, member, member.session_timeout_ms, turn)

@@ -1,8 +1,9 @@
-"""What a recording proves of a group though no request in it says so: written into the group, and marked as inferred.
+"""What a recording proves about a group although no request in it says so: written into the group, and marked as
+inferred.
 
 Only a replay brings such facts (`GroupObserved`): of groups formed before the recording began, of coordinators that
-moved, of members whose last request left no line. Knows how a group is brought to what was seen; knows not what proves
-it.
+moved, of members whose last request left no line. Knows how a group is brought to what was seen; must not know what
+proves it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
     """Takes over what was seen, in this order: away or loaded anew, generation, members, state, who is gone, offsets.
 
-    A member that is seen has a whole session again. Silence is told by what it made due, and by nothing else.
+    A member that is seen has a whole session again. Of silence only the deadlines that passed are told.
     """
     if request.is_silent:
         return
@@ -125,7 +126,9 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
 
 
 def _forget(group: Group, member: Member, turn: Turn) -> None:
-    """A member that is none any more, nobody knows since when or why; what it had parked was answered unseen."""
+    """Removes a member of which nobody knows when or why it went; what it had parked was answered without a line in the
+    recording.
+    """
     join = group.take_parked_join(member)
     for parked, api in ((join, "JoinGroup"), (member.parked_sync, "SyncGroup")):
         if parked is not None:
@@ -152,7 +155,7 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
 
 
 def _move(group: Group, state: GroupState, turn: Turn) -> None:
-    """Into a state by no way that the protocol knows: nothing that belongs to the old one stays."""
+    """Moves the group to a state in a way that the protocol does not know: nothing of the old state stays."""
     for member in group.members.values():
         join = group.take_parked_join(member)
         if join is not None:
@@ -167,7 +170,7 @@ def _move(group: Group, state: GroupState, turn: Turn) -> None:
 
 
 def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
-    """Removes them as their session timers would have; one rebalance after all of them."""
+    """Removes members as their session timers would; one rebalance after all of them."""
     removed: list[tuple[Member, EndCause]] = []
     for identity in gone:
         end_cause = EndCause(identity.end_cause)

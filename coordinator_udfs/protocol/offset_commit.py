@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8, v2-10): a member, or a consumer that assigns its own partitions, stores how far it got.
+"""OffsetCommit (key 8, v2-10): a member, or a consumer that assigns its own partitions, stores its offsets.
 
 v2-4 may name a retention of their own, v7 adds the instance id, v9 the error GROUP_ID_NOT_FOUND, v10 topic ids.
 Source: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit.
@@ -33,7 +33,8 @@ GROUP_ID_NOT_FOUND_SINCE = 9
 
 
 def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> None:
-    """Stores the offsets of partitions that exist; the group is asked only if one is left, and its error goes to all.
+    """Stores the offsets of partitions that exist. If there are any, the group's checks follow, whose error goes to all
+    of them.
 
     Errors in the order checked: UNKNOWN_TOPIC_OR_PARTITION (v10, unknown topic: UNKNOWN_TOPIC_ID) per partition; for
     the group GROUP_ID_NOT_FOUND (before v9 ILLEGAL_GENERATION), COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID,

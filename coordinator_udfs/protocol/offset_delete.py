@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47, v0): an administrator takes committed offsets away.
+"""OffsetDelete (key 47, v0): an administrator deletes committed offsets.
 
 Source: OffsetMetadataManager.deleteOffsets, ClassicGroup.validateOffsetDelete, isSubscribedToTopic.
 """
@@ -21,7 +21,7 @@ from schemas.messages import (
 
 
 def offset_delete(group: Group, request: OffsetDeleteRequest, turn: Turn) -> None:
-    """Deletes what is committed for each partition named; what was not committed is NONE all the same.
+    """Deletes the offset of each partition that is named; one without an offset gets NONE as well.
 
     Errors in the order checked, on top with no topics: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members
     of another protocol type than consumer). Per partition: UNKNOWN_TOPIC_OR_PARTITION, GROUP_SUBSCRIBED_TO_TOPIC.
@@ -66,7 +66,7 @@ def _partition_error(group: Group, key: tuple[str, int], turn: Turn) -> Error:
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
-    """A classic group of type consumer whose subscription is unknown counts as subscribed to everything."""
+    """Whether the group subscribes to a topic; of unknown subscription it counts as subscribed."""
     if group.consumer is not None:
         return topic in subscribed_topics(group.consumer)
     if group.subscribed_topics is not None:

@@ -1,4 +1,5 @@
-"""The offset sweep: every offsets.retention.check.interval.ms, what is too old goes, and a group with nothing left too.
+"""The offset sweep: every offsets.retention.check.interval.ms, old offsets are removed, and then groups with nothing
+left.
 
 Source: OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition.
 """
@@ -26,7 +27,8 @@ def sweep_offsets(group: Group, turn: Turn) -> None:
 
 
 def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -> bool:
-    """Measured from when the group became Empty, or from the commit where no membership protects the offset.
+    """The age counts from when the group became Empty, or from the commit where the group's members do not protect the
+    offset.
 
     A group with a protocol type, in any state but Empty and (for type consumer) Stable, keeps everything; under the
     newer protocol every topic that nobody subscribes to is measured from the commit.
@@ -51,7 +53,7 @@ def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -
 
 
 def remove_offsets(group: Group, keys: Iterable[tuple[str, int]], why: str, turn: Turn) -> None:
-    """Forgets stored offsets and tells of it, if there are any."""
+    """Removes stored offsets and emits it, if there are any."""
     topics: dict[str, list[int]] = {}
     for topic, partition in keys:
         del group.offsets[topic, partition]
@@ -64,7 +66,7 @@ def remove_offsets(group: Group, keys: Iterable[tuple[str, int]], why: str, turn
 
 
 def remove_group(group: Group, why: str, turn: Turn) -> None:
-    """The group is unknown again, ids given out included."""
+    """Makes the group unknown again, and forgets the ids given out."""
     remove_offsets(group, list(group.offsets), "group_removed", turn)
     turn.emit(GroupRemoved(at_ms=turn.now_ms, why=why, generation_id=group.generation_id))
     group.forget()

@@ -1,7 +1,8 @@
 """A rebalance from its first sign to Stable: the join phase, the election, the vote, the assignment.
 
-Knows when a phase begins and ends and whom that answers; knows no single API's checks. Each public function says which
-state it leads to. Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin, setAndPropagateAssignment.
+Knows when a phase begins and ends and which requests that answers; knows no API's checks. Each public function says
+which state it leads to. Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin,
+setAndPropagateAssignment.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from schemas.messages import SyncGroupResponse
 
 
 def transition(group: Group, to_state: GroupState, turn: Turn) -> None:
-    """Moves the group to another state; a move the table does not allow is our own broken invariant."""
+    """Moves the group to another state. Raises AssertionError for a move that the table does not allow: that is our own
+    mistake.
+    """
     if group.state not in VALID_PREVIOUS[to_state]:
         raise AssertionError(f"group {group.group_id!r} cannot move from {group.state} to {to_state}")
     move(group, to_state, turn)
 
 
 def move(group: Group, to_state: GroupState, turn: Turn) -> None:
-    """Moves the group whatever the table says, and tells of it: for what happens outside the protocol."""
+    """Moves the group without asking the table, and emits it: for what happens outside the protocol."""
     from_state = group.state
     group.previous_state, group.state, group.state_timestamp_ms = from_state, to_state, turn.now_ms
     turn.emit(
@@ -58,10 +61,10 @@ def prepare_rebalance(
     joined: Sequence[Member] = (),
     gone: Sequence[tuple[history.AnyMember, EndCause]] = (),
 ) -> None:
-    """Empty, CompletingRebalance or Stable -> PreparingRebalance, and on at once if everybody has joined already.
+    """Empty, CompletingRebalance or Stable -> PreparingRebalance; goes on at once if everybody has joined already.
 
-    From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history, who came or went
-    by what set this off; a rebalance that is superseded by it ended without them.
+    From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history, the members that
+    came or went by the request that set this off; they do not count in a rebalance that it supersedes.
     """
     from_state = group.state
     members_before = len(group.members) - len(joined) + len(gone)
@@ -88,20 +91,20 @@ def prepare_rebalance(
 
 
 def answer_parked_syncs_in_vain(group: Group, turn: Turn) -> None:
-    """Takes every assignment back and answers each parked SyncGroup REBALANCE_IN_PROGRESS."""
+    """Clears every assignment and answers each parked SyncGroup REBALANCE_IN_PROGRESS."""
     for member in group.members.values():
         member.assignment = b""
         _answer_sync(group, member, SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS), turn)
 
 
 def end_pending_sync(group: Group) -> None:
-    """Nobody's SyncGroup is awaited any longer, nor timed."""
+    """Stops waiting for SyncGroups, and their timer."""
     group.pending_sync.clear()
     group.sync_deadline_ms = None
 
 
 def note_synced(group: Group, member_id: str) -> None:
-    """A member's SyncGroup is awaited no longer; the last one stops the timer."""
+    """Stops waiting for a member's SyncGroup; the last one stops the timer."""
     if group.pending_sync.pop(member_id, 0) == 0:
         return
     if not group.pending_sync:
@@ -120,7 +123,9 @@ def maybe_complete_join(group: Group, turn: Turn) -> None:
 
 
 def end_initial_window(group: Group, turn: Turn) -> None:
-    """The initial delay has passed: one more if somebody came meanwhile and the rebalance timeout leaves room."""
+    """The initial delay has passed: starts another if a member joined during it and the rebalance timeout is not used
+    up; else ends the join phase.
+    """
     left_ms = group.initial_delay_left_ms or 0
     if not group.new_member_added or left_ms == 0:
         complete_join(group, turn)
@@ -135,8 +140,8 @@ def end_initial_window(group: Group, turn: Turn) -> None:
 def complete_join(group: Group, turn: Turn) -> None:
     """PreparingRebalance -> CompletingRebalance, or Empty if nobody is left.
 
-    Dynamic members that did not join are dropped, static ones stay. If only absent static ones are left the phase is
-    prolonged by the rebalance timeout. The generation grows either way that the phase ends.
+    Dynamic members that did not join are dropped, static ones stay. If only absent static ones are left, the phase goes
+    on for another rebalance timeout. The generation grows whenever the phase ends.
     """
     absent = [member for member in group.members.values() if member.parked_join is None]
     for member in absent:
@@ -186,9 +191,10 @@ def _become_empty(group: Group, turn: Turn) -> None:
 
 
 def _elect_joined_leader(group: Group) -> bool:
-    """Keeps a leader that has joined; else the first in join order that has leads. False if there is none.
+    """Keeps a leader that has joined; else the first member in join order that has joined becomes the leader. False if
+    there is none.
 
-    Kafka takes any of them, and any member when a leader goes; a replay takes the one the broker took.
+    Kafka takes any of them, and any member when a leader leaves; a replay takes the one that the broker took.
     """
     waiting = {member.member_id: member for member in group.members.values() if member.parked_join is not None}
     if not waiting:

@@ -1,8 +1,8 @@
-"""A group whose coordinator was away, or asleep: its members get the time back that the coordinator lost.
+"""A coordinator that was away or asleep gives its group's members the lost time back.
 
-Kafka does the same when it loads a group: a member that could not be heard is not held to have been silent. Knows how
-long each deadline was armed for; knows not why the coordinator was away. See `lifecycle.load_group` for a coordinator
-that moves, where parked requests are lost.
+Kafka does the same when it loads a group: a member that could not be heard does not count as silent. Knows how long
+each timer is; must not know why the coordinator was away. See `lifecycle.load_group` for a coordinator that moves,
+where parked requests are lost.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from coordinator_udfs.protocol.group import Group, Member, PendingMember
 
 
 def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms: int | None = None) -> None:
-    """Lifts every deadline to at least from_ms + the length it was armed for; none comes earlier.
+    """Moves every deadline to at least from_ms + its timer's length; none becomes earlier.
 
-    except_from_ms: deadlines that count from just then, an earlier lift, are left alone: one who never comes back is
-    granted time once and not for ever. The offset sweep needs no lifting.
+    except_from_ms: deadlines that count from exactly this moment, where they were moved before, stay: a member that
+    never comes back gets its time back once. The offset sweep is not moved.
     """
     for owner, length_ms in _sessions(group, config):
         deadline_ms = owner.session_deadline_ms
@@ -54,7 +54,7 @@ def _lifted(deadline_ms: int, length_ms: int, from_ms: int, except_from_ms: int 
 
 
 def _sessions(group: Group, config: GroupConfig) -> Iterator[tuple[Member | PendingMember, int]]:
-    """Every session timer with its length; an id given out is to come back at once, the least session will do."""
+    """Every session timer with its length; of an id given out, which should join at once, the least session timeout."""
     for member in group.members.values():
         yield member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
     for pending in group.pending.values():

@@ -1,6 +1,6 @@
 """A static member that returns without its member id: a new id takes the old one's place (KIP-345, KIP-814).
 
-Knows what a swap of ids does in each state. Source: updateStaticMemberThenRebalanceOrCompleteJoin.
+Knows what the change of ids does in each state. Source: updateStaticMemberThenRebalanceOrCompleteJoin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.wire_fields import carries
 
 
 def replace_static_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
-    """Fences the old id and gives its place to the new one.
+    """Replaces the old member id by the new one; a request with the old id is fenced from now on.
 
     Stable, same protocol selected: answered at once, same generation. Stable with another protocol, or
     CompletingRebalance: a rebalance. PreparingRebalance: parked with the others.
@@ -63,9 +63,9 @@ def _fence_parked(group: Group, old: Member, turn: Turn) -> None:
 
 
 def _same_generation(group: Group, member: Member, version: int, leader_before: str | None) -> JoinGroupResponse:
-    """v9 tells a leader its new id, the members, and to skip the assignment; older versions name the OLD leader id,
-
-    so that a returning leader takes itself for a follower and runs no assignor.
+    """The answer without a new generation. From v9 on it tells a leader its new id, the members, and to skip the
+    assignment; older versions name the OLD leader id, so that a returning leader acts as a follower and runs no
+    assignor.
     """
     can_skip = carries(JoinGroupResponse, "skip_assignment", version)
     leads = can_skip and group.leader_id == member.member_id

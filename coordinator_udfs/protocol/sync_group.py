@@ -1,4 +1,4 @@
-"""SyncGroup (key 14, v0-5): members fetch what they own; the leader brings everybody's assignment.
+"""SyncGroup (key 14, v0-5): members ask for their assignments; the leader sends everybody's.
 
 v3 adds the instance id (KIP-345), v5 the protocol type and name, both mandatory (KIP-559).
 Source: GroupMetadataManager.classicGroupSync, GroupCoordinatorService.syncGroup.

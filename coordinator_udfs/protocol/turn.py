@@ -1,6 +1,6 @@
 """One turn of a group: the moment, the settings, and the effects it has had so far.
 
-A handler reads the time from here and writes what happened here; it returns nothing. Knows no rule.
+A handler reads the time here and adds what happened; it returns nothing. Knows no rule.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ class Timer(StrEnum):
 
 
 class Turn:
-    """now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the
+    """One turn of a group. No dataclass, since one is made for every request.
 
-    batch's timestamp, so that the coordinator's own slowness costs no member its session. at_once: timers of length
-    zero that were armed in this turn and fire at its end. No dataclass: one is made for every request.
+    now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
+    timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
+    in this turn and fire at its end.
     """
 
     __slots__ = ("armed_from_ms", "at_once", "config", "effects", "now_ms")

@@ -80,9 +80,9 @@ def state_of(group: Group, consumer: ConsumerGroup) -> ConsumerGroupState:
 
 
 def load_consumer_group(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Every member has the group's session timeout to find the new coordinator, whichever protocol it speaks; who has
+    """Gives every member, of either protocol, the group's session timeout to find the new coordinator.
 
-    partitions to give up has its rebalance timeout again. Join and sync timers are not restored.
+    A member that must give partitions up has its whole rebalance timeout again. Join and sync timers are not restored.
     """
     for member in consumer.members.values():
         member.timers.clear()

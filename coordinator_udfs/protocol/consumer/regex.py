@@ -66,9 +66,9 @@ def forget_unused_patterns(consumer: ConsumerGroup) -> None:
 
 
 def resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Holds all expressions of the group against all topics. The epoch rises once if any stands for other topics now;
+    """Matches all expressions of the group against all topics.
 
-    the target follows with the next heartbeat.
+    The epoch rises once if any of them matches other topics than before; the target follows with the next heartbeat.
     """
     names = turn.config.topics or {}
     found = {pattern: matching(pattern, names) for pattern in sorted(consumer.patterns_in_use)}

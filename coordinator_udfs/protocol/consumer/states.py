@@ -46,11 +46,11 @@ class MemberState(StrEnum):
 
 
 class MemberTimer(StrEnum):
-    """A member's timers beside its session: all of them remove it.
-
-    rebalance: it has partitions to give up. join: a classic member was told to rejoin. sync: it joined and must sync.
-    """
+    """A member's timers beside its session; each of them removes the member."""
 
     REBALANCE = "rebalance"
+    """It must give partitions up."""
     JOIN = "join"
+    """A classic member must join again."""
     SYNC = "sync"
+    """A classic member has joined and must sync."""
