@@ -1,9 +1,12 @@
-"""Every view, in the order in which they must be registered: one may stand on those above it.
+"""Every view, once: in the order in which people read of them, and in the order in which they are registered.
 
-Knows the views. Must not know where their tables are.
+Knows the views, and which of them another one's SQL reads from. Must not know where their tables are.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from views.assignments import ASSIGNMENTS
 from views.deploys import DEPLOYS
@@ -23,16 +26,16 @@ from views.standstills import STANDSTILLS
 from views.storms import STORMS
 from views.view import View
 
-VIEWS: tuple[View, ...] = (
-    REPLIES,
-    SESSIONS,
-    ASSIGNMENTS,
-    MEMBERS,
+LISTED: tuple[View, ...] = (
     GROUPS,
+    MEMBERS,
     REBALANCES,
     JOIN_WAITS,
+    ASSIGNMENTS,
+    SESSIONS,
     HEARTBEAT_SLACK,
     OFFSETS,
+    REPLIES,
     STANDSTILLS,
     STORMS,
     FLAPPING_MEMBERS,
@@ -41,3 +44,25 @@ VIEWS: tuple[View, ...] = (
     DEPLOYS,
     DOUBLE_OWNERS,
 )
+"""The one list of views, in the order in which people read of them; a new view is added here."""
+
+
+def foundations_first(views: Iterable[View]) -> tuple[View, ...]:
+    """The views in an order in which each comes after those that its SQL reads from."""
+    left, ordered = list(views), list[View]()
+    while left:
+        names = {view.name for view in left}
+        free = [view for view in left if not (_reads_from(view) & (names - {view.name}))]
+        if not free:
+            raise ValueError(f"views that read from each other: {', '.join(sorted(names))}")
+        ordered += free
+        left = [view for view in left if view not in free]
+    return tuple(ordered)
+
+
+def _reads_from(view: View) -> set[str]:
+    return set(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", view.sql))
+
+
+VIEWS = foundations_first(LISTED)
+"""Every view, in the order in which they are registered."""

@@ -1,0 +1,35 @@
+"""A view is added in one list: its order of registration and its section on the page follow from that."""
+
+from __future__ import annotations
+
+import pytest
+
+from views.catalog import LISTED, VIEWS, foundations_first
+from views.page import page
+from views.view import GROUP_ID, View
+
+
+def view(name: str, sql: str) -> View:
+    return View(name=name, row=f"a row of {name}", rule="It is made up.", columns=(GROUP_ID,), sql=sql)
+
+
+def test_every_listed_view_is_registered_once() -> None:
+    assert sorted(one.name for one in VIEWS) == sorted(one.name for one in LISTED)
+    assert len({one.name for one in LISTED}) == len(LISTED)
+
+
+def test_a_view_comes_after_those_that_its_sql_reads_from() -> None:
+    upper = view("upper", "WITH upper AS (SELECT * FROM middle JOIN lower USING (group_id)) SELECT * FROM upper")
+    middle, lower = view("middle", "SELECT * FROM lower"), view("lower", "SELECT group_id FROM effects")
+    assert [one.name for one in foundations_first([upper, middle, lower])] == ["lower", "middle", "upper"]
+
+
+def test_views_that_read_from_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="read from each other: chicken, egg"):
+        foundations_first([view("egg", "SELECT * FROM chicken"), view("chicken", "SELECT * FROM egg")])
+
+
+def test_a_view_that_is_added_has_its_section_on_the_page() -> None:
+    shown = page([*LISTED, view("added", "SELECT group_id FROM members")])
+    assert "- [added](#added): a row of added\n" in shown
+    assert "## added\n\nOne row is a row of added. It is made up.\n" in shown
