@@ -41,37 +41,46 @@ jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .ja
 	@$(BIN)/python -m jobs.spark.jars
 	@$(BIN)/python -m jobs.spark.archive
 
+# A target's variables reach the command by the environment, so that quotes, blanks and dollars in them stay as they are.
+ROLLCALL := $(BIN)/python -m jobs.rollcall
+PLACES = $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"} $${TOPICS:+--topics "$$TOPICS"} \
+  $${UPSTREAM:+--upstream "$$UPSTREAM"} $${METRICS:+--metrics "$$METRICS"}
+MOMENT = $${AT:+--at "$$AT"}
+FORM = $${FORMAT:+--format "$$FORMAT"}
+LOGGED = $${SET:+--set "$$SET"} $${ZONE:+--zone "$$ZONE"}
+NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: LOG= names no log: make $@ LOG=$(1)" >&2; exit 2; }
+
 .PHONY: run
 run: jars ## Run coordinator, gateway and demo fleet until Ctrl-C (LISTEN=, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
-	@exec $(BIN)/python -m jobs.run.command
+	@exec $(ROLLCALL) run $(PLACES) $(if $(filter 0,$(DEMO)),--no-demo) $${DEMO_SECONDS:+--demo-seconds "$$DEMO_SECONDS"}
 
 .PHONY: replay
 replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
-	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make replay LOG=kafka-request.log" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.replay.command "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)" $(if $(filter 1,$(FRESH)),--fresh)
+	@$(call NEEDS_LOG,kafka-request.log)
+	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) -- "$$LOG"
 
 .PHONY: whatif
 whatif: jars ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
-	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make whatif LOG=kafka-request.log SET=\"static=true\"" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.whatif.command "$(LOG)" --set "$(SET)" --was "$(WAS)" --zone "$(or $(ZONE),UTC)" \
-	  --format "$(or $(FORMAT),table)" $(if $(OUT),--out "$(OUT)")
+	@$(call NEEDS_LOG,kafka-request.log SET=\"static=true\")
+	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
 
 .PHONY: shadow
 shadow: jars ## Follow a broker's request log as it is written, until Ctrl-C: LOG=file, SET="group.max.size=3", ZONE=, ROLLCALL_HOME=.
-	@test -n "$(LOG)" || { echo "rollcall: LOG= names no log: make shadow LOG=/var/log/kafka/kafka-request.log" >&2; exit 2; }
-	@exec $(BIN)/python -m jobs.shadow.command "$(LOG)" --set "$(SET)" --zone "$(or $(ZONE),UTC)"
+	@$(call NEEDS_LOG,/var/log/kafka/kafka-request.log)
+	@exec $(ROLLCALL) shadow $(LOGGED) -- "$$LOG"
 
 .PHONY: sql
 sql: jars ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ROLLCALL_HOME=.
-	@exec $(BIN)/python -m jobs.sql --format "$(or $(FORMAT),table)" --at "$$AT" "$$Q"
+	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) -- "$$Q"
 
 .PHONY: why
 why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
-	@exec $(BIN)/python -m jobs.why --generation "$(GENERATION)" --at "$$AT" --format "$(or $(FORMAT),text)" -- "$$GROUP"
+	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: pictures
 pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
-	@exec $(BIN)/python -m jobs.pictures --generation "$(GENERATION)" --at "$$AT" --minutes "$(MINUTES)" --whatif "$(WHATIF)" --out "$(OUT)" -- "$$GROUP"
+	@exec $(ROLLCALL) pictures $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $${MINUTES:+--minutes "$$MINUTES"} \
+	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
 
 .PHONY: notebook
 notebook: jars ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
@@ -79,8 +88,7 @@ notebook: jars ## Open the notebooks: live groups, an incident from its raw log 
 
 .PHONY: gateway
 gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
-	@exec $(BIN)/python -m gateway $(if $(CONF),--conf-file "$(CONF)") $(if $(LISTEN),--listen "$(LISTEN)") \
-	  $(if $(TOPICS),--topics "$(TOPICS)") $(if $(UPSTREAM),--upstream "$(UPSTREAM)") $(if $(METRICS),--metrics "$(METRICS)")
+	@exec $(ROLLCALL) gateway $(PLACES)
 
 ##@ Look after the code
 
@@ -122,11 +130,11 @@ bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object 
 
 .PHONY: maintain
 maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
-	@exec $(BIN)/python -m jobs.maintain $(if $(CONF),--conf-file "$(CONF)")
+	@exec $(ROLLCALL) maintain $${CONF:+--conf "$$CONF"}
 
 .PHONY: package
 package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
-	@$(BIN)/python -m jobs.package
+	@$(ROLLCALL) package
 
 .PHONY: lock
 lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.

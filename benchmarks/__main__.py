@@ -6,19 +6,22 @@ Knows where benches are; must not know what any of them measures.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+import click
 from rich.console import Console
 from rich.table import Table
 
 import benchmarks
 from benchmarks.figures import BenchFunction, Figure, is_bench
+from programs.command_line import examples, format_option, run_command
+from programs.errors import UserError
 
+NAME = "python -m benchmarks"
 PREFIX = "bench_"
 
 
@@ -78,19 +81,15 @@ def _readable(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the benches named on the command line; see the module for the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measures the project, layer by layer.")
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="a layer, a bench, or the beginning of one; default all"
-    )
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="json: one object a line")
-    options = parser.parse_args(arguments)
+@click.command(epilog=examples(f"{NAME}", f"{NAME} core --format json"))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@format_option(("table", "json"))
+def command(names: tuple[str, ...], form: str) -> int:
+    """Measure the project, layer by layer: all of it, or a layer, a bench, or those that begin so."""
     try:
-        chosen = benches(options.names)
+        chosen = benches(names)
     except LookupError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
+        raise UserError(str(error.args[0])) from None
     measured: list[Figure] = []
     status = 0
     for name, function in chosen.items():
@@ -98,14 +97,19 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             for figure in figures(name, function):
                 measured.append(figure)
-                if options.format == "json":
+                if form == "json":
                     print(as_json(figure), flush=True)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
             status = 1
-    if options.format == "table":
+    if form == "table":
         Console().print(as_table(measured))
     return status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the benches named on the command line; see the module for the exit status."""
+    return run_command(command, NAME, arguments)
 
 
 if __name__ == "__main__":

@@ -43,19 +43,21 @@ def a_million_effects() -> Iterator[Figure]:
         if count < EFFECT_COUNT:
             raise AssertionError(f"only {count} effects were written")
         yield Figure("effects", count, "rows")
-        why_s = _seconds("jobs.why", "--home", str(home), f"{GROUP_ID}-7")
+        why_s = _seconds("why", "--home", str(home), f"{GROUP_ID}-7")
         yield Figure("why_1000000_effects", why_s, "s", at_most(10))
         query = "select * from storms"
-        storms_s = _seconds("jobs.sql", "--home", str(home), "--format", "csv", query, lines=GROUP_COUNT + 1)
+        storms_s = _seconds("sql", "--home", str(home), "--format", "csv", query, lines=GROUP_COUNT + 1)
         yield Figure("storms_1000000_effects", storms_s, "s", at_most(20))
     finally:
         shutil.rmtree(home)
 
 
 def _seconds(*command: str, lines: int = 1) -> float:
-    """How long a command took on the clock. Raises AssertionError: it failed, or printed too little."""
+    """How long a subcommand took on the clock. Raises AssertionError: it failed, or printed too little."""
     started = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.rollcall", *command], capture_output=True, text=True, check=False
+    )
     seconds = time.monotonic() - started
     if done.returncode != 0 or len(done.stdout.splitlines()) < lines:
         raise AssertionError(f"{command[0]} gave {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}")

@@ -8,7 +8,6 @@ together; must not know what a bench measures.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import resource
 import signal
@@ -18,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.group import Group
@@ -26,6 +27,7 @@ from gateway.assembly import gateway_on, stand_alone
 from gateway.backend import Figures, Known
 from gateway.server import prepare_process
 from gateway.settings import Address, Settings, parse_address
+from programs.command_line import run_command
 from programs.settings import from_texts
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
@@ -111,8 +113,13 @@ async def serve(home: Path | None) -> None:
     print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT}", flush=True)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--home", type=Path)
+@click.command()
+@click.option("--home", type=click.Path(path_type=Path), help="Over its tables; over the pure core else.")
+def command(home: Path | None) -> None:
+    """Serve until SIGTERM."""
     prepare_process()
-    asyncio.run(serve(parser.parse_args().home))
+    asyncio.run(serve(home))
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(command, "python -m benchmarks.gateway_process"))

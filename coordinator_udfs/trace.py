@@ -17,12 +17,12 @@ Knows lines and virtual time; knows no rule of the protocol.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import click
 import msgspec
 
 from coordinator_udfs.protocol.config import CONSUMER_KEYS, ConsumerConfig, GroupConfig
@@ -32,7 +32,8 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
-from programs.errors import ConfigError, UserError
+from programs.command_line import examples, run_command, set_option
+from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
 from schemas.fan_out import group_id_of, join, split
 from schemas.messages import AnyGroupRequest, AnyRequest, FindCoordinatorRequest, ListGroupsRequest, Response
@@ -196,32 +197,23 @@ def config_from(pairs: Iterable[str]) -> GroupConfig:
     return from_texts(GroupConfig, classic, consumer=from_texts(ConsumerConfig, consumer))
 
 
-def main() -> int:
-    """Exit status 0, or 2 for a malformed line or setting."""
-    parser = argparse.ArgumentParser(
-        prog="python -m coordinator_udfs.trace",
-        description="Drives the coordinator's core from JSON lines in virtual time.",
+@click.command(
+    epilog=examples(
+        "rollcall trace < requests.jsonl", 'rollcall trace --effects --config "group.max.size=2" < requests.jsonl'
     )
-    parser.add_argument(
-        "--config", action="append", default=[], metavar="KEY=VALUE", help="a broker setting, by Kafka's key"
-    )
-    parser.add_argument("--effects", action="store_true", help="write every other fact too, not only the replies")
-    arguments = parser.parse_args()
+)
+@set_option("A broker setting, by Kafka's key", "--config", "--set")
+@click.option("--effects", is_flag=True, help="Write every other fact too, not only the replies.")
+def command(given: tuple[str, ...], effects: bool) -> None:
+    """Answer requests from JSON lines in virtual time. Requests are read from standard input."""
     encoder = msgspec.json.Encoder()
     out = sys.stdout.buffer
     try:
-        for line in run(sys.stdin.buffer, config_from(arguments.config), with_effects=arguments.effects):
+        for line in run(sys.stdin.buffer, config_from(given), with_effects=effects):
             out.write(encoder.encode(line) + b"\n")
-    except (TraceError, ConfigError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     finally:
         out.flush()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(command, "python -m coordinator_udfs.trace"))

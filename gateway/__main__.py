@@ -1,62 +1,70 @@
-"""The gateway as a process: `python -m gateway [--home HOME] [--conf-file FILE] [--set key=value]...`.
+"""The gateway as a process: `rollcall gateway`, or `python -m gateway`, with the same options.
 
 Stands beside a coordinator on the same home; several may. Says where it listens once it is ready, ends at SIGTERM or
-Ctrl-C. Exit status 0 when stopped, 2 for what the person in front of it can put right.
+Ctrl-C.
 
 Knows how the program is started and ended; must not know how anything is answered.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
-import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gateway.assembly import gateway_on
-from gateway.ports import refuse_unusable
-from gateway.server import prepare_process
-from gateway.settings import Settings
-from programs.errors import ConfigError
+import click
+
+from programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
+from programs.errors import UserError
 from programs.settings import read_file, read_pairs
 
-_SHORT = {
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+
+NAME = "python -m gateway"
+_PLACES = {
     "listen": "gateway.listen",
     "topics": "topics",
     "upstream": "gateway.upstream",
     "metrics": "gateway.metrics.listen",
 }
+"""What the options are short for."""
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="gateway", description="Lets Kafka's clients join through the coordinator.")
-    parser.add_argument("--home", help="where the tables are; else ROLLCALL_HOME, else .rollcall")
-    parser.add_argument("--conf-file", type=Path, help="settings, key=value lines; conf/coordinator.conf names them")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, over the file's")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="where clients connect")
-    parser.add_argument("--topics", metavar="T1:4,T2:4", help="stand-alone: the topics there are")
-    parser.add_argument("--upstream", metavar="HOST:PORT", help="a broker of the Kafka cluster that has the data")
-    parser.add_argument("--metrics", metavar="HOST:PORT", help="where /metrics and /health are served")
-    return parser.parse_args(arguments)
+@click.command(
+    epilog=examples(
+        "rollcall gateway --topics clicks:12 --listen 127.0.0.1:9093 --metrics 127.0.0.1:9465",
+        "rollcall gateway --upstream kafka.example:9092 --listen 127.0.0.1:9192",
+    )
+)
+@home_option
+@conf_option
+@set_option("A setting, over the file's")
+@place_options
+def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str) -> None:
+    """Let Kafka's clients in, beside a running coordinator."""
+    from gateway.server import prepare_process
+    from gateway.settings import Settings
 
-
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings of the file, then of the command line. Raises ConfigError."""
-    pairs = {} if arguments.conf_file is None else read_file(arguments.conf_file)
-    pairs |= read_pairs(arguments.set, "--set ")
-    for option, key in _SHORT.items():
-        value = getattr(arguments, option)
-        if value:
-            pairs[key] = value
-    return Settings.from_pairs(pairs)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
+    settings = Settings.from_pairs(pairs | {_PLACES[name]: text for name, text in places.items() if text})
+    prepare_process()
+    try:
+        asyncio.run(run(Path(home).expanduser().absolute(), settings))
+    except OSError as error:
+        raise UserError(f"the gateway cannot start: {error}") from None
 
 
 async def run(home: Path, settings: Settings) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
+    from gateway.assembly import gateway_on
+    from gateway.ports import refuse_unusable
+
     refuse_unusable(settings.listen, "LISTEN")
     if settings.metrics_listen is not None:
         refuse_unusable(settings.metrics_listen, "METRICS")
@@ -71,22 +79,9 @@ async def run(home: Path, settings: Settings) -> None:
     print("rollcall: the gateway has stopped.", flush=True)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
-    parsed = parse(arguments)
-    home = Path(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall").expanduser().absolute()
-    try:
-        settings = settings_of(parsed)
-        prepare_process()
-        asyncio.run(run(home, settings))
-    except ConfigError as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"rollcall: the gateway cannot start: {error}", file=sys.stderr)
-        return 2
-    return 0
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: see `programs.running`."""
+    return run_command(command, NAME, arguments)
 
 
 if __name__ == "__main__":

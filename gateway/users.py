@@ -1,41 +1,74 @@
 """The users file by hand: `python -m gateway.users FILE add NAME`, `... remove NAME`, `... list`.
 
-The password is asked for, or read as one line where standard input is no terminal. Exit status 2 for what the person
-in front of it can put right. Knows the command line; the file is `gateway.security.credentials`'.
+The password is asked for, or read as one line where standard input is no terminal. Knows the command line; the file is
+`gateway.security.credentials`'.
 """
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from gateway.security.credentials import check_name, read_users, write_user
-from programs.errors import ConfigError
+from programs.command_line import examples, run_command
+from programs.errors import ConfigError, UserError
+
+NAME = "python -m gateway.users"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parser = argparse.ArgumentParser(prog="gateway.users", description="Keeps the file of users and salted hashes.")
-    parser.add_argument("file", type=Path)
-    actions = parser.add_subparsers(dest="action", required=True)
-    for action, what in (("add", "add a user, or give it another password"), ("remove", "remove a user")):
-        actions.add_parser(action, help=what).add_argument("name")
-    actions.add_parser("list", help="the users' names, one a line")
-    parsed = parser.parse_args(arguments)
+@click.group(epilog=examples(f"{NAME} conf/users add alice", f"{NAME} conf/users list"))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_context
+def command(context: click.Context, file: Path) -> None:
+    """Keep the file of users and salted hashes."""
+    context.obj = file
+
+
+@command.command()
+@click.argument("name")
+@click.pass_obj
+def add(file: Path, name: str) -> None:
+    """Add a user, or give it another password."""
+    check_name(name)
+    with _named(file):
+        write_user(file, name, _password())
+
+
+@command.command()
+@click.argument("name")
+@click.pass_obj
+def remove(file: Path, name: str) -> None:
+    """Remove a user."""
+    check_name(name)
+    with _named(file):
+        write_user(file, name, None)
+
+
+@command.command("list")
+@click.pass_obj
+def list_users(file: Path) -> None:
+    """Print the users' names, one a line."""
+    with _named(file):
+        print(*sorted({name for name, _ in read_users(file)}), sep="\n")
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """What the system says of the file becomes a UserError that names it."""
     try:
-        if parsed.action == "list":
-            print(*sorted({name for name, _ in read_users(parsed.file)}), sep="\n")
-            return 0
-        check_name(parsed.name)
-        write_user(parsed.file, parsed.name, _password() if parsed.action == "add" else None)
-        return 0
-    except ConfigError as error:
-        print(f"rollcall: {error}", file=sys.stderr)
+        yield
     except OSError as error:
-        print(f"rollcall: {parsed.file}: {error.strerror}", file=sys.stderr)
-    return 2
+        raise UserError(f"{file}: {error.strerror}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: see `programs.running`."""
+    return run_command(command, NAME, arguments)
 
 
 def _password() -> str:

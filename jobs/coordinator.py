@@ -1,48 +1,31 @@
 """The coordinator job: one streaming query on one home until SIGTERM or Ctrl-C, which let the running batch finish.
 
-    spark-submit jobs/coordinator.py [--home HOME] [--conf-file FILE] [--set key=value]...
+    spark-submit jobs/coordinator.py [--home FOLDER] [--conf FILE] [--set key=value]...
     python -m jobs.coordinator ...                      the same, on this machine
 
-Exit status 0 when stopped, 1 when the query failed, 2 for what the person in front of it can put right. Knows how the
-program is started and ended; must not know how the query works (that is `jobs.stream.query`).
+Exit status 1 when the query failed, else as `programs.running` says. Knows how the program is started and ended; must
+not know how the query works (that is `jobs.stream.query`).
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import traceback
 from pathlib import Path
 
+import click
 from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
-from jobs.preflight import Missing
 from jobs.spark.session import is_submitted, spark_session
 from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
-from programs.errors import ConfigError
+from programs.command_line import conf_option, examples, home_option, run_command, set_option
 from programs.settings import read_pairs
 from tables.job_status import StatusWriter
 
 POLL_S = 0.2
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="coordinator", description="Runs the coordinator on a home.")
-    parser.add_argument("--home", help="where the tables are; else ROLLCALL_HOME, else .rollcall")
-    parser.add_argument("--conf-file", type=Path, help="settings, key=value lines; conf/coordinator.conf names them")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, over the file's")
-    return parser.parse_args(arguments)
-
-
-def config_of(arguments: argparse.Namespace) -> JobConfig:
-    """The settings of the file, spark-submit's `--conf spark.coordinator.*` and `--set`. Raises ConfigError."""
-    return load_config(arguments.conf_file, _submitted(), read_pairs(arguments.set, "--set "))
 
 
 def _submitted() -> dict[str, str]:
@@ -93,26 +76,20 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
     return 0
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parsed = parse(arguments)
-    home = Home(parsed.home or os.environ.get("ROLLCALL_HOME") or ".rollcall")
-    try:
-        config = config_of(parsed)
-        check_fits(home, config)
-        if not home.is_local:
-            return run(home, config)
-        with home.locked("the coordinator"):
-            return run(home, config)
-    except (Missing, ConfigError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except Exception:
-        traceback.print_exc()
-        return 1
+@click.command(epilog=examples("spark-submit jobs/coordinator.py --home .rollcall --conf conf/mine.conf"))
+@home_option
+@conf_option
+@set_option("A setting, over the file's")
+def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
+    """Run the coordinator on a home until SIGTERM or Ctrl-C, which let the running batch finish."""
+    config = load_config(conf, _submitted(), read_pairs(given, "--set "))
+    place = Home(home)
+    check_fits(place, config)
+    if not place.is_local:
+        return run(place, config)
+    with place.locked("the coordinator"):
+        return run(place, config)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(command, "coordinator"))

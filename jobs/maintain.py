@@ -1,29 +1,22 @@
 """Upkeep of a home's tables from outside: for a job that is stopped, or for a cluster's tables.
 
-    python -m jobs.maintain [--home HOME] [--conf-file FILE]
+    rollcall maintain [--home FOLDER] [--conf FILE]
 
 Tables that delta-rs writes are tended by delta-rs, and only while no job holds their home; tables of a cluster job are
-tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables. Exit status 2 for what
-the person in front of it can put right.
+tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig, load_config
-from jobs.home import DEFAULT_HOME, Home, HomeError
-from jobs.preflight import Missing
+from jobs.config import JobConfig
+from jobs.home import Home, HomeError
 from jobs.spark.session import spark_session
 from jobs.stream.upkeep import TableName, old_rows_of, tables_of, tend
-from programs.errors import ConfigError
 
 CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
@@ -62,23 +55,3 @@ def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms:
         spark.sql(f"VACUUM delta.`{path}` RETAIN {config.versions_retention_minutes / 60} HOURS")
         done.append(f"{name}: put together and cleaned")
     return done
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parser = argparse.ArgumentParser(prog="maintain", description="Tends a home's tables.")
-    parser.add_argument("--home", help="where the tables are; else ROLLCALL_HOME, else .rollcall")
-    parser.add_argument("--conf-file", type=Path, help="settings, key=value lines; conf/coordinator.conf names them")
-    parsed = parser.parse_args(arguments)
-    try:
-        home = Home(parsed.home or os.environ.get("ROLLCALL_HOME") or DEFAULT_HOME)
-        for line in maintain(home, load_config(parsed.conf_file)):
-            print(f"rollcall: {line}")
-    except (Missing, ConfigError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,13 +1,12 @@
 """`make package`: the project's packages as one zip for spark-submit's --py-files.
 
-    python -m jobs.package [dist/rollcall.zip]
+    rollcall package [dist/rollcall.zip]
 
 Knows where packages lie; the third parties that pyproject.toml pins must be in the cluster's own Python.
 """
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from pathlib import Path
 
@@ -32,7 +31,3 @@ def pack(target: Path = TARGET) -> Path:
             entry = zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), _MADE)
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return target
-
-
-if __name__ == "__main__":
-    print(f"rollcall: {pack(*map(Path, sys.argv[1:2]))} is for spark-submit --py-files.")

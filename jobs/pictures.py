@@ -8,13 +8,10 @@ Knows how pictures are asked for and where they are put. Must not know what is i
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobs.group_facts import last_fact_ms, read_from_disk
 from jobs.home import Home
@@ -35,12 +32,21 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 DEFAULT_MINUTES = 30
 LONGEST_MINUTES = 24 * 60
-DEFAULT_FOLDER = "build/pictures"
 MARGIN = 0.02
 
 
 class PictureError(Missing):
     """A picture that cannot be drawn; the text is the sentence for the person in front of it."""
+
+
+class Asked(NamedTuple):
+    """The texts of a command line, empty for what is not asked: see `rollcall pictures --help`."""
+
+    group_id: str
+    generation: str = ""
+    at: str = ""
+    minutes: str = ""
+    whatif: str = ""
 
 
 def scenes_of(
@@ -148,42 +154,21 @@ def file_name(group_id: str) -> str:
     return re.sub(r"[^\w.-]+", "_", group_id)[:80].strip(".") or "group"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status 0; 2 with a sentence for what cannot be drawn; 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.pictures", description="Draws a group's history.")
-    parser.add_argument("group", help="the group")
-    parser.add_argument("--at", default="", help="a moment: 2026-03-01 03:12, UTC unless it names its zone")
-    parser.add_argument("--generation", default="", help="the rebalance that led to it, and no more")
-    parser.add_argument("--minutes", default="", help=f"how much time is shown ({DEFAULT_MINUTES})")
-    parser.add_argument("--out", default="", help=f"the folder ({DEFAULT_FOLDER})")
-    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    parser.add_argument("--whatif", default="", help="draw the rows of a sweep instead: what `make whatif` left")
-    given = parser.parse_args(arguments)
-    home = Home(given.home) if given.home else Home.from_environment()
-    try:
-        if given.whatif:
-            scenes, name = sweep_of(Path(given.whatif)), "whatif"
-        elif given.group:
-            scenes = _asked(home, given)
-            name = file_name(given.group)
-        else:
-            raise PictureError("GROUP= names no group: make pictures GROUP=orders.")
-        for file in write_pictures(scenes, Path(given.out or DEFAULT_FOLDER), name):
-            print(file)
-    except Missing as missing:
-        print(f"rollcall: {missing}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+def draw(home: Home, asked: Asked, folder: Path) -> list[Path]:
+    """Draws what is asked for into files of a folder. Raises UserError: what is asked for cannot be drawn."""
+    if asked.whatif:
+        return write_pictures(sweep_of(Path(asked.whatif)), folder, "whatif")
+    if not asked.group_id:
+        raise PictureError("GROUP= names no group: make pictures GROUP=orders.")
+    return write_pictures(_scenes(home, asked), folder, file_name(asked.group_id))
 
 
-def _asked(home: Home, given: argparse.Namespace) -> dict[str, Lanes | Curves]:
-    if not given.generation:
-        return scenes_of(home, given.group, given.at or None, _minutes(given.minutes))
-    if not given.generation.isdecimal():
-        raise PictureError(f"GENERATION={given.generation}: is not a whole number.")
-    return {f"generation-{given.generation}": rebalance_scene(home, given.group, int(given.generation))}
+def _scenes(home: Home, asked: Asked) -> dict[str, Lanes | Curves]:
+    if not asked.generation:
+        return scenes_of(home, asked.group_id, asked.at or None, _minutes(asked.minutes))
+    if not asked.generation.isdecimal():
+        raise PictureError(f"GENERATION={asked.generation}: is not a whole number.")
+    return {f"generation-{asked.generation}": rebalance_scene(home, asked.group_id, int(asked.generation))}
 
 
 def _minutes(text: str) -> float:
@@ -191,7 +176,3 @@ def _minutes(text: str) -> float:
         return float(text) if text else DEFAULT_MINUTES
     except ValueError:
         raise PictureError(f"MINUTES={text}: is not a number.") from None
-
-
-if __name__ == "__main__":
-    sys.exit(main())

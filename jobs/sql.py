@@ -5,7 +5,7 @@
 
     register_views(spark, ".rollcall", at="2026-03-01 03:12")          everything as it was at that moment
 
-    python -m jobs.sql [--home FOLDER] [--format table|json|csv] [--at MOMENT] "select ..."
+    rollcall sql [--home FOLDER] [--format table|json|csv] [--at MOMENT] "select ..."
 
 A view is read anew at every query, so a session sees what the running job has committed last. Knows where tables lie
 and how a query is refused; the views themselves stand in `views`. Must not write to any table: only the job does.
@@ -13,11 +13,8 @@ and how a query is refused; the views themselves stand in `views`. Must not writ
 
 from __future__ import annotations
 
-import argparse
 import logging
-import os
 import re
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -194,30 +191,3 @@ def answer(home: Home, query: str, form: str, at: str | None = None) -> None:
         write_answer(found, form)
     if moment is not None and form == "table":
         print(f"as it was at {moment.shown}")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status 0; 2 with a sentence for what cannot be answered; 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.sql", description="Asks a home in SQL.")
-    parser.add_argument("query", help="what to ask, such as: select * from groups")
-    parser.add_argument("--format", default="table", help=f"{', '.join(FORMATS)} (table)")
-    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    parser.add_argument("--at", default="", help="as of a moment: 2026-03-01 03:12, UTC unless it names its zone")
-    given = parser.parse_args(arguments)
-    home = Home(given.home) if given.home else Home.from_environment()
-    try:
-        answer(home, given.query, given.format, given.at or None)
-        sys.stdout.flush()
-    except Missing as missing:
-        print(f"rollcall: {missing}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough; nothing may be flushed to it any more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

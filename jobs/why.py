@@ -9,10 +9,7 @@ Knows how an explanation is asked for and handed over. Must not know how it is f
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -115,30 +112,3 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> No
         return
     console = Console(highlight=False, soft_wrap=True)
     show_page(found, console)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status 0; 2 with a sentence for what cannot be answered; 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.why", description="Explains a rebalance.")
-    parser.add_argument("group", help="the group")
-    parser.add_argument("--generation", default="", help="the generation that the rebalance led to")
-    parser.add_argument("--at", default="", help="a moment: 2026-03-01 03:12, UTC unless it names its zone")
-    parser.add_argument("--format", default="text", help=f"{', '.join(FORMATS)} (text)")
-    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    given = parser.parse_args(arguments)
-    home = Home(given.home) if given.home else Home.from_environment()
-    try:
-        answer(home, given.group, given.generation, given.at, given.format)
-        sys.stdout.flush()
-    except Missing as missing:
-        print(f"rollcall: {missing}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

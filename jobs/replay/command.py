@@ -1,18 +1,14 @@
 """`make replay LOG=...`: plays a broker's request log through the coordinator, on the log's own clock, and reports.
 
-    python -m jobs.replay.command LOG [--set key=value]... [--zone Asia/Kolkata] [--home HOME] [--fresh]
+    rollcall replay LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER] [--fresh]
 
-The importer writes request rows while the stream applies them; every answer is compared with the recorded one. Exit
-status 0, or 2 for what the user can put right. Knows how the parts go together; must not know a line's text, a rule of
-the protocol or how answers are compared.
+The importer writes request rows while the stream applies them; every answer is compared with the recorded one. Knows
+how the parts go together; must not know a line's text, a rule of the protocol or how answers are compared.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -34,11 +30,10 @@ from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
-from programs.errors import ConfigError
 from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
-from request_log.lines.clock import ZoneError, zone_of
-from request_log.lines.files import LogFileError, about_bytes
+from request_log.lines.clock import zone_of
+from request_log.lines.files import about_bytes
 from request_log.parity import Parity
 from request_log.recorded import Quarantined
 from schemas.tables import EFFECTS_FOLDER
@@ -144,46 +139,25 @@ def clear(home: Home) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def replay(parsed: argparse.Namespace, console: Console) -> None:
-    """Runs it and reports. Raises what the user can put right."""
-    home = Home(parsed.home) if parsed.home else Home.from_environment()
-    given = settings_of(parsed.set)
+def replay(
+    home: Home, path: Path, given: Mapping[str, str], zone: str, console: Console, *, is_fresh: bool = False
+) -> None:
+    """Replays a log on a home and reports. Raises UserError.
+
+    given: broker settings that the user knows. is_fresh: a replay that the home holds is cleared before.
+    """
     replay_config(given)
     with home.locked("a replay"):
-        if parsed.fresh:
+        if is_fresh:
             clear(home)
         home.settle(REPLAY, WRITER)
         if Path(home.effects).exists():
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
-        work = Replay(home, given, Path(parsed.log), parsed.zone, console)
+        work = Replay(home, given, path, zone, console)
         with console.status("starting Spark"):
-            spark = spark_session("rollcall replay", is_brief=about_bytes(Path(parsed.log)) < BRIEF_BYTES)
+            spark = spark_session("rollcall replay", is_brief=about_bytes(path) < BRIEF_BYTES)
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started
         register_views(spark, home)
         tell(console, spark, home, Told(work.importing.log.tally, work.parity, work.inferred, seconds))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parser = argparse.ArgumentParser(
-        prog="python -m jobs.replay.command", description="Replays a broker's request log."
-    )
-    parser.add_argument("log", help="requests.log, .gz, or a folder of them")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker setting")
-    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
-    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    parser.add_argument("--fresh", action="store_true", help="clear the replay that the home holds")
-    try:
-        replay(parser.parse_args(arguments), Console())
-    except (Missing, ConfigError, ZoneError, LogFileError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

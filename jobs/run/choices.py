@@ -1,6 +1,6 @@
-"""What `make run` is told by its environment, checked before anything is started.
+"""What `rollcall run` is told by its command line, checked before anything is started.
 
-Knows the names of the environment and which programs each is for; must not start or open anything but the settings
+Knows the command line's words and which programs each is for; must not start or open anything but the settings
 file and, for a moment, the ports that are to be listened on.
 """
 
@@ -10,16 +10,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gateway.ports import refuse_unusable
 from gateway.settings import PREFIX, Address, Settings
 from jobs.config import JobConfig
-from jobs.home import Home
+from jobs.home import DEFAULT_HOME, Home
 from programs.errors import ConfigError
 from programs.settings import parse_topics, read_file
 
 TOPICS = "topics"
-_PLACES = {"LISTEN": "listen", "UPSTREAM": "upstream", "METRICS": "metrics.listen"}
 _LOCALHOST = "127.0.0.1"
 
 
@@ -54,33 +54,50 @@ class Choices:
                 refuse_unusable(self.settings.metrics_listen, "METRICS")
 
 
-def choices(environ: Mapping[str, str], demo_topics: Mapping[str, int]) -> Choices:
-    """What the environment asks for: ROLLCALL_HOME, CONF, LISTEN, TOPICS, UPSTREAM, METRICS, DEMO, DEMO_SECONDS.
+class Asked(NamedTuple):
+    """What the command line says, empty where it says nothing: see `rollcall run --help`."""
 
-    demo_topics: the topics that the demo fleet reads. Raises ConfigError, in this order: a settings file that cannot be
-    read, a setting that is unknown or unfit, DEMO_SECONDS that is no number.
+    home: str = DEFAULT_HOME
+    conf: Path | None = None
+    listen: str = ""
+    topics: str = ""
+    upstream: str = ""
+    metrics: str = ""
+    is_demo_wanted: bool = True
+    demo_seconds: str = ""
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Settings of the gateway, by their keys."""
+        given = {"listen": self.listen, "upstream": self.upstream, "metrics.listen": self.metrics}
+        return {f"{PREFIX}{key}": place for key, place in given.items() if place}
+
+
+def choices(asked: Asked, demo_topics: Mapping[str, int]) -> Choices:
+    """What the command line asks for. demo_topics: the topics that the demo fleet reads.
+
+    Raises ConfigError, in this order: a settings file that cannot be read, a setting that is unknown or unfit, a number
+    of seconds that is none.
     """
-    conf = Path(environ["CONF"]) if environ.get("CONF") else None
-    pairs = {} if conf is None else read_file(conf)
+    pairs = {} if asked.conf is None else read_file(asked.conf)
+    places = asked.places
     is_behind_gateway = JobConfig.from_pairs(pairs).source == "delta"
-    places = {f"{PREFIX}{key}": environ[name] for name, key in _PLACES.items() if environ.get(name)}
     bare = Settings.from_pairs(pairs | places | {TOPICS: ""})
     why_no_demo = _why_no_demo(bare, is_behind_gateway)
-    is_demo_wanted = environ.get("DEMO") != "0"
-    shown = {} if why_no_demo or not is_demo_wanted else dict(demo_topics)
-    topics = shown | parse_topics(pairs.get(TOPICS, "")) | parse_topics(environ.get(TOPICS.upper(), ""))
+    shown = {} if why_no_demo or not asked.is_demo_wanted else dict(demo_topics)
+    topics = shown | parse_topics(pairs.get(TOPICS, "")) | parse_topics(asked.topics)
     told = {TOPICS: ",".join(f"{topic}:{count}" for topic, count in topics.items())} if topics else {}
     settings = Settings.from_pairs(pairs | places | told)
-    file = () if conf is None else ("--conf-file", str(conf))
+    file = () if asked.conf is None else ("--conf-file", str(asked.conf))
     return Choices(
-        home=Home.from_environment(dict(environ)),
+        home=Home(asked.home),
         # Where the settings name no topics, every topic exists for the coordinator: a second gateway may have others.
         coordinator=(*file, *_set(told if pairs.get(TOPICS) else {})),
         gateway=(*file, *_set(places | told)),
         settings=settings if is_behind_gateway else None,
-        seconds=_seconds(environ.get("DEMO_SECONDS", "")),
+        seconds=_seconds(asked.demo_seconds),
         demo_topics=shown,
-        why_no_demo=why_no_demo if is_demo_wanted else "",
+        why_no_demo=why_no_demo if asked.is_demo_wanted else "",
     )
 
 

@@ -1,6 +1,6 @@
 """`make run`: the coordinator, a gateway, a demo fleet if wanted, and what the groups do on the terminal, until Ctrl-C.
 
-    python -m jobs.run.command          what is to be run comes from the environment: see `jobs.run.choices`
+    rollcall run          its options: `jobs.run.choices`
 
 At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else what the
 coordinator ended with. Knows which programs are started and in which order they end; must not know what they do.
@@ -8,7 +8,6 @@ coordinator ended with. Knows which programs are started and in which order they
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -23,11 +22,11 @@ from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, HomeError
 from jobs.preflight import Missing
 from jobs.run.children import Child, end_all
-from jobs.run.choices import Choices, choices, reachable
+from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
 from jobs.shown.watch import Watch
-from programs.errors import ConfigError
+from programs.errors import UserError
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
@@ -84,7 +83,7 @@ class Run:
         home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
         self._say(f'Ask again: make sql Q="{QUESTION}"{home}')
         if not self._was_terminated:
-            sql = [sys.executable, "-m", "jobs.sql", "--home", self._home.location, QUESTION]
+            sql = [sys.executable, "-m", "jobs.rollcall", "sql", "--home", self._home.location, QUESTION]
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
 
     def _say(self, line: str) -> None:
@@ -173,20 +172,18 @@ class _screen:
             self._live.update(self._watch.screen())
 
 
-def main() -> int:
-    """Exit status: see above."""
-    run: Run | None = None
+def run_everything(asked: Asked) -> int:
+    """Runs what is asked for until a signal. The exit status: that of a program that has failed, else 0.
+
+    Raises UserError: something could not start, or has ended.
+    """
+    run = Run(choices(asked, TOPICS), Console())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, run.ask_to_stop)
     try:
-        run = Run(choices(os.environ, TOPICS), Console())
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, run.ask_to_stop)
         run.go()
-    except (Missing, ConfigError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return (run.status if run else 0) or 2
+    except UserError as error:
+        error.status = run.status or error.status
+        raise
     run.tell_where()
     return run.status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -18,7 +18,6 @@ Knows the plan of each member; must not know who coordinates them.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
@@ -26,6 +25,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import click
 from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -33,6 +33,8 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
+
+from programs.command_line import run_command
 
 SESSION_TIMEOUT_MS = 6000
 HEARTBEAT_INTERVAL_MS = 2000
@@ -140,28 +142,26 @@ def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals) -> None:
             print(f"{plan.client_id}: {error}", flush=True)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs one group's members, or one of them alone, until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="demo_fleet", description="Runs one group of the demo fleet.")
-    parser.add_argument("--bootstrap", metavar="HOST:PORT", required=True)
-    parser.add_argument("--group", required=True, choices=[group.group_id for group in FLEET])
-    parser.add_argument("--only", metavar="CLIENT_ID", help="this member alone")
-    parsed = parser.parse_args(arguments)
-    group = next(group for group in FLEET if group.group_id == parsed.group)
-    plans = [plan for plan in group.members if (plan.client_id == parsed.only if parsed.only else not plan.is_alone)]
+@click.command()
+@click.option("--bootstrap", metavar="HOST:PORT", required=True, help="Where the members join.")
+@click.option("--group", "group_id", required=True, type=click.Choice([group.group_id for group in FLEET]))
+@click.option("--only", metavar="CLIENT_ID", help="This member alone.")
+def command(bootstrap: str, group_id: str, only: str | None) -> None:
+    """Run one group's members, or one of them alone, until SIGTERM."""
+    group = next(group for group in FLEET if group.group_id == group_id)
+    plans = [plan for plan in group.members if (plan.client_id == only if only else not plan.is_alone)]
     signals = Signals(stop=threading.Event(), at_work=threading.Event())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: signals.stop.set())
     threads = [
-        threading.Thread(target=take_part, args=(parsed.bootstrap, group, plan, signals), name=plan.client_id)
+        threading.Thread(target=take_part, args=(bootstrap, group, plan, signals), name=plan.client_id)
         for plan in plans
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(command, "python -m jobs.run.demo_fleet"))

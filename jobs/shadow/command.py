@@ -1,16 +1,13 @@
 """`make shadow LOG=...`: beside a running cluster, its request log followed as it is written, and its history kept.
 
-    python -m jobs.shadow.command LOG [--set key=value]... [--zone Asia/Kolkata] [--home HOME]
+    rollcall shadow LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER]
 
 Nothing is asked of the broker and nothing is written to it. Stopped or killed, and started again, it goes on where it
-was. Exit status 0 when stopped, 1 when the query failed, 2 for what the person in front of it can put right. Knows how
-the program is started and ended; must not know how a log is read, nor how the query works.
+was. Knows how the program is started and ended; must not know how a log is read, nor how the query works.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +20,6 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
-from jobs.preflight import Missing
-from jobs.replay.command import settings_of
 from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
 from jobs.shown.watch import Watch
 from jobs.spark.session import spark_session
@@ -32,11 +27,9 @@ from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
 from jobs.stream.upkeep import Upkeep
-from programs.errors import ConfigError
 from programs.settings import from_texts
 from request_log.importer import LogImport
-from request_log.lines.clock import ZoneError, zone_of
-from request_log.lines.files import LogFileError
+from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
 from request_log.survey import Survey
 from tables.job_status import StatusWriter
@@ -71,7 +64,7 @@ def tail_of(kept: Kept) -> Tail:
 def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
     """What the home holds of this log, or the beginning of it.
 
-    given: broker settings that the person knows; a new shadow has what the log gives away beside them, an old one what
+    given: broker settings that the user knows; a new shadow has what the log gives away beside them, an old one what
     it began with. Raises HomeError, LogFileError, ZoneError, ConfigError.
     """
     shadow_config(given)
@@ -93,7 +86,7 @@ def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: 
 
 
 class Shadow:
-    """A log followed on a home until a signal, or the query's failure. Raises what the person can put right."""
+    """A log followed on a home until a signal, or the query's failure. Raises UserError."""
 
     def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
         self.home = home
@@ -162,36 +155,16 @@ class Shadow:
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parser = argparse.ArgumentParser(
-        prog="python -m jobs.shadow.command", description="Follows a broker's request log."
-    )
-    parser.add_argument("log", help="the file that grows, or kafka://host:port/topic of its lines")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker setting")
-    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
-    parser.add_argument("--home", default=os.environ.get("ROLLCALL_HOME"), help="the home (ROLLCALL_HOME, .rollcall)")
-    parsed = parser.parse_args(arguments)
-    console = Console()
-    try:
-        home = Home(parsed.home) if parsed.home else Home.from_environment()
-        log = parsed.log if parsed.log.startswith(SCHEME) else str(Path(parsed.log).absolute())
-        with home.locked("a shadow"):
-            kept = kept_of(home, log, parsed.zone, settings_of(parsed.set), console)
-            tail = tail_of(kept)
-            home.settle(SHADOW, WRITER)
-            shadow = Shadow(home, kept, tail, console)
-            try:
-                return shadow.run()
-            finally:
-                tail.close()
-                shadow.close()
-    except (Missing, ConfigError, ZoneError, LogFileError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:
+    """Follows a log on a home until a signal; the exit status, 1 when the query failed. Raises UserError."""
+    log = log if log.startswith(SCHEME) else str(Path(log).absolute())
+    with home.locked("a shadow"):
+        kept = kept_of(home, log, zone, given, console)
+        tail = tail_of(kept)
+        home.settle(SHADOW, WRITER)
+        shadow = Shadow(home, kept, tail, console)
+        try:
+            return shadow.run()
+        finally:
+            tail.close()
+            shadow.close()

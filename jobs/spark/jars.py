@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from jobs.preflight import Missing, check_java, run_online
+from programs.running import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS_FOLDER = ROOT / ".jars"
@@ -102,17 +103,14 @@ def _artifact_file(jar: Path) -> str:
 
 
 def main() -> int:
-    """Check Java, and resolve the JARs unless they are there; exit status 0, 2 with a sentence, 130 if interrupted."""
-    try:
-        check_java()
-        if missing_jars():
-            resolve()
-    except Missing as missing:
-        print(f"rollcall: {missing}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    """Checks Java, and resolves the JARs unless they are there. The exit status: see `programs.running`."""
+    return run_program(_check_and_resolve)
+
+
+def _check_and_resolve() -> None:
+    check_java()
+    if missing_jars():
+        resolve()
 
 
 if __name__ == "__main__":

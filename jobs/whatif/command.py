@@ -1,20 +1,19 @@
 """`make whatif LOG=... SET=...`: what would have happened with other settings, beside what did happen.
 
-    python -m jobs.whatif.command LOG --set "session.timeout.ms=30000" [--was key=value] [--zone Asia/Kolkata]
-                              [--format table|json] [--out FILE]
+    rollcall whatif LOG --set "session.timeout.ms=30000" [--was key=value] [--zone Asia/Kolkata]
+                    [--format table|json] [--out FILE]
 
-The log is read once, here; every group under every setting is then played on its own, in parallel on Spark. Exit status
-0, or 2 for what the person in front of it can put right. Knows how the parts go together; must not know how a life is
-inferred or a group played.
+The log is read once, here; every group under every setting is then played on its own, in parallel on Spark. Knows how
+the parts go together; must not know how a life is inferred or a group played.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pandas as pd
@@ -22,22 +21,18 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from jobs.preflight import Missing
-from jobs.replay.command import replay_config, settings_of
+from jobs.replay.command import replay_config
 from jobs.spark.session import spark_session
 from jobs.whatif.report import Told, tell
-from programs.errors import ConfigError
 from request_log.importer import LogImport
-from request_log.lines.clock import ZoneError, zone_of
-from request_log.lines.files import LogFileError
+from request_log.lines.clock import zone_of
 from whatif.answer import Answer, refuse_unfit
-from whatif.changes import BASELINE, Setting, SettingError, Trial, trial_of
+from whatif.changes import BASELINE, Setting, Trial, trial_of
 from whatif.lives import GroupLives
 from whatif.outcome import Outcome
 from whatif.play import play
 from whatif.recording import Recording, recording_of
 
-FORMATS = ("table", "json")
-OUT = "build/whatif.jsonl"
 TASKS_A_CORE = 4
 """Groups differ in size; small tasks even that out."""
 _PLAYED = "group_id string, setting int, outcome string"
@@ -110,48 +105,37 @@ def write_rows(found: Answer, out: Path) -> None:
         raise WhatIfError(f"OUT={out}: cannot be written: {error.strerror}.") from None
 
 
-def whatif(parsed: argparse.Namespace, console: Console) -> None:
-    """Reads, plays and tells. Raises what the person can put right."""
-    if parsed.format not in FORMATS:
-        raise WhatIfError(f"FORMAT={parsed.format}: is none of {', '.join(FORMATS)}.")
-    trial = trial_of(parsed.set)
+class Asked(NamedTuple):
+    """A what-if's question. settings: words of what to change. was: settings that the broker had, by Kafka's keys.
+
+    form: table or json. out: where the rows are left.
+    """
+
+    log: Path
+    settings: Sequence[str]
+    was: Mapping[str, str]
+    zone: str
+    form: str
+    out: Path
+
+
+def whatif(asked: Asked, console: Console) -> None:
+    """Reads, plays and tells. Raises UserError."""
+    trial = trial_of(asked.settings)
     status = Console(stderr=True)
     with status.status("reading the log and inferring lives"):
-        recording, inferred, lines = read_log(Path(parsed.log), parsed.zone, settings_of(parsed.was))
+        recording, inferred, lines = read_log(asked.log, asked.zone, asked.was)
     refuse_unfit(recording, trial)
     if not recording.lives:
-        raise WhatIfError(f"{parsed.log}: no group of consumers joins in this log, so there is nothing to play.")
+        raise WhatIfError(f"{asked.log}: no group of consumers joins in this log, so there is nothing to play.")
     with status.status("starting Spark"):
         spark = spark_session("rollcall whatif", is_brief=True)
     started = time.monotonic()
     with status.status(f"playing {len(recording.lives)} groups under {len(trial.settings) + 1} settings"):
         found = answer(recording, trial, on_spark(spark))
     seconds = time.monotonic() - started
-    write_rows(found, Path(parsed.out))
-    if parsed.format == "json":
+    write_rows(found, asked.out)
+    if asked.form == "json":
         sys.stdout.writelines(f"{msgspec.json.encode(row).decode()}\n" for row in found.rows())
     else:
-        tell(console, Told(found, inferred, lines, seconds, parsed.out))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Exit status: see above."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.whatif.command", description="Plays a recorded world anew.")
-    parser.add_argument("log", help="requests.log, .gz, or a folder of them")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what to change, or to sweep")
-    parser.add_argument("--was", action="append", default=[], metavar="KEY=VALUE", help="a setting the broker had")
-    parser.add_argument("--zone", default="UTC", help="the zone of the log's timestamps (UTC)")
-    parser.add_argument("--format", default="table", help=f"{', '.join(FORMATS)} (table)")
-    parser.add_argument("--out", default=OUT, help=f"where the rows are left as JSON lines ({OUT})")
-    try:
-        whatif(parser.parse_args(arguments), Console())
-    except (Missing, SettingError, ConfigError, ZoneError, LogFileError) as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        tell(console, Told(found, inferred, lines, seconds, str(asked.out)))

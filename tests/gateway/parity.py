@@ -13,7 +13,6 @@ and ends with 1 if anything does.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,11 +20,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import click
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from gateway.settings import Address, parse_address
 from gateway.wire.codec import codec
+from programs.command_line import examples, run_command
 from programs.settings import parse_topics
 from schemas.messages import APIS
 from tests.gateway.parity_play import Connections, WirePlaying, otherwise
@@ -34,6 +35,7 @@ from tests.peers_kafka.kafka import broker
 from tests.protocol.scenario import PROFILES, Scenario, read, scenario_files
 from tests.waiting import until
 
+NAME = "python -m tests.gateway.parity"
 AT_ONCE = 64
 """So many scenarios are played at a time."""
 SLOWER = 3.0
@@ -78,24 +80,26 @@ def report(found: dict[str, list[str]], what: str) -> int:
     return len(differing)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="parity", description="Plays scenarios over the wire.")
-    parser.add_argument("--bootstrap", help="host:port of a peer; without it one is started")
-    parser.add_argument("--kafka", action="store_true", help="ask a real broker too, started for each profile")
-    parser.add_argument("--profile", action="append", choices=PROFILES, help="only these; the default is all")
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--times", action="store_true")
-    parser.add_argument("names", nargs="*")
-    told = parser.parse_args()
+@click.command(epilog=examples(f"{NAME} --profile default", f"{NAME} --bootstrap 127.0.0.1:9092 --scale 10 --times"))
+@click.option("--bootstrap", metavar="HOST:PORT", help="Where a peer is; without it one is started.")
+@click.option("--kafka", is_flag=True, help="Ask a real broker too, started for each profile.")
+@click.option("--profile", "profiles", multiple=True, type=click.Choice(list(PROFILES)), help="Only these; all else.")
+@click.option("--scale", type=float, default=1.0, help="By how much every time is stretched.")
+@click.option("--times", is_flag=True, help="Compare when answers came, too.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def command(
+    bootstrap: str | None, kafka: bool, profiles: tuple[str, ...], scale: float, times: bool, names: tuple[str, ...]
+) -> int:
+    """Play scenarios over the wire, and say what is answered otherwise than Kafka does."""
     differing = 0
-    for profile in told.profile or PROFILES:
-        some = scenarios(profile, told.names)
-        with _peer(told.bootstrap, profile) as address:
-            found = asyncio.run(play(some, address, told.scale, told.times))
-        differing += report(found, f"{profile} on {told.bootstrap or 'a gateway over the core'}")
-        if told.kafka:
+    for profile in profiles or PROFILES:
+        some = scenarios(profile, names)
+        with _peer(bootstrap, profile) as address:
+            found = asyncio.run(play(some, address, scale, times))
+        differing += report(found, f"{profile} on {bootstrap or 'a gateway over the core'}")
+        if kafka:
             with real_kafka(profile) as address:
-                found = asyncio.run(play(some, address, told.scale, told.times))
+                found = asyncio.run(play(some, address, scale, times))
             differing += report(found, f"{profile} on a real Kafka, just started")
     return 1 if differing else 0
 
@@ -128,4 +132,4 @@ def _is_served(admin: KafkaAdminClient, group: str) -> bool | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(command, NAME))

@@ -5,16 +5,19 @@ Says `listening on host:port` once it is ready, ends at SIGTERM. Takes the gatew
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import signal
+import sys
+
+import click
 
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream, stand_alone
 from gateway.server import prepare_process
 from gateway.settings import Settings
-from programs.settings import from_texts
+from programs.command_line import run_command, set_option
+from programs.settings import from_texts, read_pairs
 from tests.gateway.core_backend import CoreBackend
 
 
@@ -34,8 +37,13 @@ async def serve(pairs: dict[str, str]) -> None:
     await server.close()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--set", action="append", default=[])
+@click.command()
+@set_option("A key of the gateway's or Kafka's")
+def command(given: tuple[str, ...]) -> None:
+    """Serve until SIGTERM."""
     prepare_process()
-    asyncio.run(serve(dict(word.split("=", 1) for word in parser.parse_args().set)))
+    asyncio.run(serve(read_pairs(given, "--set ")))
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(command, "python -m tests.gateway.serve"))

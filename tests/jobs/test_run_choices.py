@@ -1,27 +1,28 @@
-"""What `make run` is told by its environment: which programs it starts how, and what it refuses before any of them."""
+"""What `rollcall run` is told: which programs it starts how, and what it refuses before any of them."""
 
 from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.settings import Address
 from jobs.preflight import Missing
-from jobs.run.choices import Choices, choices, reachable
+from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import TOPICS
 from programs.errors import ConfigError
 
 
-def asked(**environ: str) -> Choices:
-    return choices(environ, {"demo": 3})
+def asked(**words: Any) -> Choices:
+    return choices(Asked(**words), {"demo": 3})
 
 
-def written(folder: Path, text: str) -> str:
+def written(folder: Path, text: str) -> Path:
     path = folder / "mine.conf"
     path.write_text(text)
-    return str(path)
+    return path
 
 
 def test_nothing_asked_is_a_gateway_on_kafkas_port_with_the_demos_topics() -> None:
@@ -35,7 +36,7 @@ def test_nothing_asked_is_a_gateway_on_kafkas_port_with_the_demos_topics() -> No
 
 
 def test_topics_and_places_reach_the_gateway_beside_the_demos() -> None:
-    made = asked(TOPICS="work:12,demo:7", LISTEN="127.0.0.1:0", METRICS="127.0.0.1:1", DEMO_SECONDS="5")
+    made = asked(topics="work:12,demo:7", listen="127.0.0.1:0", metrics="127.0.0.1:1", demo_seconds="5")
     assert made.settings is not None
     assert made.settings.topics == {"demo": 7, "work": 12}
     assert (made.settings.listen.port, made.settings.metrics_listen) == (0, Address("127.0.0.1", 1))
@@ -44,19 +45,19 @@ def test_topics_and_places_reach_the_gateway_beside_the_demos() -> None:
 
 
 def test_without_the_demo_there_are_the_topics_that_were_named_and_no_others(tmp_path: Path) -> None:
-    made = asked(DEMO="0", TOPICS="work:12")
+    made = asked(is_demo_wanted=False, topics="work:12")
     assert made.settings is not None
     assert made.settings.topics == {"work": 12}
     assert (made.has_demo, made.why_no_demo) == (False, "")
-    assert asked(DEMO="0").gateway == ()
+    assert asked(is_demo_wanted=False).gateway == ()
 
 
 def test_topics_of_the_settings_file_are_told_to_the_coordinator_with_the_others(tmp_path: Path) -> None:
     conf = written(tmp_path, "topics=old:2\n")
-    made = asked(CONF=conf, TOPICS="new:4")
+    made = asked(conf=conf, topics="new:4")
     every = ("--set", "topics=demo:3,old:2,new:4")
-    assert made.coordinator == ("--conf-file", conf, *every)
-    assert made.gateway == ("--conf-file", conf, *every)
+    assert made.coordinator == ("--conf-file", str(conf), *every)
+    assert made.gateway == ("--conf-file", str(conf), *every)
 
 
 @pytest.mark.parametrize(
@@ -73,42 +74,44 @@ def test_topics_of_the_settings_file_are_told_to_the_coordinator_with_the_others
 )
 def test_the_demo_stays_out_where_it_could_not_join_and_says_why(text: str, why: str, tmp_path: Path) -> None:
     conf = written(tmp_path, text + "\n")
-    made = asked(CONF=conf)
+    made = asked(conf=conf)
     assert (made.has_demo, made.why_no_demo) == (False, why)
-    assert asked(CONF=conf, DEMO="0").why_no_demo == ""
+    assert asked(conf=conf, is_demo_wanted=False).why_no_demo == ""
     assert (made.settings is None) == ("source" in text)
 
 
 @pytest.mark.parametrize(
-    ("environ", "complaint"),
+    ("words", "complaint"),
     [
-        ({"LISTEN": "9092"}, "gateway.listen=9092: is not of the form host:port"),
-        ({"TOPICS": "work"}, "topics=work: 'work' is not of the form topic:partitions"),
-        ({"DEMO_SECONDS": "soon"}, "DEMO_SECONDS=soon: is not a number of seconds"),
-        ({"DEMO_SECONDS": "-1"}, "DEMO_SECONDS=-1: is not a number of seconds"),
-        ({"CONF": "nowhere.conf"}, "nowhere.conf: cannot be read"),
-        ({"UPSTREAM": "kafka:9092", "TOPICS": "work:4"}, "topics: the upstream has the topics"),
-        ({"LISTEN": "0.0.0.0:9092"}, "others reach it and nobody has to authenticate"),
+        ({"listen": "9092"}, "gateway.listen=9092: is not of the form host:port"),
+        ({"topics": "work"}, "topics=work: 'work' is not of the form topic:partitions"),
+        ({"demo_seconds": "soon"}, "DEMO_SECONDS=soon: is not a number of seconds"),
+        ({"demo_seconds": "-1"}, "DEMO_SECONDS=-1: is not a number of seconds"),
+        ({"conf": Path("nowhere.conf")}, "nowhere.conf: cannot be read"),
+        ({"upstream": "kafka:9092", "topics": "work:4"}, "topics: the upstream has the topics"),
+        ({"listen": "0.0.0.0:9092"}, "others reach it and nobody has to authenticate"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(environ: dict[str, str], complaint: str) -> None:
+def test_what_cannot_be_is_refused_by_name(words: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=r"^[^\n]*$") as refused:
-        asked(**environ)
+        asked(**words)
     assert complaint in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "other"), [("LISTEN", "METRICS"), ("METRICS", "LISTEN")])
+@pytest.mark.parametrize(("name", "other"), [("listen", "metrics"), ("metrics", "listen")])
 def test_a_port_in_use_is_refused_with_what_would_help(name: str, other: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        made = asked(ROLLCALL_HOME=str(tmp_path / "home"), **{name: place, other: "127.0.0.1:0"})
-        with pytest.raises(ConfigError, match=f"nothing can listen on {place} .*: name another place with {name}="):
+        made = asked(home=str(tmp_path / "home"), **{name: place, other: "127.0.0.1:0"})
+        with pytest.raises(
+            ConfigError, match=f"nothing can listen on {place} .*: name another place with {name.upper()}="
+        ):
             made.refuse_what_is_in_use()
     made.refuse_what_is_in_use()
 
 
 def test_a_home_in_use_is_refused_before_anything_else(tmp_path: Path) -> None:
-    made = asked(ROLLCALL_HOME=str(tmp_path / "home"), LISTEN="127.0.0.1:0", METRICS="127.0.0.1:0")
+    made = asked(home=str(tmp_path / "home"), listen="127.0.0.1:0", metrics="127.0.0.1:0")
     with made.home.locked("the coordinator"), pytest.raises(Missing, match="is in use by the coordinator"):
         made.refuse_what_is_in_use()
     made.refuse_what_is_in_use()

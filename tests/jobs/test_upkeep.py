@@ -15,7 +15,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from jobs.config import JobConfig
 from jobs.home import LIVE, Home, HomeError
-from jobs.maintain import main, maintain
+from jobs.maintain import maintain
+from jobs.rollcall.__main__ import main
 from jobs.stream import upkeep
 from jobs.stream.home_tables import open_effects, open_requests
 from jobs.stream.sources.delta_table import RequestTableReader
@@ -188,5 +189,5 @@ def test_a_stopped_home_is_maintained_and_a_used_one_is_not(
     with home.locked("the coordinator"), pytest.raises(HomeError, match="is in use by the coordinator"):
         maintain(home, JobConfig())
     monkeypatch.setenv("ROLLCALL_HOME", str(tmp_path / "nowhere"))
-    assert main([]) == 2
+    assert main(["maintain"]) == 2
     assert "nowhere is no home: there is no such folder" in capsys.readouterr().err

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from jobs.pictures import main, pictures_of, rebalance_figure, rebalance_scene, scenes_of
+from jobs.pictures import pictures_of, rebalance_figure, rebalance_scene, scenes_of
+from jobs.rollcall.__main__ import main
 from pictures.size import WIDTH_PX
 from tests.pictures.sweeps import rows
 from tests.views.histories import no_members, one_expires, two_members
@@ -27,7 +28,7 @@ def test_each_picture_is_a_page_that_needs_no_network_and_an_image(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = home / "pictures"
-    assert main(["--home", str(home), "--out", str(out), "expired"]) == 0
+    assert main(["pictures", "--home", str(home), "--out", str(out), "expired"]) == 0
     files = [f"expired-{name}.{form}" for name in SHOWN for form in ("html", "png")]
     assert capsys.readouterr().out.split() == [str(out / file) for file in files]
     assert (out / "plotly.min.js").stat().st_size > 1_000_000
@@ -55,7 +56,7 @@ def test_a_rebalance_is_drawn_from_the_silence_before_it_until_everybody_is_back
     assert (scene.from_ms, scene.to_ms) == (3300 - 864, 14_100 + 864)
     assert scene.title == "expired: generation 2 -> 3, 1970-01-01 00:00:13.100 UTC, completed in 1 s"
     assert rebalance_figure(home, "expired", at="1970-01-01 00:00:13").layout.title.text == scene.title
-    assert main(["--home", str(home), "--out", str(home), "--generation", "3", "expired"]) == 0
+    assert main(["pictures", "--home", str(home), "--out", str(home), "--generation", "3", "expired"]) == 0
     assert capsys.readouterr().out.split() == [f"{home}/expired-generation-3.{form}" for form in ("html", "png")]
 
 
@@ -69,11 +70,11 @@ def test_in_a_notebook_pictures_are_plotly_figures(home: Path) -> None:
 def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "whatif.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows(6000, 9000)))
-    assert main(["--whatif", str(file), "--out", str(tmp_path), ""]) == 0
+    assert main(["pictures", "--whatif", str(file), "--out", str(tmp_path), ""]) == 0
     assert len(capsys.readouterr().out.split()) == 4
     assert imread(tmp_path / "whatif-counts.png").shape[1] > WIDTH_PX
     file.write_text("not json\n")
-    assert main(["--whatif", str(file), "--out", str(tmp_path), ""]) == 2
+    assert main(["pictures", "--whatif", str(file), "--out", str(tmp_path), ""]) == 2
     assert capsys.readouterr().err.endswith("does not hold the rows that make whatif leaves.\n")
 
 
@@ -100,7 +101,7 @@ def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pyt
 def test_a_mistake_is_one_sentence_and_status_2(
     home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    assert main(["--home", str(home), *arguments]) == 2
+    assert main(["pictures", "--home", str(home), *arguments]) == 2
     told = capsys.readouterr()
     assert told.err.startswith(f"rollcall: {sentence}")
     assert (told.err.count("\n"), told.out) == (1, "")

@@ -15,7 +15,8 @@ from rich.console import Console
 
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.home import Home, HomeError
-from jobs.shadow.command import kept_of, main, shadow_config
+from jobs.rollcall.__main__ import main
+from jobs.shadow.command import kept_of, shadow_config
 from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
 from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
@@ -209,7 +210,7 @@ def test_a_mistake_is_one_sentence(
     log = tmp_path / "requests.log"
     log.write_bytes(b"")
     words = [word.replace("{tmp}", str(tmp_path)).replace("{log}", str(log)) for word in arguments]
-    assert main([*words, "--home", str(tmp_path / "home")]) == 2
+    assert main(["shadow", *words, "--home", str(tmp_path / "home")]) == 2
     complaint = capsys.readouterr().err
     assert says in complaint
     assert "Traceback" not in complaint

@@ -13,8 +13,9 @@ from rich.console import Console
 
 from coordinator_udfs.protocol.effects import RebalanceEnded
 from jobs.home import Home
-from jobs.replay.command import Replay, clear, main, replay_config, settings_of
+from jobs.replay.command import Replay, clear, replay_config, settings_of
 from jobs.replay.report import Told, tell
+from jobs.rollcall.__main__ import main
 from jobs.sql import register_views
 from programs.errors import ConfigError
 from request_log.core_replay import Replay as PureReplay
@@ -108,7 +109,7 @@ def test_a_mistake_is_one_sentence(
     arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession
 ) -> None:
     words = [word.replace("{tmp}", str(tmp_path)) for word in arguments]
-    assert main([*words, "--home", str(tmp_path / "home")]) == 2
+    assert main(["replay", *words, "--home", str(tmp_path / "home")]) == 2
     complaint = capsys.readouterr().err
     assert says in complaint
     assert "Traceback" not in complaint

@@ -57,7 +57,7 @@ class Shadow:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "jobs.shadow.command", str(self.log), "--home", self.home.location]
+        command = [sys.executable, "-m", "jobs.rollcall", "shadow", str(self.log), "--home", self.home.location]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def kill(self) -> None:

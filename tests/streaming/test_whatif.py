@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.whatif.command import answer, main, on_spark, read_log, write_rows
+from jobs.rollcall.__main__ import main
+from jobs.whatif.command import answer, on_spark, read_log, write_rows
 from jobs.whatif.report import Told, tell
 from tests.source_tree import ROOT
 from whatif.answer import Answer
@@ -51,7 +52,7 @@ def test_the_command_leaves_its_rows_and_tells_them(
     out = tmp_path / "new" / "rows.jsonl"
     log = str(CAPTURES / "d-kill" / "requests.log.gz")
     settings = ["--set", "session.timeout.ms=6000..45000/2", "--format", "json", "--out", str(out)]
-    assert main([log, *settings]) == 0
+    assert main(["whatif", log, *settings]) == 0
     printed = capsys.readouterr().out
     assert printed == out.read_text()
     rows = [json.loads(line) for line in printed.splitlines()]
@@ -116,7 +117,7 @@ def test_what_a_person_can_put_right_is_one_sentence(
     empty = tmp_path / "empty.log"
     empty.write_text("\n")
     log = CAPTURES / "d-kill" / "requests.log.gz"
-    assert main([each.format(log=log, empty=empty) for each in arguments]) == 2
+    assert main(["whatif", *(each.format(log=log, empty=empty) for each in arguments)]) == 2
     said = capsys.readouterr()
     assert refusal in said.err
     assert "Traceback" not in said.err

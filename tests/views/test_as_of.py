@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
-from jobs.sql import NAMES, main, register_views
+from jobs.rollcall.__main__ import main
+from jobs.sql import NAMES, register_views
 from jobs.timestamps import MomentError
 from tests.protocol.invariants_play import Call
 from tests.views.histories import one_expires, one_leaves, two_members
@@ -133,9 +134,9 @@ def test_a_table_says_as_of_when_it_is_and_what_is_no_moment_is_refused(
 ) -> None:
     write_effects(tmp_path, {"two": two_members().rows})
     arguments = ["--home", str(tmp_path), "select count(*) n from members"]
-    assert main([*arguments, "--at", "1970-01-01T05:30:02.500+05:30"]) == 0
+    assert main(["sql", *arguments, "--at", "1970-01-01T05:30:02.500+05:30"]) == 0
     assert capsys.readouterr().out.endswith("1 row, times in UTC\nas it was at 1970-01-01 00:00:02.500 UTC\n")
-    assert main([*arguments, "--at", "noon"]) == 2
+    assert main(["sql", *arguments, "--at", "noon"]) == 2
     assert capsys.readouterr().err.startswith("rollcall: AT=noon: is no moment; ")
     with pytest.raises(MomentError, match=r"^AT=noon: is no moment"):
         register_views(spark, tmp_path, at="noon")

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from jobs.home import HomeError
+from jobs.rollcall.__main__ import main
 from jobs.shown.answers import show_table, write_answer
-from jobs.sql import NAMES, QueryError, ask, check_query, main, refusals_named, register_views
+from jobs.sql import NAMES, QueryError, ask, check_query, refusals_named, register_views
 from schemas.tables import REQUESTS
 from tests.source_tree import ROOT
 from tests.views.histories import deleted, two_members
@@ -154,7 +155,7 @@ def test_a_mistake_on_the_command_line_is_one_sentence_and_status_2(
         (["--home", str(empty), "select 1"], f"{empty} holds no tables yet"),
         (["--home", str(home), " "], "there is no query"),
     ):
-        assert main(arguments) == 2
+        assert main(["sql", *arguments]) == 2
         told = capsys.readouterr()
         assert told.err.startswith(f"rollcall: {sentence}")
         assert told.err.count("\n") == 1
@@ -197,7 +198,7 @@ def test_a_folder_that_is_no_home_is_refused(spark: SparkSession, tmp_path: Path
 @pytest.mark.programs
 def test_the_command_answers_from_a_process_of_its_own(home: Path) -> None:
     query = "select client_id, assigned_partitions from members where group_id = 'two' order by client_id"
-    command = [sys.executable, "-m", "jobs.sql", "--home", str(home), "--format", "json", query]
+    command = [sys.executable, "-m", "jobs.rollcall", "sql", "--home", str(home), "--format", "json", query]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line) for line in done.stdout.splitlines()] == [

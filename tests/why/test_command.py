@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from jobs.rollcall.__main__ import main
 from jobs.shown.why_page import show_page
 from jobs.timestamps import MomentError, read_moment
-from jobs.why import main
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import explained
@@ -94,14 +94,14 @@ def test_members_that_share_a_client_id_and_host_are_told_apart_and_the_page_say
 
 
 def test_the_command_prints_the_page(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--home", str(home), "left"]) == 0
+    assert main(["why", "--home", str(home), "left"]) == 0
     assert capsys.readouterr().out == page(explained(one_leaves()))
 
 
 def test_json_is_one_object_a_line_with_times_that_name_their_zone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--home", str(home), "--format", "json", "--generation", "3", "left"]) == 0
+    assert main(["why", "--home", str(home), "--format", "json", "--generation", "3", "left"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["at"] for row in rows if row["about"] == "sentence"] == ["1970-01-01T00:00:04.000Z"]
     assert [(row["client"], row["duration_ms"]) for row in rows if row["about"] == "rejoined"] == [("a", 100)]
@@ -124,17 +124,17 @@ def test_json_is_one_object_a_line_with_times_that_name_their_zone(
 def test_a_mistake_is_one_sentence_and_status_2(
     home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    assert main(["--home", str(home), *arguments]) == 2
+    assert main(["why", "--home", str(home), *arguments]) == 2
     told = capsys.readouterr()
     assert told.err.startswith(f"rollcall: {sentence}")
     assert (told.err.count("\n"), told.out) == (1, "")
 
 
 def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--home", str(tmp_path / "none"), "two"]) == 2
+    assert main(["why", "--home", str(tmp_path / "none"), "two"]) == 2
     assert "is no home: there is no such folder" in capsys.readouterr().err
     (tmp_path / "requests" / "_delta_log").mkdir(parents=True)
-    assert main(["--home", str(tmp_path), "two"]) == 2
+    assert main(["why", "--home", str(tmp_path), "two"]) == 2
     assert "holds no effects yet" in capsys.readouterr().err
 
 

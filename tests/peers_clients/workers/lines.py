@@ -9,30 +9,38 @@ Knows lines; knows no client library.
 
 from __future__ import annotations
 
-import argparse
 import json
 import queue
 import sys
 import threading
 from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import click
 
 
-def options() -> argparse.Namespace:
+@click.command()
+@click.option("--bootstrap", required=True)
+@click.option("--group", required=True)
+@click.option("--topic", required=True)
+@click.option("--client-id", required=True)
+@click.option("--instance-id")
+@click.option("--assignor", default="range")
+@click.option("--session-ms", type=int, default=3000)
+@click.option("--heartbeat-ms", type=int, default=300)
+@click.option("--user")
+@click.option("--password")
+@click.option("--mechanism")
+@click.option("--ca")
+def _options(**told: Any) -> SimpleNamespace:
+    return SimpleNamespace(**told)
+
+
+def options() -> SimpleNamespace:
     """What a worker is told when it starts."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--group", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--client-id", required=True)
-    parser.add_argument("--instance-id")
-    parser.add_argument("--assignor", default="range")
-    parser.add_argument("--session-ms", type=int, default=3000)
-    parser.add_argument("--heartbeat-ms", type=int, default=300)
-    parser.add_argument("--user")
-    parser.add_argument("--password")
-    parser.add_argument("--mechanism")
-    parser.add_argument("--ca")
-    return parser.parse_args()
+    told: SimpleNamespace = _options(standalone_mode=False)
+    return told
 
 
 def say(event: str, **fields: object) -> None:

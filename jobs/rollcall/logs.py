@@ -1,0 +1,82 @@
+"""`rollcall replay`, `rollcall shadow` and `rollcall whatif`: what is done with a broker's request log.
+
+Knows the words of each. Must not know what is done, nor import what does it before it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from programs.command_line import examples, format_option, home_option, log_argument, set_option, zone_option
+
+WHATIF_OUT = "build/whatif.jsonl"
+_broker_settings = set_option("A setting of the broker's that the log cannot show")
+
+
+@click.command(
+    epilog=examples(
+        "rollcall replay kafka-request.log",
+        'rollcall replay logs/ --zone Asia/Kolkata --set "group.max.size=3" --home .rollcall-incident --fresh',
+    )
+)
+@log_argument
+@_broker_settings
+@zone_option
+@home_option
+@click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
+def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) -> None:
+    """Replay a finished request log. LOG is a file, a .gz or a folder of them."""
+    from rich.console import Console
+
+    from jobs.home import Home
+    from jobs.replay.command import replay as run_replay
+    from jobs.replay.command import settings_of
+
+    run_replay(Home(home), Path(log), settings_of(given), zone, Console(), is_fresh=fresh)
+
+
+@click.command(
+    epilog=examples(
+        "rollcall shadow /var/log/kafka/kafka-request.log", "rollcall shadow kafka://broker:9092/request-log"
+    )
+)
+@log_argument
+@_broker_settings
+@zone_option
+@home_option
+def shadow(log: str, given: tuple[str, ...], zone: str, home: str) -> int:
+    """Follow a request log as it is written. LOG is a file, or kafka://host:port/topic of its lines."""
+    from rich.console import Console
+
+    from jobs.home import Home
+    from jobs.replay.command import settings_of
+    from jobs.shadow.command import follow
+
+    return follow(Home(home), log, zone, settings_of(given), Console())
+
+
+@click.command(
+    epilog=examples(
+        'rollcall whatif kafka-request.log --set "static=true"',
+        'rollcall whatif kafka-request.log --set "session.timeout.ms=6000..60000/8" --format json',
+    )
+)
+@log_argument
+@set_option("What to change or, with several values, to sweep")
+@click.option("--was", multiple=True, metavar="KEY=VALUE", help="A setting that the broker had; as often as wanted.")
+@zone_option
+@format_option(("table", "json"))
+@click.option(
+    "--out", metavar="FILE", default=WHATIF_OUT, show_default=True, help="Where the figures of every group are left."
+)
+def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
+    """Play a log's groups again with other settings."""
+    from rich.console import Console
+
+    from jobs.replay.command import settings_of
+    from jobs.whatif.command import Asked
+    from jobs.whatif.command import whatif as run_whatif
+
+    run_whatif(Asked(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Console())

@@ -1,0 +1,196 @@
+"""Command lines: how a program's words are read, and what its `--help` shows.
+
+Knows click, and the options that several programs have, each named as the Makefile's variable is. Must not know what a
+program does, and loads none before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from programs.errors import UserError
+from programs.running import run_program
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+DEFAULT_HOME = ".rollcall"
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are asked for. places: `module:name` of each, in the order of the help."""
+
+    def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.places = places
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = self.places.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand:
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.places, ctx=ctx) from None
+
+
+def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
+    """Runs a command with these words, the process's own for None, and gives its exit status as run_program does.
+
+    A word that cannot be understood is a user's mistake. Where the shell asks for completions, it is answered.
+    """
+    variable = f"_{name.upper()}_COMPLETE"
+    asked = os.environ.get(variable) if name.isidentifier() else None
+    if asked:
+        return shell_complete(command, {}, name, variable, asked)
+    return run_program(lambda: _run(command, name, list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(command: click.Command, name: str, arguments: list[str]) -> int | None:
+    context: click.Context | None = None
+    try:
+        with command.make_context(name, arguments) as context:
+            status: int | None = command.invoke(context)
+            return status
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        return 0
+    except click.UsageError as error:
+        raise UserError(f"{_ended(error.format_message())} See {_path(error.ctx or context, name)} --help.") from None
+    except click.ClickException as error:
+        raise UserError(error.format_message()) from None
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "?)")) else f"{sentence}."
+
+
+def _path(context: click.Context | None, name: str) -> str:
+    """The command whose help would have helped: click names the outer one for some mistakes in an inner one's words."""
+    return name if context is None else " ".join(filter(None, (context.command_path, context.invoked_subcommand)))
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines that can be typed as they stand."""
+    return "\n".join(["\b", "For example:", *(f"  {line}" for line in lines)])
+
+
+class OneOf(click.ParamType[str]):
+    """One of some words, which the shell completes. variable: what the Makefile calls it."""
+
+    name = "word"
+
+    def __init__(self, variable: str, words: Sequence[str]) -> None:
+        self.variable = variable
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Raises UserError, naming the words that it may be."""
+        if value not in self.words:
+            raise UserError(f"{self.variable}={value}: is none of {', '.join(self.words)}.")
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+
+
+# ---------------------------------------------------------------- options that several programs have
+
+
+def home_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--home",
+        envvar="ROLLCALL_HOME",
+        default=DEFAULT_HOME,
+        metavar="FOLDER",
+        callback=lambda ctx, param, value: value or DEFAULT_HOME,
+        help=f"Where the tables are; else ROLLCALL_HOME, else {DEFAULT_HOME}.",
+    )(function)
+
+
+def conf_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--conf",
+        "--conf-file",
+        "conf",
+        type=_MaybePath(),
+        metavar="FILE",
+        help="Settings, key=value lines; conf/coordinator.conf names them all.",
+    )(function)
+
+
+def set_option(what: str, *names: str) -> Callable[[Decorated], Decorated]:
+    """The option `--set key=value`, as often as wanted. names: others that it has. what: the beginning of its help."""
+    return click.option(
+        *(names or ("--set",)), "given", multiple=True, metavar="KEY=VALUE", help=f"{what}; as often as wanted."
+    )
+
+
+def zone_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--zone",
+        default="UTC",
+        metavar="ZONE",
+        callback=lambda ctx, param, value: value or "UTC",
+        help="The zone of the log's timestamps, such as Asia/Kolkata; UTC else.",
+    )(function)
+
+
+def at_option(what: str) -> Callable[[Decorated], Decorated]:
+    return click.option(
+        "--at", metavar="MOMENT", default="", help=f'{what}: "2026-03-01 03:12", in UTC unless it names its zone.'
+    )
+
+
+def format_option(words: Sequence[str]) -> Callable[[Decorated], Decorated]:
+    """The option `--format`; its default is the first word."""
+    return click.option(
+        "--format", "form", default=words[0], type=OneOf("FORMAT", words), metavar="|".join(words), show_default=True
+    )
+
+
+def log_argument(function: Decorated) -> Decorated:
+    return click.argument("log", type=click.Path(path_type=str), metavar="LOG")(function)
+
+
+class _MaybePath(click.Path):
+    """A path, none for an empty word."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | None:  # type: ignore[override]
+        return Path(value).expanduser() if value else None
+
+
+def place_options(function: Decorated) -> Decorated:
+    """Where a gateway listens and what it stands before: --listen, --topics, --upstream, --metrics."""
+    for name, metavar, what in reversed(_PLACES):
+        function = click.option(name, metavar=metavar, default="", help=what)(function)
+    return function
+
+
+_PLACES = (
+    ("--listen", "HOST:PORT", "Where Kafka's clients connect; 127.0.0.1:9092 else."),
+    ("--topics", "T1:4,T2:4", "The topics there are, with their partition counts."),
+    ("--upstream", "HOST:PORT", "A broker of the Kafka cluster that has the data."),
+    ("--metrics", "HOST:PORT", "Where /metrics and /health are served; 127.0.0.1:9464 else."),
+)
