@@ -33,7 +33,7 @@ def test_a_malformed_line_is_named_by_its_number_and_what_was_answered_before_st
     run = command(text_of([join(0, "j"), b"", b"{nonsense", join(5, "k")]), *AT_ONCE)
     assert run.status == 2
     assert [line["request_id"] for line in run.lines] == ["j"]
-    assert run.errors.startswith("line 3: ")
+    assert run.errors.startswith("rollcall: line 3: ")
     assert len(run.errors.splitlines()) == 1
 
 
@@ -41,7 +41,7 @@ def test_what_was_due_before_a_malformed_line_is_answered_too() -> None:
     run = command(text_of([join(0, "j"), {"at_ms": 9000, "api": "Nonsense"}]))
     assert run.status == 2
     assert [(line["request_id"], line["at_ms"]) for line in run.lines] == [("j", 3000)]
-    assert run.errors.startswith("line 2: api: 'Nonsense' is none of ")
+    assert run.errors.startswith("rollcall: line 2: api: 'Nonsense' is none of ")
 
 
 @pytest.mark.parametrize(
