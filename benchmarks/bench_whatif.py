@@ -28,8 +28,8 @@ def sweep() -> Iterator[Figure]:
     with session() as spark:
         found = answer(recording, trial_of([SWEEP]), on_spark(spark))
         seconds = time.monotonic() - started
-    plays = len(recording.pasts) * (1 + len(found.tried))
-    if any(len(outcomes) != len(recording.pasts) for outcomes in (found.baseline, *found.tried)):
+    plays = len(recording.lives) * (1 + len(found.tried))
+    if any(len(outcomes) != len(recording.lives) for outcomes in (found.baseline, *found.tried)):
         raise AssertionError("a group was not played")
     yield Figure("forty_groups_eight_settings", seconds, "s", at_most(60))
     yield Figure("reading_and_inferring", read_s, "s")
