@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.home import Home, HomeError
-from jobs.preflight import Missing
 from jobs.sql import check_home, register_views
+from programs.errors import UserError
 from tables.group_rows import GroupRows, day_of
 from why.explanation import Read
 from why.facts import COLUMNS
@@ -24,8 +24,8 @@ from why.facts import COLUMNS
 SHOWN_GROUPS = 10
 
 
-class NoSuchGroup(Missing):
-    """A group that a home knows nothing of; the text is the sentence for the person in front of it."""
+class NoSuchGroup(UserError):
+    """A group that a home knows nothing of; the text is the sentence for the user."""
 
 
 def read_from_disk(home: Home, group_id: str) -> Read:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobs.preflight import Missing
+from programs.errors import UserError
 from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, REQUESTS_FOLDER
 from tables.whole_file import write_whole
 
@@ -24,7 +24,7 @@ DEFAULT_HOME = ".rollcall"
 LIVE, REPLAY = "live", "replay"
 
 
-class HomeError(Missing):
+class HomeError(UserError):
     """A home that cannot be used; the text is one sentence for the user that says why, and what to do."""
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobs.group_facts import last_fact_ms, read_from_disk
 from jobs.home import Home
-from jobs.preflight import Missing
 from jobs.timestamps import read_moment
 from jobs.why import explanation_of
 from pictures.ownership import ownership
@@ -25,6 +24,7 @@ from pictures.slack import heartbeat_slack
 from pictures.stretch import NothingToShow, stretch_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
+from programs.errors import UserError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -35,8 +35,8 @@ LONGEST_MINUTES = 24 * 60
 MARGIN = 0.02
 
 
-class PictureError(Missing):
-    """A picture that cannot be drawn; the text is the sentence for the person in front of it."""
+class PictureError(UserError):
+    """A picture that cannot be drawn; the text is the sentence for the user."""
 
 
 class Asked(NamedTuple):

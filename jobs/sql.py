@@ -25,10 +25,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.home import Home, HomeError
-from jobs.preflight import Missing
 from jobs.shown.answers import FORMATS, write_answer
 from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
+from programs.errors import UserError
 from views.catalog import VIEWS
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
@@ -42,8 +42,8 @@ _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 _POSITION = re.compile(r"\(?line (?P<line>\d+),? pos(?P<is_from_one>ition)? (?P<position>\d+)")
 
 
-class QueryError(Missing):
-    """A query that cannot be answered; the text is the sentence for the person in front of it."""
+class QueryError(UserError):
+    """A query that cannot be answered; the text is the sentence for the user."""
 
 
 def register_views(

@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from jobs.preflight import Missing
+from programs.errors import UserError
 
 _FORM = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})(?:[ T](?P<minute>\d{2}:\d{2})(?P<second>:\d{2})?(?P<fraction>\.\d{1,6})?)?"
@@ -19,8 +19,8 @@ _FORM = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class MomentError(Missing):
-    """A text that is no moment; the text is the sentence for the person in front of it."""
+class MomentError(UserError):
+    """A text that is no moment; the text is the sentence for the user."""
 
 
 class Moment(NamedTuple):

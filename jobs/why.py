@@ -18,15 +18,14 @@ from rich.console import Console
 
 from jobs.group_facts import read_by_spark, read_from_disk
 from jobs.home import Home
-from jobs.preflight import Missing
 from jobs.shown.why_page import show_page
 from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
+from programs.errors import UserError
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span
 from why.rows import Line, lines_of
 
-FORMATS = ("text", "json")
 COLUMNS = (
     "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, slack or next', "
     "about STRING COMMENT 'what of it the line is about', "
@@ -40,8 +39,8 @@ COLUMNS = (
 )
 
 
-class WhyError(Missing):
-    """A question that cannot be answered; the text is the sentence for the person in front of it."""
+class WhyError(UserError):
+    """A question that cannot be answered; the text is the sentence for the user."""
 
 
 def explain_rebalance(
@@ -96,9 +95,10 @@ def _as_json(line: Line) -> str:
 
 
 def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> None:
-    """Explains on standard output. Empty texts ask nothing. Raises Missing, naming what is wrong with the question."""
-    if form not in FORMATS:
-        raise WhyError(f"FORMAT={form}: is none of {', '.join(FORMATS)}.")
+    """Explains on standard output. form: text or json. Empty texts ask nothing.
+
+    Raises WhyError, naming what is wrong with the question, and as explanation_of does.
+    """
     if not group_id:
         raise WhyError("GROUP= names no group: make why GROUP=orders.")
     if generation and at:

@@ -22,7 +22,6 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig, Writer
 from jobs.home import REPLAY, Home, HomeError
-from jobs.preflight import Missing
 from jobs.replay.comparison import Comparison
 from jobs.replay.importing import WATERMARK_DELAY_MS, Import
 from jobs.replay.report import Told, tell
@@ -30,6 +29,7 @@ from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
+from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
@@ -43,7 +43,7 @@ BRIEF_BYTES = 100_000_000
 """A log with less is through before well compiled code has paid for its compiling."""
 
 
-class ReplayError(Missing):
+class ReplayError(UserError):
     """A replay that cannot be done; the text is one sentence for the user that says why."""
 
 

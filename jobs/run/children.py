@@ -44,7 +44,7 @@ class Child:
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last line that it printed, for the person who asks why it ended."""
+        """The last line that it printed: why it ended, where it did not end by itself."""
         with self.log.open("rb") as log:
             log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]

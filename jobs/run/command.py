@@ -20,7 +20,6 @@ from rich.live import Live
 
 from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, HomeError
-from jobs.preflight import Missing
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
@@ -59,7 +58,7 @@ class Run:
         self._stop.set()
 
     def go(self) -> None:
-        """Starts, watches, ends. Raises Missing: something could not start, in its own words, or has ended."""
+        """Starts, watches, ends. Raises UserError: something could not start, in its own words, or has ended."""
         self._choices.refuse_what_is_in_use()
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
@@ -90,16 +89,18 @@ class Run:
         self._console.print(line, highlight=False, soft_wrap=True)
 
     def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
-        """Until it is ready or the run is to stop. Raises Missing: it has ended, or takes too long."""
+        """Until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""
         self._servers.append(server)
         until = time.monotonic() + START_PATIENCE_S
         with self._console.status(f"starting the {server.name} ({what_takes_time})"):
             while not server.is_ready and not self._stop.wait(LOOK_EVERY_S):
                 if server.status is not None:
                     self.status = server.status or 1
-                    raise Missing(server.last_words().removeprefix("rollcall: "))
+                    raise UserError(server.last_words().removeprefix("rollcall: "))
                 if time.monotonic() > until:
-                    raise Missing(f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}.")
+                    raise UserError(
+                        f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}."
+                    )
 
     def _open_for_clients(self, settings: Settings) -> None:
         """A gateway, and the demo fleet behind it."""
@@ -135,7 +136,7 @@ class Run:
         for server in self._servers:
             if server.status is not None:
                 self.status = server.status or 1
-                raise Missing(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
+                raise UserError(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
 
     def _kill_whose_time_has_come(self, watch: Watch) -> None:
         """SIGKILL to a member that is a process of its own, some seconds after it has taken up work with the others."""

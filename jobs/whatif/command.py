@@ -20,10 +20,10 @@ import pandas as pd
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.preflight import Missing
 from jobs.replay.command import replay_config
 from jobs.spark.session import spark_session
 from jobs.whatif.report import Told, tell
+from programs.errors import UserError
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from whatif.answer import Answer, refuse_unfit
@@ -41,8 +41,8 @@ Player = Callable[[Mapping[str, GroupLives], Sequence[Setting]], Iterable[tuple[
 """Plays every group's lives under every setting: (group id, the setting's place, outcome), in any order."""
 
 
-class WhatIfError(Missing):
-    """A what-if that cannot be done; the text is the sentence for the person in front of it."""
+class WhatIfError(UserError):
+    """A what-if that cannot be done; the text is the sentence for the user."""
 
 
 def read_log(path: Path, zone: str, was: Mapping[str, str]) -> tuple[Recording, dict[str, str], int]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.settings import Address
-from jobs.preflight import Missing
+from jobs.home import HomeError
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import TOPICS
 from programs.errors import ConfigError
@@ -112,7 +112,7 @@ def test_a_port_in_use_is_refused_with_what_would_help(name: str, other: str, tm
 
 def test_a_home_in_use_is_refused_before_anything_else(tmp_path: Path) -> None:
     made = asked(home=str(tmp_path / "home"), listen="127.0.0.1:0", metrics="127.0.0.1:0")
-    with made.home.locked("the coordinator"), pytest.raises(Missing, match="is in use by the coordinator"):
+    with made.home.locked("the coordinator"), pytest.raises(HomeError, match="is in use by the coordinator"):
         made.refuse_what_is_in_use()
     made.refuse_what_is_in_use()
 

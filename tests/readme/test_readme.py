@@ -84,7 +84,9 @@ def test_the_owner_is_the_one_shown(replayed: str, home: Path) -> None:
 
 
 def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
-    assert run(block_with("sh", "make why"), home).startswith(block_with("text", "WHO AND WHY"))
+    page = run(block_with("sh", "make why"), home)
+    assert page.startswith(block_with("text", "WHO AND WHY"))
+    assert run(block_with("sh", "rollcall why"), home) == page
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_what_if_says_what_is_shown() -> None:
 
 
 def test_the_trace_answers() -> None:
-    told = run(block_with("sh", "coordinator_udfs.trace"), Path()).splitlines()
+    told = run(block_with("sh", "rollcall trace"), Path()).splitlines()
     replies = [line for line in told if '"effect"' not in line or '"reply"' in line]
     assert len(told) > len(replies) >= 1
 
