@@ -122,8 +122,8 @@ def run_online(what: str, command: "list[str]", environ: "Mapping[str, str] | No
         return
     if is_network_missing("\n".join(lines)):
         raise Missing(f"{what}: no package registry could be reached; connect to a network and try again.")
-    last_words = "\n  ".join(list(lines)[-LINES_SHOWN:])
-    raise Missing(f"{what}: {os.path.basename(command[0])} failed; its last words were\n  {last_words}")
+    last_words = [f"  {line}" for line in list(lines)[-LINES_SHOWN:]]
+    raise Missing(f"{what}: {os.path.basename(command[0])} failed; its last words were", *last_words)
 
 
 def _show_in_place(text: str) -> None:

@@ -22,6 +22,7 @@ from jobs.shown.why_page import show_page
 from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
 from programs.errors import UserError
+from programs.visible import visible_json
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span
 from why.rows import Line, lines_of
@@ -91,7 +92,7 @@ def _as_json(line: Line) -> str:
         row["at"] = (
             datetime.fromtimestamp(line.at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         )
-    return json.dumps(row, ensure_ascii=False)
+    return visible_json(json.dumps(row, ensure_ascii=False))
 
 
 def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> None:

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 
 from pictures.scene import Curves, Lanes
 from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, drawn_ms, font_px, has_room, height_px, writes_names
+from pictures.texts import change_curves, change_lanes
+from programs.visible import visible
 
 SYMBOLS = {"cross": "x", "down": "triangle-down", "up": "triangle-up", "star": "star"}
 LAYOUT = {
@@ -23,13 +25,20 @@ LAYOUT = {
 
 def figure_of(scene: Lanes | Curves) -> go.Figure:
     """The figure of either kind of scene."""
-    return _lanes(scene) if isinstance(scene, Lanes) else _curves(scene)
+    if isinstance(scene, Lanes):
+        return _lanes(change_lanes(scene, _plain))
+    return _curves(change_curves(scene, _plain))
 
 
 def as_html(scene: Lanes | Curves, library: bool | str = "directory") -> str:
     """A whole page. library: plotly's own file beside it (directory), in it (True), or from its own site (cdn)."""
     page: str = figure_of(scene).to_html(include_plotlyjs=library, full_html=True)
     return page
+
+
+def _plain(text: str) -> str:
+    """The text as it stands: plotly takes some HTML, and in a notebook a formula between dollars."""
+    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace("$", "&#36;")
 
 
 def _lanes(scene: Lanes) -> go.Figure:

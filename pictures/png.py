@@ -18,6 +18,8 @@ from matplotlib.patches import Patch
 
 from pictures.scene import Curves, Lanes, Mark
 from pictures.size import CURVES_HEIGHT_PX, WIDTH_PX, drawn_ms, font_px, has_room, height_px, writes_names
+from pictures.texts import change_curves, change_lanes
+from programs.visible import visible
 
 DPI = 130
 PX_PER_INCH = 100
@@ -33,13 +35,18 @@ def write_png(scene: Lanes | Curves, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     if isinstance(scene, Lanes):
-        _draw_lanes(axes, scene)
+        _draw_lanes(axes, change_lanes(scene, _plain))
     else:
-        _draw_curves(axes, scene)
-    axes.set_title(scene.title, loc="left", fontsize=11, pad=18)
+        _draw_curves(axes, change_curves(scene, _plain))
+    axes.set_title(_plain(scene.title), loc="left", fontsize=11, pad=18)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=DPI)
+
+
+def _plain(text: str) -> str:
+    """The text as it stands: what stands between two dollars would be a formula to matplotlib."""
+    return visible(text).replace("$", r"\$")
 
 
 def _draw_lanes(axes: Axes, scene: Lanes) -> None:
@@ -92,18 +99,21 @@ def _draw_background(axes: Axes, scene: Lanes) -> None:
 
 
 def _draw_curves(axes: Axes, scene: Curves) -> None:
+    keys: list[Line2D] = []
     for curve in scene.curves:
         xs = [_day(x) if scene.is_time else x for x, _ in curve.points]
-        axes.plot(
+        lines = axes.plot(
             xs,
             [y for _, y in curve.points],
             color=curve.colour,
             linewidth=0.7 if curve.is_pale or curve.is_dotted else 1.6,
             marker="." if curve.is_pale else "o",
             markersize=2 if curve.is_pale else 3.5,
-            label=f"_{curve.name}" if curve.is_pale else curve.name,
+            label=curve.name,
             zorder=1 if curve.is_pale else 3,
         )
+        if not curve.is_pale:
+            keys += lines
     for label, height in scene.levels.items():
         axes.axhline(height, color="#d55e00", linestyle="--", linewidth=0.9)
         axes.annotate(label, (1, height), xycoords=("axes fraction", "data"), fontsize=8, va="bottom", ha="right")
@@ -114,7 +124,6 @@ def _draw_curves(axes: Axes, scene: Curves) -> None:
         _time_axis(axes, min(times, default=0), max(times, default=1))
     else:
         axes.set_xlabel(scene.x_label, fontsize=9)
-    keys = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     _legend(axes, keys)
 
 

@@ -6,10 +6,16 @@ exists: hence no `from __future__ import annotations`.
 
 
 class UserError(Exception):
-    """Something that a user can put right; the text is one sentence that says what, and how."""
+    """Something that a user can put right; the text is one sentence that says what, and how.
+
+    More texts are lines below it, as the last words of a program that failed.
+    """
 
     # The exit status of a program that ends with it.
     status = 2
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class ConfigError(UserError):

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 
 from programs.errors import UserError
+from programs.visible import visible
 
 FAILED = 1
 INTERRUPTED = 130
@@ -26,7 +27,7 @@ def run_program(main: "Callable[[], int | None]") -> int:
         status = main() or 0
         sys.stdout.flush()
     except UserError as error:
-        print(f"rollcall: {error}", file=sys.stderr)
+        print("rollcall: " + "\n".join(visible(str(line)) for line in error.args), file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         return INTERRUPTED

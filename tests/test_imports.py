@@ -32,9 +32,10 @@ class Layer:
 # A module belongs to the longest name that it lies within.
 LAYERS = {
     "programs": Layer(own=("programs",), third_party=True),
-    # These two run before .venv exists.
+    # These run before .venv exists.
     "programs.errors": Layer(own=()),
-    "programs.running": Layer(own=("programs.errors",)),
+    "programs.visible": Layer(own=()),
+    "programs.running": Layer(own=("programs.errors", "programs.visible")),
     "schemas": Layer(own=("schemas",), third_party=True),
     "clients": Layer(own=("clients", "schemas")),
     "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
@@ -52,7 +53,7 @@ LAYERS = {
     ),
     "views": Layer(own=("views", "schemas")),
     "why": Layer(own=("why", "schemas")),
-    "pictures": Layer(own=("pictures", "why", "schemas"), third_party=True),
+    "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),
     "gateway": Layer(
         own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol", "programs"),
         third_party=True,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs.home import Home
+from jobs.shown.terminal import add_row, say, text_of
 from request_log.parity import Difference, Parity
 from request_log.recorded import Tally
 
@@ -22,12 +23,6 @@ SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
 
 
-class _Plain(TypedDict):
-    highlight: bool
-    soft_wrap: bool
-
-
-_PLAIN: _Plain = {"highlight": False, "soft_wrap": True}
 _REBALANCES = """
     select group_id, date_format(started_at, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
            to_generation_id, cause, coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
@@ -51,20 +46,20 @@ def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
     """Prints the whole report."""
     _tell_lines(console, told.tally, told.seconds)
     for key, value in told.inferred.items():
-        console.print(f"  the log shows that the broker had {key}={value}; SET= overrides it", highlight=False)
+        say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     _tell_parity(console, told.parity)
     _tell_rebalances(console, spark)
     where = f"ROLLCALL_HOME={home.shown}"
-    console.print(f'\nThe history is in {home.shown}: make sql {where} Q="select * from rebalances"', **_PLAIN)
+    say(console)
+    say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
 
 
 def _tell_lines(console: Console, tally: Tally, seconds: float) -> None:
     skipped, quarantined = tally.skipped.total(), tally.quarantined.total()
-    console.print(
+    say(
+        console,
         f"{tally.read} lines read in {seconds:.1f} s: {tally.used} used, {skipped} skipped, {quarantined} quarantined; "
         f"from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)",
-        highlight=False,
-        soft_wrap=True,
     )
     for what, reasons in (("skipped", tally.skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
         _tell_reasons(console, what, reasons)
@@ -72,7 +67,7 @@ def _tell_lines(console: Console, tally: Tally, seconds: float) -> None:
 
 def _tell_reasons(console: Console, what: str, reasons: Mapping[str, int]) -> None:
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
-        console.print(f"  {what} {count}: {reason}", highlight=False, soft_wrap=True)
+        say(console, f"  {what} {count}: {reason}")
 
 
 def _tell_parity(console: Console, parity: Parity) -> None:
@@ -81,40 +76,42 @@ def _tell_parity(console: Console, parity: Parity) -> None:
         table.add_column(name, justify="left" if name == "API" else "right")
     for api in sorted(set(parity.equal) | set(parity.different)):
         equal, different = parity.equal[api], parity.different[api]
-        table.add_row(api, str(equal + different), str(equal), str(different))
+        add_row(table, api, str(equal + different), str(equal), str(different))
     console.print(table)
-    console.print(f"parity: {parity.share:.3%} of {parity.compared} answers are equal", highlight=False)
+    say(console, f"parity: {parity.share:.3%} of {parity.compared} answers are equal")
     for found in parity.first[:SHOWN_DIFFERENCES]:
         _tell_difference(console, found)
 
 
 def _tell_difference(console: Console, found: Difference) -> None:
     table = Table(
-        title=f"{found.group_id}: {found.api} of {found.client_id} at {_time(found.received_at_ms)}",
+        title=text_of(
+            f"{found.group_id}: {found.api} of {found.client_id} at {_time(found.received_at_ms)}", "table.title"
+        ),
         title_justify="left",
     )
     for name in ("field", "recorded", "ours"):
         table.add_column(name, overflow="fold")
     for name in found.recorded:
-        table.add_row(name, _text(found.recorded[name]), _text(found.ours[name]))
+        add_row(table, name, _text(found.recorded[name]), _text(found.ours[name]))
     console.print(table)
 
 
 def _tell_rebalances(console: Console, spark: SparkSession) -> None:
     rows = spark.sql(_REBALANCES).limit(SHOWN_REBALANCES + 1).collect()
     shown = f"the first {SHOWN_REBALANCES}" if len(rows) > SHOWN_REBALANCES else str(len(rows))
-    console.print(f"\nrebalances (UTC), {shown}:", highlight=False)
+    say(console)
+    say(console, f"rebalances (UTC), {shown}:")
     for row in rows[:SHOWN_REBALANCES]:
         by = f" by {row.culprit}" if row.culprit else ""
         on = f" on {row.cause_client_host.lstrip('/')}" if row.culprit and row.cause_client_host else ""
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
         generations = f"generation {row.from_generation_id} -> {row.to_generation_id}"
         members = f"{row.members_before} -> {row.members_after} members"
-        console.print(
+        say(
+            console,
             f"  {row.started_at}  {row.group_id}: {row.cause}{by}{on}{reason}, {generations}, {members}, "
             f"{row.duration_ms} ms, {row.outcome}",
-            highlight=False,
-            soft_wrap=True,
         )
 
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 from rich.console import Console
 from rich.live import Live
@@ -24,6 +23,7 @@ from jobs.run.children import Child, end_all
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from jobs.shown.terminal import Teller
 from jobs.shown.watch import Watch
 from programs.errors import UserError
 
@@ -45,6 +45,7 @@ class Run:
         self._home = choices.home
         self._logs = choices.home.path / "logs"
         self._console = console
+        self._teller = Teller(console)
         self._stop = threading.Event()
         self._was_terminated = False
         self._fleet: list[Child] = []
@@ -66,7 +67,7 @@ class Run:
             raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
         try:
             self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
-            self._say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
+            self._teller.say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
             if self._choices.settings is not None and not self._stop.is_set():
                 self._open_for_clients(self._choices.settings)
@@ -78,15 +79,12 @@ class Run:
 
     def tell_where(self) -> None:
         """Where the tables are, and one answer in SQL; after SIGTERM the command alone."""
-        self._say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
+        self._teller.say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
         home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
-        self._say(f'Ask again: make sql Q="{QUESTION}"{home}')
+        self._teller.say(f'Ask again: make sql Q="{QUESTION}"{home}')
         if not self._was_terminated:
             sql = [sys.executable, "-m", "jobs.rollcall", "sql", "--home", self._home.location, QUESTION]
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, soft_wrap=True)
 
     def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
         """Until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""
@@ -110,9 +108,11 @@ class Run:
         if address is None:
             return
         topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
-        self._say(f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}.")
+        self._teller.say(
+            f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}."
+        )
         if self._choices.why_no_demo:
-            self._say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
+            self._teller.say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
         if self._choices.has_demo:
             self._start_fleet(str(reachable(address)))
 
@@ -125,12 +125,12 @@ class Run:
 
     def _watch(self, watch: Watch) -> None:
         started = time.monotonic()
-        with _screen(self._console, watch) as show:
+        with _screen(self._console, watch, self._teller) as show:
             while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < self._choices.seconds:
-                show(watch.look())
+                show()
                 self._kill_whose_time_has_come(watch)
                 self._refuse_what_has_ended()
-            show(watch.look())
+            show()
 
     def _refuse_what_has_ended(self) -> None:
         for server in self._servers:
@@ -149,11 +149,11 @@ class Run:
 
 
 class _screen:
-    """A live screen on a terminal, plain lines anywhere else."""
+    """A live screen on a terminal, plain lines anywhere else. Called, it shows what has happened since."""
 
-    def __init__(self, console: Console, watch: Watch) -> None:
-        self._console = console
+    def __init__(self, console: Console, watch: Watch, teller: Teller) -> None:
         self._watch = watch
+        self._teller = teller
         self._live = Live(watch.screen(), console=console, refresh_per_second=4) if console.is_terminal else None
 
     def __enter__(self) -> _screen:
@@ -163,12 +163,15 @@ class _screen:
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            self._live.stop()
+            self._teller.attempt(self._live.stop)
 
-    def __call__(self, lines: Iterator[str]) -> None:
-        for line in lines:
+    def __call__(self) -> None:
+        self._teller.attempt(self._show)
+
+    def _show(self) -> None:
+        for line in self._watch.look():
             if self._live is None:
-                self._console.print(line, highlight=False, soft_wrap=True)
+                self._teller.say(line)
         if self._live is not None:
             self._live.update(self._watch.screen())
 

@@ -21,6 +21,7 @@ from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
 from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
+from jobs.shown.terminal import Teller
 from jobs.shown.watch import Watch
 from jobs.spark.session import spark_session
 from jobs.spark.shutdown import StopSignal
@@ -92,7 +93,7 @@ class Shadow:
         self.home = home
         self.kept = kept
         self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
-        self._console = console
+        self._teller = Teller(console)
         with console.status("starting Spark"):
             self._spark = spark_session("rollcall shadow")
         self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
@@ -102,21 +103,24 @@ class Shadow:
         """The exit status."""
         upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
         upkeep.start()
-        self._say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
+        self._teller.say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
         watch, has_more = Watch(self.home.path), False
         while self._query.isActive and not self._stop.wait(0 if has_more else POLL_S):
             has_more = self.feed.step()
             if self.feed.has_learnt:
                 self._learn()
-            for line in watch.look():
-                if ": rebalance " in line:
-                    self._say(line)
-            watch.rebalances.clear()
+            self._teller.attempt(lambda: self._tell_rebalances(watch))
         self.feed.close()
         if self._query.isActive:
             stop_after_batch(self._query, lambda: self._stop.is_urgent)
         upkeep.stop()
         return self._report()
+
+    def _tell_rebalances(self, watch: Watch) -> None:
+        for line in watch.look():
+            if line in watch.rebalances:
+                self._teller.say(line)
+        watch.rebalances.clear()
 
     def close(self) -> None:
         """Ends Spark."""
@@ -136,7 +140,7 @@ class Shadow:
             return
         stop_after_batch(self._query)
         settings = " ".join(f"{key}={value}" for key, value in sorted(self.feed.learn().items()))
-        self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
+        self._teller.say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
         self._query = self._start()
 
     def _report(self) -> int:
@@ -148,11 +152,8 @@ class Shadow:
         self._status.stopped()
         tally = self.feed.live.tally
         counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
-        self._say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
+        self._teller.say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
         return 0
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:

@@ -18,6 +18,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from jobs.shown.terminal import text_of
+from programs.visible import visible, visible_json
+
 ROWS_SHOWN = 1000
 _MACHINE_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 _HUMAN_TIME = "yyyy-MM-dd HH:mm:ss.SSS"
@@ -35,15 +38,19 @@ def write_json(answer: DataFrame, out: TextIO) -> None:
     options = {"ignoreNullFields": "false", "timestampFormat": _MACHINE_TIME}
     rows = answer.select(F.to_json(F.struct("*"), options).alias("row"))
     for (row,) in rows.toLocalIterator():
-        out.write(row + "\n")
+        out.write(visible_json(row) + "\n")
 
 
 def write_csv(answer: DataFrame, out: TextIO) -> None:
-    """A header, then a line a row; null is empty, nested values are JSON, timestamps as in write_json."""
+    """A header, then a line a row; null is empty, nested values are JSON, timestamps as in write_json.
+
+    The values are exact in a file or a pipe; on a terminal what would act on it is written out.
+    """
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(answer.columns)
+    shown = _visible if out.isatty() else list
+    writer.writerow(shown(answer.columns))
     for row in _as_texts(answer, _MACHINE_TIME).toLocalIterator():
-        writer.writerow(row)
+        writer.writerow(shown(row))
 
 
 def write_table(answer: DataFrame, out: TextIO) -> None:
@@ -102,7 +109,7 @@ def _table(answer: DataFrame, rows: Sequence[Sequence[str | None]]) -> Table:
     table = Table()
     for field in answer.schema.fields:
         is_number = isinstance(field.dataType, T.NumericType)
-        table.add_column(Text(field.name), justify="right" if is_number else "left", no_wrap=True)
+        table.add_column(text_of(field.name), justify="right" if is_number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
@@ -118,12 +125,16 @@ def _record(title: str, names: Sequence[str], row: Sequence[str | None]) -> Tabl
     record.add_column(no_wrap=True, style="bold")
     record.add_column(overflow="fold")
     for name, value in zip(names, row, strict=True):
-        record.add_row(Text(name), _cell(value))
+        record.add_row(text_of(name), _cell(value))
     return record
 
 
 def _cell(value: str | None) -> Text:
-    return Text("null", style="dim") if value is None else Text(value)
+    return Text("null", style="dim") if value is None else text_of(value)
+
+
+def _visible(row: Sequence[str | None]) -> list[str | None]:
+    return [None if value is None else visible(value) for value in row]
 
 
 def _caption(count: int) -> str:

@@ -17,6 +17,7 @@ from rich.console import Group as Stack
 from rich.table import Table
 from rich.text import Text
 
+from jobs.shown.terminal import add_row, text_of
 from schemas.tables import EFFECTS_FOLDER
 from tables.table_follower import TableFollower
 
@@ -113,9 +114,9 @@ class Watch:
         for name in ("group", "state", "generation", "members"):
             table.add_column(name, justify="right" if name == "generation" else "left")
         for group_id, group in sorted(self.groups.items()):
-            state = Text(group.state, style=_STYLES.get(group.state, ""))
-            table.add_row(group_id, state, str(group.generation_id), ", ".join(sorted(group.members.values())))
-        lines = [Text(line) for line in self.rebalances[-SHOWN_REBALANCES:]]
+            state = text_of(group.state, _STYLES.get(group.state, ""))
+            add_row(table, group_id, state, str(group.generation_id), ", ".join(sorted(group.members.values())))
+        lines = [text_of(line) for line in self.rebalances[-SHOWN_REBALANCES:]]
         return Stack(table, Text("rebalances (UTC)", style="italic"), *lines)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rich.console import Console
-from rich.text import Text
 
+from jobs.shown.terminal import say
+from programs.visible import visible
 from why.explanation import Explanation
 from why.moves import Move
 from why.parts import Part
@@ -25,17 +26,17 @@ SHOWN_MOVES = 30
 
 def show_page(e: Explanation, console: Console) -> None:
     """Prints all of it."""
-    console.print(Text(title(e), style="bold"))
+    say(console, title(e), style="bold")
     console.print()
-    console.print(Text(headline(e)))
+    say(console, headline(e))
     for remark in filter(None, (e.note, _others(e), _awaited(e), _unclear(e))):
-        console.print(Text(remark))
+        say(console, remark)
     _section(console, "who and why")
     for about, text in trigger(e):
-        console.print(Text(f"  {about:<14}{text}"))
+        say(console, f"  {about:<14}{text}")
     _section(console, "timeline (UTC)")
     for at_ms, text in timeline(e):
-        console.print(Text(f"  {clock(at_ms)}  {_since(e, at_ms):>12}  {text}"))
+        say(console, f"  {clock(at_ms)}  {_since(e, at_ms):>12}  {text}")
     _show_members(e, console)
     _section(console, "who kept the others waiting")
     _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
@@ -46,17 +47,17 @@ def show_page(e: Explanation, console: Console) -> None:
     next_one = following(e)
     if next_one is not None:
         console.print()
-        console.print(Text(next_one))
+        say(console, next_one)
 
 
 def _section(console: Console, name: str) -> None:
     console.print()
-    console.print(Text(name.upper(), style="bold"))
+    say(console, name.upper(), style="bold")
 
 
 def _bullets(console: Console, texts: Sequence[str], if_none: str = "") -> None:
     for text in texts or [if_none]:
-        console.print(Text(f"  {text}"))
+        say(console, f"  {text}")
 
 
 def _since(e: Explanation, at_ms: int) -> str:
@@ -99,15 +100,16 @@ def _show_members(e: Explanation, console: Console) -> None:
     if len(e.parts) > SHOWN_MEMBERS:
         rest = slowest_first[SHOWN_MEMBERS:]
         latest_ms = max(part.joined_at_ms or began_ms for part in rest) - began_ms
-        console.print(Text(f"  and {len(rest)} more, all in within {duration(latest_ms)}; FORMAT=json tells of each"))
+        say(console, f"  and {len(rest)} more, all in within {duration(latest_ms)}; FORMAT=json tells of each")
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows as lines, their first two columns to the left and the others to the right, never cut."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    shown = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return [
         "   ".join(cell.ljust(width) if place < 2 else cell.rjust(width) for place, (cell, width) in enumerate(cells))
-        for cells in (list(zip(row, widths, strict=True)) for row in rows)
+        for cells in (list(zip(row, widths, strict=True)) for row in shown)
     ]
 
 
@@ -125,14 +127,13 @@ def _show_moves(e: Explanation, console: Console) -> None:
     lines = list(_move_lines(e.moves))
     _bullets(console, lines[:SHOWN_MOVES], "nothing")
     if len(lines) > SHOWN_MOVES:
-        console.print(Text(f"  and {len(lines) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition"))
+        say(console, f"  and {len(lines) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition")
     if e.moves:
         told = (f"{name} +{len(got)} -{len(lost)}" for name, (got, lost) in sorted(gained_and_lost(e).items()))
-        console.print(Text(f"  gained and lost: {some(told, SHOWN_MEMBERS)}"))
+        say(console, f"  gained and lost: {some(told, SHOWN_MEMBERS)}")
     if e.kept_count:
-        console.print(
-            Text(f"  {count(e.kept_count, 'partition')} stayed where {'it was' if e.kept_count == 1 else 'they were'}")
-        )
+        where = "where it was" if e.kept_count == 1 else "where they were"
+        say(console, f"  {count(e.kept_count, 'partition')} stayed {where}")
 
 
 def _move_lines(moves: Iterable[Move]) -> Iterable[str]:

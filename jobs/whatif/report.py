@@ -7,24 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from jobs.shown.terminal import add_row, say, text_of
 from whatif.answer import Answer, assumptions, figures, share_of, total
 from whatif.fidelity import Fidelity
 
 SHOWN_GROUPS = 12
 
 
-class _Plain(TypedDict):
-    highlight: bool
-    soft_wrap: bool
-
-
-_PLAIN: _Plain = {"highlight": False, "soft_wrap": True}
 _LABELS = {
     "rebalances": "rebalances",
     "generations": "generations completed",
@@ -76,37 +71,35 @@ def tell(console: Console, told: Told) -> None:
         _tell_compared(console, found)
         _tell_groups(console, found)
     for sentence in assumptions(found.recording, found.trial):
-        console.print(sentence, **_PLAIN)
-    console.print(f"The figures of every group are in {told.out}, one JSON object a line.", **_PLAIN)
+        say(console, sentence)
+    say(console, f"The figures of every group are in {told.out}, one JSON object a line.")
 
 
 def _tell_recording(console: Console, told: Told) -> None:
     recording = told.found.recording
     processes = sum(len(group_lives.processes) for group_lives in recording.lives.values())
     plays = len(recording.lives) * (len(told.found.trial.settings) + 1)
-    console.print(
+    say(
+        console,
         f"{told.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
         f"{len(recording.lives)} groups, {processes} processes; {plays} plays in {told.seconds:.1f} s",
-        **_PLAIN,
     )
     for key, value in told.inferred.items():
-        console.print(f"  the log shows that the broker had {key}={value}; WAS= overrides it", **_PLAIN)
+        say(console, f"  the log shows that the broker had {key}={value}; WAS= overrides it")
     for group_id, reason in recording.left_out.items():
-        console.print(f"  not played: {group_id}, {reason}", **_PLAIN)
+        say(console, f"  not played: {group_id}, {reason}")
     if recording.moved:
-        console.print(
-            f"  without a coordinator for a while, which is not played: {', '.join(recording.moved)}", **_PLAIN
-        )
+        say(console, f"  without a coordinator for a while, which is not played: {', '.join(recording.moved)}")
 
 
 def _tell_fidelity(console: Console, found: Answer) -> None:
     """A what-if is only as good as its baseline."""
     fidelities = found.fidelities
     same = sum(each.has_same_rebalances for each in fidelities.values())
-    console.print(
+    say(
+        console,
         f"fidelity of the baseline: {share_of(fidelities.values()):.1%} of rebalances come again with their causes; "
         f"{same} of {len(fidelities)} groups have the very same ones",
-        **_PLAIN,
     )
     parted = {group_id: each for group_id, each in fidelities.items() if not _is_faithful(each)}
     if not parted:
@@ -115,7 +108,8 @@ def _tell_fidelity(console: Console, found: Answer) -> None:
     for name in ("group", "rebalances", "the same", "by the same", "generations", "member-s stopped"):
         table.add_column(name, justify="left" if name == "group" else "right")
     for group_id, each in sorted(parted.items(), key=lambda item: item[1].share)[:SHOWN_GROUPS]:
-        table.add_row(
+        add_row(
+            table,
             group_id,
             f"{each.recorded} -> {each.played}",
             str(each.matched),
@@ -125,7 +119,7 @@ def _tell_fidelity(console: Console, found: Answer) -> None:
         )
     console.print(table)
     if len(parted) > SHOWN_GROUPS:
-        console.print(f"  and {len(parted) - SHOWN_GROUPS} more", **_PLAIN)
+        say(console, f"  and {len(parted) - SHOWN_GROUPS} more")
 
 
 def _is_faithful(fidelity: Fidelity) -> bool:
@@ -134,16 +128,16 @@ def _is_faithful(fidelity: Fidelity) -> bool:
 
 def _tell_compared(console: Console, found: Answer) -> None:
     runs = [(run, figures(total(outcomes.values()))) for run, _, outcomes in found.runs()]
-    table = Table(title=found.trial.settings[0].text, title_justify="left")
+    table = Table(title=text_of(found.trial.settings[0].text, "table.title"), title_justify="left")
     table.add_column("all groups")
     for run, _ in runs:
         table.add_column("what-if" if run == "whatif" else run, justify="right")
     for name, label in _LABELS.items():
         if any(of_run[name] for _, of_run in runs):
-            table.add_row(label, *(_number(of_run[name]) for _, of_run in runs))
+            add_row(table, label, *(_number(of_run[name]) for _, of_run in runs))
     causes = [total(outcomes.values()).causes for _, _, outcomes in found.runs()]
     for cause in sorted(set().union(*causes)):
-        table.add_row(f"  {cause}", *(str(each.get(cause, 0)) for each in causes))
+        add_row(table, f"  {cause}", *(str(each.get(cause, 0)) for each in causes))
     console.print(table)
 
 
@@ -152,13 +146,18 @@ def _tell_curve(console: Console, found: Answer) -> None:
         (setting.value if run == "whatif" else run, figures(total(outcomes.values())))
         for run, setting, outcomes in found.runs()
     ]
-    table = Table(title=f"all groups, {found.trial.swept} swept", title_justify="left", box=SIMPLE_HEAD, padding=0)
+    table = Table(
+        title=text_of(f"all groups, {found.trial.swept} swept", "table.title"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=0,
+    )
     shown = [name for name in _CURVE if any(of_run[name] for _, of_run in runs)]
     table.add_column("", no_wrap=True)
     for name in shown:
         table.add_column(_CURVE[name], justify="right", no_wrap=True)
     for name_of_run, of_run in runs:
-        table.add_row(name_of_run, *(_number(of_run[name]) for name in shown))
+        add_row(table, name_of_run, *(_number(of_run[name]) for name in shown))
     console.print(table)
 
 
@@ -181,7 +180,7 @@ def _tell_groups(console: Console, found: Answer) -> None:
         runs = [figures(outcomes[group_id]) for _, _, outcomes in found.runs()]
         columns = ("rebalances", "stopped_member_s", "partitions_moved", "expiries")
         cells = [" | ".join(f"{run[name]:,.0f}" for run in runs) for name in columns]
-        table.add_row(group_id, *cells, f"{fidelities[group_id].share:.0%}")
+        add_row(table, group_id, *cells, f"{fidelities[group_id].share:.0%}")
     console.print(table)
 
 

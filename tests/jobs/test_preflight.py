@@ -24,7 +24,10 @@ from jobs.preflight import (
 )
 from tests.source_tree import ROOT
 
-BEFORE_SET_UP = [ROOT / "jobs" / "preflight.py", *(ROOT / "programs" / f"{name}.py" for name in ("errors", "running"))]
+BEFORE_SET_UP = [
+    ROOT / "jobs" / "preflight.py",
+    *(ROOT / "programs" / f"{name}.py" for name in ("errors", "running", "visible")),
+]
 PRINTED_BY_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 
 

@@ -1,0 +1,55 @@
+"""Text for a terminal, the one place that makes it: names of others are text, and never markup or control characters.
+
+Knows rich. Must not know what is told.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from rich.console import Console
+from rich.style import StyleType
+from rich.table import Table
+from rich.text import Text
+
+from programs.visible import visible
+
+
+def text_of(text: str, style: StyleType = "") -> Text:
+    """A text as it stands, in one style; what would act on a terminal is written out."""
+    return Text(visible(text), style=style)
+
+
+def say(console: Console, line: str = "", style: StyleType = "") -> None:
+    """Prints a line, which is never broken."""
+    console.print(text_of(line, style), soft_wrap=True)
+
+
+def add_row(table: Table, *cells: str | Text) -> None:
+    """Adds a row of texts."""
+    table.add_row(*(cell if isinstance(cell, Text) else text_of(cell) for cell in cells))
+
+
+class Teller:
+    """Tells what happens while something serves: what cannot be shown is passed over, and ends nothing."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._has_failed = False
+
+    def say(self, line: str) -> None:
+        """Prints a line, if it can be."""
+        self.attempt(lambda: say(self._console, line))
+
+    def attempt(self, show: Callable[[], None]) -> None:
+        """Shows something. The first failure is told on standard error, with its kind; a second one is not."""
+        try:
+            show()
+        except Exception as error:
+            if not self._has_failed:
+                self._has_failed = True
+                why = visible(f"{type(error).__name__}: {error}")
+                with suppress(Exception):
+                    print(f"rollcall: not all can be shown ({why}); what runs goes on.", file=sys.stderr, flush=True)
