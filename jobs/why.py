@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
 
 from jobs.group_facts import read_by_spark, read_from_disk
 from jobs.home import Home
+from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
@@ -111,5 +111,4 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> No
         for line in lines_of(found):
             print(_as_json(line))
         return
-    console = Console(highlight=False, soft_wrap=True)
-    show_page(found, console)
+    show_page(found, Terminal(highlight=False, soft_wrap=True))

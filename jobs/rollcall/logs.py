@@ -28,13 +28,12 @@ _broker_settings = set_option("A setting of the broker's that the log cannot sho
 @click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
 def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) -> None:
     """Replay a finished request log. LOG is a file, a .gz or a folder of them."""
-    from rich.console import Console
-
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
     from jobs.replay.command import settings_of
+    from jobs.shown.terminal import Terminal
 
-    run_replay(Home(home), Path(log), settings_of(given), zone, Console(), is_fresh=fresh)
+    run_replay(Home(home), Path(log), settings_of(given), zone, Terminal(), is_fresh=fresh)
 
 
 @click.command(
@@ -48,13 +47,12 @@ def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) 
 @home_option
 def shadow(log: str, given: tuple[str, ...], zone: str, home: str) -> int:
     """Follow a request log as it is written. LOG is a file, or kafka://host:port/topic of its lines."""
-    from rich.console import Console
-
     from jobs.home import Home
     from jobs.replay.command import settings_of
     from jobs.shadow.command import follow
+    from jobs.shown.terminal import Terminal
 
-    return follow(Home(home), log, zone, settings_of(given), Console())
+    return follow(Home(home), log, zone, settings_of(given), Terminal())
 
 
 @click.command(
@@ -73,10 +71,9 @@ def shadow(log: str, given: tuple[str, ...], zone: str, home: str) -> int:
 )
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""
-    from rich.console import Console
-
     from jobs.replay.command import settings_of
+    from jobs.shown.terminal import Terminal
     from jobs.whatif.command import Asked
     from jobs.whatif.command import whatif as run_whatif
 
-    run_whatif(Asked(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Console())
+    run_whatif(Asked(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Terminal())

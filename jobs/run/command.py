@@ -23,7 +23,7 @@ from jobs.run.children import Child, end_all
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
-from jobs.shown.terminal import Teller
+from jobs.shown.terminal import Teller, Terminal
 from jobs.shown.watch import Watch
 from programs.errors import UserError
 
@@ -158,7 +158,7 @@ class _screen:
 
     def __enter__(self) -> _screen:
         if self._live is not None:
-            self._live.start()
+            self._teller.attempt(self._live.start)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,7 +181,7 @@ def run_everything(asked: Asked) -> int:
 
     Raises UserError: something could not start, or has ended.
     """
-    run = Run(choices(asked, TOPICS), Console())
+    run = Run(choices(asked, TOPICS), Terminal())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, run.ask_to_stop)
     try:

@@ -18,7 +18,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from jobs.shown.terminal import text_of
+from jobs.shown.terminal import Terminal, text_of
 from programs.visible import visible, visible_json
 
 ROWS_SHOWN = 1000
@@ -55,7 +55,7 @@ def write_csv(answer: DataFrame, out: TextIO) -> None:
 
 def write_table(answer: DataFrame, out: TextIO) -> None:
     """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    console = Console(file=out, highlight=False)
+    console = Terminal(file=out, highlight=False)
     if not console.is_terminal:
         console.width = _UNBROKEN_WIDTH
     show_table(answer, console)

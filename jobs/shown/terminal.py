@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import TextIOWrapper
+from typing import Any
 
 from rich.console import Console
 from rich.style import StyleType
@@ -15,6 +17,22 @@ from rich.table import Table
 from rich.text import Text
 
 from programs.visible import visible
+
+
+class Terminal(Console):
+    """A console that shows any text: a character that its encoding lacks is written out.
+
+    Once its reader has gone it raises BrokenPipeError, and then is quiet; rich would end the program.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if isinstance(self.file, TextIOWrapper):
+            self.file.reconfigure(errors="backslashreplace")
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        raise BrokenPipeError("nobody reads any more")
 
 
 def text_of(text: str, style: StyleType = "") -> Text:

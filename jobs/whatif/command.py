@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from jobs.replay.command import replay_config
+from jobs.shown.terminal import Terminal
 from jobs.spark.session import spark_session
 from jobs.whatif.report import Told, tell
 from programs.errors import UserError
@@ -122,7 +123,7 @@ class Asked(NamedTuple):
 def whatif(asked: Asked, console: Console) -> None:
     """Reads, plays and tells. Raises UserError."""
     trial = trial_of(asked.settings)
-    status = Console(stderr=True)
+    status = Terminal(stderr=True)
     with status.status("reading the log and inferring lives"):
         recording, inferred, lines = read_log(asked.log, asked.zone, asked.was)
     refuse_unfit(recording, trial)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
+from matplotlib.lines import Line2D
 
 from jobs.pictures import pictures_of, rebalance_figure, rebalance_scene, scenes_of
 from jobs.rollcall.__main__ import main
+from pictures.png import write_png
+from pictures.scene import Curve, Curves
 from pictures.size import WIDTH_PX
+from programs.visible import visible
 from tests.pictures.sweeps import rows
+from tests.shown.hostile import story_of
 from tests.views.histories import no_members, one_expires, two_members
 from tests.views.story import write_effects
 
@@ -76,6 +83,30 @@ def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pyt
     file.write_text("not json\n")
     assert main(["pictures", "--whatif", str(file), "--out", str(tmp_path), ""]) == 2
     assert capsys.readouterr().err.endswith("does not hold the rows that make whatif leaves.\n")
+
+
+@pytest.mark.parametrize("name", ["a$x^{$b", "$\\frac$", "<b>a</b>&lt;", "_a", "a\nb\x1b[2J\u202ec", "[x]"])
+def test_a_name_is_drawn_as_it_stands(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_effects(tmp_path, {"g": story_of(name, one_expires()).rows})
+    assert main(["pictures", "--home", str(tmp_path), "--out", str(tmp_path), "g"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2 * len(SHOWN)
+    lanes = pictures_of(tmp_path, "g")["timeline"].layout.yaxis.ticktext
+    shown = [html.unescape(lane) for lane in lanes]
+    assert any(visible(name) in lane for lane in shown)
+    assert all(character not in "".join(lanes) for character in "<$\n\x1b")
+
+
+def test_a_curve_of_any_name_is_in_the_legend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curves = [Curve(name, [(0, 1.0), (1, 2.0)], "#000000") for name in ("_a", "$b$")]
+    pale = Curve("pale", [(0, 1.0)], "#000000", is_pale=True)
+    drawn: list[str] = []
+
+    def legend(figure: Figure, handles: list[Line2D], **_: object) -> None:
+        drawn.extend(str(handle.get_label()) for handle in handles)
+
+    monkeypatch.setattr(Figure, "legend", legend)
+    write_png(Curves("t", "x", "y", [*curves, pale], is_time=False), tmp_path / "curves.png")
+    assert drawn == ["_a", r"\$b\$"]
 
 
 @pytest.mark.parametrize(

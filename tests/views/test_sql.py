@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from jobs.home import HomeError
@@ -85,6 +85,43 @@ def test_a_long_answer_is_cut_and_says_how_to_get_it_whole(spark: SparkSession) 
     assert text.count("│") == 2 * 1000 + 2 - 2
     assert text.endswith("the first 1000 rows, times in UTC; FORMAT=csv or FORMAT=json gives all\n")
     assert len(printed(spark, "SELECT id FROM range(2000)", "csv").splitlines()) == 2001
+
+
+HOSTILE = "a[/x]\x1b[2J\nb\u202ec\x9b"
+
+
+class Screen(io.StringIO):
+    """Standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def named(spark: SparkSession) -> DataFrame:
+    """One row with a name that would act on a terminal, by itself and in a list."""
+    return spark.createDataFrame([(HOSTILE, [HOSTILE])], "name STRING, names ARRAY<STRING>")
+
+
+@pytest.mark.parametrize("width", [400, 20])
+def test_a_name_in_a_table_is_text(spark: SparkSession, width: int) -> None:
+    out = io.StringIO()
+    show_table(named(spark), Console(file=out, width=width))
+    assert all(line.isprintable() for line in out.getvalue().split("\n"))
+    assert width < 400 or out.getvalue().count("a[/x]\\x1b[2J\\nb\\u202ec\\x9b") == 2
+
+
+def test_json_and_csv_stay_exact_and_do_nothing_to_a_terminal(spark: SparkSession) -> None:
+    out = io.StringIO()
+    write_answer(named(spark), "json", out)
+    (line,) = out.getvalue().splitlines()
+    assert line.isprintable()
+    assert json.loads(line) == {"name": HOSTILE, "names": [HOSTILE]}
+    out, screen = io.StringIO(newline=""), Screen()
+    write_answer(named(spark), "csv", out)
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline="")))[1][0] == HOSTILE
+    write_answer(named(spark), "csv", screen)
+    assert all(line.isprintable() for line in screen.getvalue().split("\n"))
+    assert len(screen.getvalue().splitlines()) == 2
 
 
 # ---------------------------------------------------------------- refusals

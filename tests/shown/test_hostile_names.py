@@ -1,0 +1,231 @@
+"""Names of clients and groups on a terminal: whatever they hold, they are text, and what serves goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from jobs.home import Home
+from jobs.replay import report as replay_report
+from jobs.rollcall.__main__ import main
+from jobs.run.choices import Asked, choices
+from jobs.run.command import Run
+from jobs.shown.terminal import Teller, Terminal, add_row, say, text_of
+from jobs.shown.watch import Watch
+from jobs.shown.why_page import show_page
+from jobs.whatif import report as whatif_report
+from jobs.whatif.command import answer, read_log
+from request_log.parity import Difference, Parity
+from request_log.recorded import Tally
+from tests.shown.hostile import story_of
+from tests.source_tree import ROOT
+from tests.views.histories import two_members
+from tests.views.story import write_effects
+from tests.why.reading import explained
+from whatif.answer import Answer
+from whatif.changes import trial_of
+from whatif.play import play
+
+SHOWN = {
+    "a[/x]b": "a[/x]b",
+    "[red]a[/red]": "[red]a[/red]",
+    "[link=x]a": "[link=x]a",
+    ":boom:": ":boom:",
+    "\\[b]": "\\[b]",
+    "a\nforged": "a\\nforged",
+    "a\x1b[2Jb": "a\\x1b[2Jb",
+    "a\x9b2Jb": "a\\x9b2Jb",
+    "a\u202eb": "a\\u202eb",
+    "\u2066a": "\\u2066a",
+}
+"""Names, and how each is shown."""
+names = pytest.mark.parametrize("name", SHOWN)
+
+
+def printed(show: Callable[[Console], object]) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=400))
+    return out.getvalue()
+
+
+def told_safely(text: str, name: str) -> bool:
+    """The name stands in the text as it is to be shown, and nothing that acts on a terminal does."""
+    return SHOWN[name] in text and all(line.isprintable() for line in text.split("\n")) and "\nforged" not in text
+
+
+# ---------------------------------------------------------------- the one place
+
+
+@names
+def test_a_line_a_cell_and_a_title_are_text(name: str) -> None:
+    table = Table(title=text_of(name))
+    table.add_column(text_of(name))
+    add_row(table, name)
+    assert told_safely(printed(lambda console: say(console, name)), name)
+    assert told_safely(printed(lambda console: console.print(table)), name)
+
+
+def test_no_other_file_makes_markup_of_a_variable_text() -> None:
+    """A text with a name in it is printed by `say`, or is a Text by `text_of`."""
+    sources = {path: path.read_text() for path in (ROOT / "jobs").rglob("*.py") if path.name != "terminal.py"}
+    for path, source in sources.items():
+        assert "console.print(f" not in source.replace("console.print(\n", "console.print("), path
+        assert ".add_row(" not in source.replace("record.add_row(text_of(name), _cell(value))", "").replace(
+            "table.add_row(*map(_cell, row))", ""
+        ), path
+        assert "title=f" not in source, path
+
+
+# ---------------------------------------------------------------- what shows names
+
+
+@names
+def test_the_lines_and_the_screen_of_a_run(name: str, tmp_path: Path) -> None:
+    write_effects(tmp_path, {name: []})
+    watch = Watch(tmp_path)
+    write_effects(tmp_path, {name: story_of(name).rows})
+    lines = list(watch.look())
+    assert any("became a member" in line for line in lines)
+    for line in lines:
+        assert told_safely(printed(lambda console, line=line: say(console, line)), name)  # type: ignore[misc]
+    assert told_safely(printed(lambda console: console.print(watch.screen())), name)
+
+
+@names
+def test_the_page_of_a_rebalance(name: str) -> None:
+    assert told_safely(printed(lambda console: show_page(explained(story_of(name)), console)), name)
+
+
+@names
+def test_the_rows_of_a_rebalance_stay_exact_data(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_effects(tmp_path, {"left": story_of(name).rows})
+    assert main(["why", "--home", str(tmp_path), "--format", "json", "left"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert any(str(json.loads(line)["client"]).startswith(name) for line in lines)
+
+
+@names
+def test_the_report_of_a_replay(name: str) -> None:
+    row = {
+        **{"started_at": "05:39", "group_id": name, "cause": "member_left", "culprit": name, "cause_client_host": name},
+        **{"client_reason": name, "from_generation_id": 1, "to_generation_id": 2, "members_before": 1},
+        **{"members_after": 1, "duration_ms": 5, "outcome": "completed"},
+    }
+    spark: Any = SimpleNamespace(sql=lambda _: spark, limit=lambda _: spark, collect=lambda: [SimpleNamespace(**row)])
+    parity = Parity()
+    parity.first.append(Difference("r", name, "Heartbeat", 4, name, 5, {"error": name}, {"error": "NONE"}))
+    told = replay_report.Told(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
+    assert told_safely(printed(lambda console: replay_report.tell(console, spark, Home(name), told)), name)
+
+
+@pytest.fixture(scope="module")
+def found() -> Answer:
+    log = ROOT / "tests" / "captures" / "b-rolling-dynamic" / "requests.log.gz"
+    return answer(
+        read_log(log, "UTC", {})[0],
+        trial_of(["session.timeout.ms=6000", "static=true"]),
+        lambda groups, settings: [
+            (group_id, place, play(lives, setting))
+            for group_id, lives in groups.items()
+            for place, setting in enumerate(settings)
+        ],
+    )
+
+
+@names
+def test_the_report_of_a_what_if(name: str, found: Answer) -> None:
+    def hostile(by_group: dict[str, Any]) -> dict[str, Any]:
+        return {f"{name}-{group_id}": value for group_id, value in by_group.items()}
+
+    recording = replace(
+        found.recording,
+        lives=hostile(found.recording.lives),
+        outcomes=hostile(found.recording.outcomes),
+        left_out={name: f"{name} is left out"},
+        moved=[name],
+    )
+    tried = tuple(hostile(dict(outcomes)) for outcomes in found.tried)
+    answered = replace(found, recording=recording, baseline=hostile(dict(found.baseline)), tried=tried)
+    told = whatif_report.Told(answered, {"group.max.size": name}, 5, 1.0, name)
+    assert told_safely(printed(lambda console: whatif_report.tell(console, told)), name)
+
+
+@names
+def test_a_mistake_with_a_name_in_it_is_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_effects(tmp_path, {name: two_members(name).rows})
+    assert main(["why", "--home", str(tmp_path), "other"]) == 2
+    said = capsys.readouterr().err
+    assert told_safely(said, name)
+    assert said.count("\n") == 1
+
+
+def test_a_character_that_the_terminal_cannot_show_is_written_out(tmp_path: Path) -> None:
+    write_effects(tmp_path, {"left": story_of("prüfer").rows})
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.rollcall", "why", "--home", str(tmp_path), "left"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"pr\\xfcfer" in done.stdout
+
+
+# ---------------------------------------------------------------- what serves goes on
+
+
+class Unwilling(io.StringIO):
+    """Standard output of which somebody has let go."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError("gone")
+
+
+def test_what_cannot_be_shown_is_told_once_and_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    teller = Teller(Terminal(file=Unwilling()))
+    for _ in range(3):
+        teller.say("a line")
+    assert (
+        capsys.readouterr().err
+        == "rollcall: not all can be shown (BrokenPipeError: nobody reads any more); what runs goes on.\n"
+    )
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_run_goes_on_watching_whatever_cannot_be_shown(is_terminal: bool, tmp_path: Path) -> None:
+    looks = Looks()
+    made = choices(Asked(home=str(tmp_path), demo_seconds="0.6"), {})
+    run = Run(made, Terminal(file=Unwilling() if is_terminal else io.StringIO(), force_terminal=is_terminal))
+    run._watch(looks)  # type: ignore[arg-type]
+    assert looks.count >= 2
+
+
+class Looks:
+    """A watch in which every look fails."""
+
+    count = 0
+
+    def look(self) -> Iterator[str]:
+        self.count += 1
+        raise ValueError("a row that nobody expected")
+
+    def screen(self) -> str:
+        return "groups"
+
+    def group_at_work_with(self, client_id: str) -> None:
+        return None
