@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
@@ -39,13 +41,22 @@ def outputs_of(notebook: NotebookNode) -> str:
     return "\n".join(str(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in outputs)
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelManager]:
+    """One kernel for all notebooks: its JVM starts and warms up once, each notebook begins with nothing defined."""
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT / "notebooks"))
+    client.stop_channels()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.programs
+@pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_what_it_promises(path: Path) -> None:
+def test_a_notebook_runs_and_shows_what_it_promises(path: Path, kernel: KernelManager) -> None:
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(
-        notebook, timeout=WITHIN_S, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
-    ).execute()
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    NotebookClient(notebook, km=kernel, timeout=WITHIN_S).execute()
     shown = outputs_of(notebook)
     assert [wanted for wanted in SHOWN[path.stem] if wanted not in shown] == []
 

@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from deltalake import write_deltalake
 
 from jobs.config import JobConfig
+from jobs.coordinator import main
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
 from tests.requests import join
@@ -23,7 +24,7 @@ from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("job")]  # one program for most of them
 
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
 
@@ -55,46 +56,54 @@ class Program:
         return self.process.returncode, out, err
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
-    running = Program(tmp_path / "home", *LIVE)
-    yield running
-    if running.process.poll() is None:
-        os.killpg(running.process.pid, signal.SIGKILL)
-    running.process.communicate()
+class Day(NamedTuple):
+    """One program's life: what it said in the end, and a second program that was started beside it."""
+
+    program: Program
+    end: tuple[int, str, str]
+    state: str
+    beside: tuple[int, str, str]
 
 
-def test_a_program_answers_is_alone_in_its_home_and_stops_when_its_whole_group_is_told_to(program: Program) -> None:
-    program.until_batch(1)
-    request = join("a", now_ms())
-    write_deltalake(program.home.requests, request_rows([request]), mode="append")
-    effects = program.home.effects
-    until(lambda: "reply" in {row["effect"] for row in read_rows(effects)}, "the reply")
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
+    """A program that answers a request, has a second one beside it, and is stopped by a signal to its whole group."""
+    program = Program(tmp_path_factory.mktemp("job") / "home", *LIVE)
+    try:
+        program.until_batch(1)
+        write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
+        until(lambda: "reply" in {row["effect"] for row in read_rows(program.home.effects)}, "the reply")
+        until(lambda: program.status()["effects"], "effects in its status")
+        beside = Program(program.home.path).end()
+        os.killpg(program.process.pid, signal.SIGINT)
+        end = program.end()
+        yield Day(program, end, program.status()["state"], beside)
+    finally:
+        if program.process.poll() is None:
+            os.killpg(program.process.pid, signal.SIGKILL)
+            program.process.communicate()
 
-    second = Program(program.home.path)
-    status, out, err = second.end()
+
+def test_a_program_is_alone_in_its_home(day: Day) -> None:
+    status, out, err = day.beside
     assert (status, out) == (2, "")
-    assert f"is in use by the coordinator (process {program.process.pid}): stop it" in err.splitlines()[-1]
+    assert f"is in use by the coordinator (process {day.program.process.pid}): stop it" in err.splitlines()[-1]
 
-    os.killpg(program.process.pid, signal.SIGINT)
-    status, out, err = program.end()
+
+def test_a_program_stops_when_its_whole_group_is_told_to(day: Day) -> None:
+    status, out, err = day.end
     assert status == 0, err
     assert out.splitlines()[-1] == "rollcall: the coordinator has stopped."
     assert "Traceback" not in err
-    assert program.status()["state"] == "stopped"
+    assert day.state == "stopped"
 
 
-def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(program: Program) -> None:
-    program.until_batch(1)
-    write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
-    until(lambda: program.status()["effects"], "effects")
-    program.process.terminate()
-    status, _, err = program.end()
-    assert status == 0, err
-    shutil.rmtree(program.home.requests)
-    open_requests(program.home, JobConfig())
+def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day) -> None:
+    home = day.program.home
+    shutil.rmtree(home.requests)
+    open_requests(home, JobConfig())
 
-    again = Program(program.home.path, *LIVE)
+    again = Program(home.path, *LIVE)
     status, _, err = again.end()
     assert status == 1
     (line,) = [line for line in err.splitlines() if line.startswith("rollcall: ")]
@@ -102,7 +111,7 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(program: Prog
     assert "ends at version 0, but was read up to 1: it is not the table that this checkpoint belongs to" in line
     assert "Traceback" not in err
     assert again.status()["state"] == "failed"
-    assert "Traceback" in (program.home.path / "failure.txt").read_text()
+    assert "Traceback" in (home.path / "failure.txt").read_text()
 
 
 @pytest.mark.parametrize(
@@ -114,8 +123,9 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(program: Prog
         (("--home", "/proc/home"), "/proc/home cannot be a home: No such file or directory."),
     ],
 )
-def test_a_users_mistake_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
-    command = [sys.executable, "-m", "jobs.coordinator", "--home", str(tmp_path / "home"), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"rollcall: {says}\n"
+def test_a_users_mistake_is_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--home", str(tmp_path / "home"), *arguments]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"rollcall: {says}\n")
