@@ -1,6 +1,7 @@
 """A group's beginning and end: created Empty, loaded after a failover, unloaded when its coordinator moves away.
 
-Source: GroupMetadataManager.getOrMaybeCreateClassicGroup, onLoaded, onUnloaded.
+Source: GroupMetadataManager.getOrMaybeCreateClassicGroup, onLoaded, onUnloaded. No job unloads a group: see
+docs/decisions/0009-dead-stays.md.
 """
 
 from __future__ import annotations
