@@ -5,26 +5,27 @@ Knows order; knows no API, no socket and no limit.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
-
-from gateway.exchange import Later
+from typing import Any
 
 
 class Slot:
     """A request's place in the order of answers."""
 
-    __slots__ = ("answer", "api", "asked_at", "frame", "holds")
+    __slots__ = ("api", "asked_at", "frame", "holds", "size_bytes", "waits_for")
 
-    def __init__(self, api: str, asked_at: float, holds: bool) -> None:
+    def __init__(self, api: str, asked_at: float, size_bytes: int, holds: bool) -> None:
         self.api = api
         self.asked_at = asked_at
+        self.size_bytes = size_bytes
         self.holds = holds
         """Whether the requests behind it wait until it is answered."""
         self.frame: bytes | None = None
         """Its answer, once that is known."""
-        self.answer: Later | None = None
-        """What it waits for, where its answer comes later."""
+        self.waits_for: asyncio.Future[Any] | None = None
+        """Where its answer comes later; cancelled if the connection ends before."""
 
 
 class AnswerQueue:
@@ -37,6 +38,8 @@ class AnswerQueue:
         self._is_closed = False
         self.is_held = False
         """Whether a request that holds those behind it is unanswered."""
+        self.asked_bytes = 0
+        """How long all unanswered requests together are."""
         self.when_answered: Callable[[Slot], None] = _nothing_for
         """Called for each request when its answer has been written."""
         self.when_advanced: Callable[[], None] = _nothing
@@ -46,12 +49,17 @@ class AnswerQueue:
         """How many requests are unanswered."""
         return len(self._slots)
 
-    def line_up(self, api: str, holds: bool = False) -> Slot:
-        """A place behind all others."""
-        slot = Slot(api, self._clock(), holds)
+    def line_up(self, api: str, size_bytes: int, holds: bool = False) -> Slot:
+        """A place behind all others for a request of such a length."""
+        slot = Slot(api, self._clock(), size_bytes, holds)
         self._slots.append(slot)
+        self.asked_bytes += size_bytes
         self.is_held = holds
         return slot
+
+    def hold_behind(self, slot: Slot) -> None:
+        """Lets nothing more be taken until a request is answered."""
+        slot.holds = self.is_held = True
 
     def is_first(self, slot: Slot) -> bool:
         """Whether nothing stands before a request any more."""
@@ -71,8 +79,8 @@ class AnswerQueue:
         """Sends nothing more, and waits for nothing more."""
         self._is_closed = True
         for slot in self._slots:
-            if slot.answer is not None:
-                slot.answer.future.cancel()
+            if slot.waits_for is not None:
+                slot.waits_for.cancel()
         self._slots.clear()
 
     def _advance(self) -> None:
@@ -86,7 +94,8 @@ class AnswerQueue:
 
     def _leave(self) -> None:
         slot = self._slots.popleft()
-        self.is_held = self.is_held and not slot.holds
+        self.asked_bytes -= slot.size_bytes
+        self.is_held = self.is_held and (not slot.holds or any(waiting.holds for waiting in self._slots))
         self.when_answered(slot)
 
 

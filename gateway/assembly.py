@@ -37,7 +37,7 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
     nodes = Nodes(settings, registry)
     topic_ids = TopicIds(settings.topics)
     endpoints = [
-        *GroupApis(backend, nodes.own, _access(settings), topic_ids).endpoints(),
+        *GroupApis(backend, nodes.own, _access(settings), topic_ids, settings.send_max_bytes).endpoints(),
         *Cluster(settings.topics, topic_ids, nodes.all).endpoints(),
         *EmptyLog(settings.topics, topic_ids, settings.end_offset).endpoints(),
         *_sasl(settings),
@@ -50,7 +50,7 @@ def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> 
     access = _access(settings)
 
     def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
-        groups = GroupApis(backend, coordinator, access, TopicIds(()))
+        groups = GroupApis(backend, coordinator, access, TopicIds(()), settings.send_max_bytes)
         return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
 
     return UpstreamServer(settings, upstream, backend, endpoints, tls_context(settings))
@@ -84,4 +84,4 @@ def _access(settings: Settings) -> Access:
 
 
 def _sasl(settings: Settings) -> list[Endpoint]:
-    return [] if settings.users is None else Sasl(Users(settings.users), settings.sasl_mechanisms).endpoints()
+    return [] if settings.users is None else Sasl(Users(settings.users), settings.offered_mechanisms).endpoints()

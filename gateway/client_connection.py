@@ -21,13 +21,12 @@ from gateway.metrics import Metrics
 from gateway.security.tls import principal_of
 from gateway.settings import Settings
 from gateway.taking import Client, RequestTaker
+from gateway.turns import TURN_S, Account, Turns
 from gateway.wire.codec import WireError
 from gateway.wire.frames import FrameCutter, FrameError
 
 log = logging.getLogger("gateway")
 
-REQUESTS_A_TURN = 50
-"""After so many requests of one connection the others have their turn."""
 HELD_BYTES = 65_536
 """The most bytes that wait behind a held request before the client is read no further."""
 SEND_HIGH_WATER_BYTES = 262_144
@@ -42,15 +41,20 @@ class ClientConnection(asyncio.Protocol):
         settings: Settings,
         connections: Connections,
         metrics: Metrics,
+        turns: Turns,
         taker_for: Callable[[Client], RequestTaker],
+        when_lost: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._connections = connections
         self._metrics = metrics
+        self._turns = turns
         self._taker_for = taker_for
+        self._when_lost = when_lost
         self._loop = asyncio.get_running_loop()
         self._is_reading_paused = False
-        self._is_turn_due = False
+        self._account = Account(self._loop.time())
+        self._is_in_line = False
         self._unread_bytes = 0
         self._unread_since = 0.0
         self._opened_at = self._heard_at = self._loop.time()
@@ -63,7 +67,6 @@ class ClientConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         host, port = transport.get_extra_info("peername")[:2]
-        self.remote_host = host
         self.caller = Caller(
             self._connections.new_id(f"{host}:{port}"),
             f"/{host}",
@@ -76,9 +79,7 @@ class ClientConnection(asyncio.Protocol):
         self._taker = self._taker_for(self)
         self._cutter = FrameCutter(self._taker.request_max_bytes)
         transport.set_write_buffer_limits(high=SEND_HIGH_WATER_BYTES)
-        refused = self._connections.opened(self)
-        if refused:
-            self.end("limit", refused)
+        self._connections.watch_over(self)
 
     def data_received(self, data: bytes) -> None:
         if self.is_ended:
@@ -99,7 +100,8 @@ class ClientConnection(asyncio.Protocol):
         self.is_ended = True
         self.answers.close()
         self._taker.lost()
-        self._connections.closed(self)
+        self._connections.forget(self)
+        self._when_lost()
 
     # ------------------------------------------------------------ requests
 
@@ -109,22 +111,41 @@ class ClientConnection(asyncio.Protocol):
             or self.answers.is_held
             or self.is_write_paused
             or len(self.answers) >= self._settings.max_in_flight
+            or self.answers.asked_bytes >= self._settings.max_in_flight_bytes
             or self._taker.is_full
         )
 
     def go_on(self) -> None:
-        """Takes requests up to the limits of this connection and of this turn."""
-        taken = 0
+        """Takes requests, at once or in turn, as far as the limits allow."""
+        if not self._is_in_line and self._may_take() and self._cutter.held_bytes:
+            began = self._loop.time()
+            if self._account.is_overdrawn(began):
+                self._stand_in_line()
+            else:
+                self._take_requests(began)
+        self._regulate_reading()
+
+    def _stand_in_line(self) -> None:
+        self._is_in_line = True
+        self._turns.stand_in_line(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._is_in_line = False
+        self._take_requests(self._loop.time())
+        self._regulate_reading()
+
+    def _take_requests(self, began: float) -> None:
+        """One turn."""
+        used_s = 0.0
         while self._may_take():
             try:
-                if taken == REQUESTS_A_TURN:
-                    self._come_back()
+                if used_s >= TURN_S:
+                    self._stand_in_line()
                     break
                 self._cutter.max_bytes = self._taker.request_max_bytes
                 frame = self._cutter.take()
                 if frame is None:
                     break
-                taken += 1
                 self._taker.take(frame)
             except FrameError as error:
                 self.end("frame", str(error))
@@ -132,21 +153,14 @@ class ClientConnection(asyncio.Protocol):
                 self.end("request", str(error))
             except Exception:
                 self.fail("a request could not be answered")
-        self._regulate_reading()
-
-    def _come_back(self) -> None:
-        if not self._is_turn_due:
-            self._is_turn_due = True
-            self._loop.call_soon(self._next_turn)
-
-    def _next_turn(self) -> None:
-        self._is_turn_due = False
-        self.go_on()
+            used_s = self._loop.time() - began
+        self._account.spend(used_s)
 
     def _regulate_reading(self) -> None:
         if self.is_ended:
             return
-        is_full = not self._may_take() and self._cutter.held_bytes > HELD_BYTES
+        is_waiting = self._is_in_line or not self._may_take()
+        is_full = is_waiting and self._cutter.held_bytes > HELD_BYTES
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
         elif not is_full and self._is_reading_paused:

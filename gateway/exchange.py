@@ -13,6 +13,10 @@ from typing import Any, NamedTuple
 from gateway.wire.codec import Codec
 
 ANONYMOUS = "User:ANONYMOUS"
+MAX_ELEMENTS = 10_000
+"""Of most APIs' requests; Kafka's clients are far below."""
+MAX_PARTITIONS = 50_000
+"""The same where a request names partitions or members."""
 
 
 @dataclass(slots=True)
@@ -41,9 +45,20 @@ class Ask:
     codec: Codec
     """That of the request's API and version."""
     message: Any
-    """As kio reads it."""
+    """As the endpoint's `read` gives it."""
+    frame: bytes
+    """The whole request as it came."""
     client_id: str
     caller: Caller
+
+
+class Building(NamedTuple):
+    """An answer that is still to be built; a long one is built in a thread."""
+
+    elements: int
+    """About how many elements it has."""
+    build: Callable[[], Any]
+    """Gives the response as kio's entity. Must touch nothing that changes, for it may run in any thread."""
 
 
 class Later(NamedTuple):
@@ -51,12 +66,16 @@ class Later(NamedTuple):
 
     future: asyncio.Future[Any]
     """What is waited for."""
-    response: Callable[[asyncio.Future[Any]], Any]
-    """Makes the response, kio's entity, of the future once it is done."""
+    response: Callable[[asyncio.Future[Any]], Building]
+    """Makes the response of the future once it is done."""
 
 
-Answer = Any | Later
-"""A response as kio's entity, at once or later."""
+Answer = Any | Building | Later
+"""A response as kio's entity, or how one comes to be."""
+
+
+def _as_it_is(spoken: Codec, message: Any) -> Any:
+    return message
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,6 +88,10 @@ class Endpoint:
     last: int
     answer: Callable[[Ask], Answer]
     """Raises WireError: the request is malformed, and the connection ends."""
+    read: Callable[[Codec, Any], Any] = _as_it_is
+    """Makes of kio's message what `answer` wants. May run in any thread. Raises WireError."""
+    max_elements: int = MAX_ELEMENTS
+    """So many elements all arrays of a request together may have."""
     holds: bool = False
     """Whether the requests behind it on its connection wait until it is answered, as with Kafka; for the others only
     the order of the answers is kept."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -20,12 +21,23 @@ from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.list_groups import list_groups
 from gateway.access import Access, Operation
 from gateway.backend import Backend, BackendError, Known
-from gateway.exchange import ANONYMOUS, Answer, Ask, Caller, Endpoint, Later
+from gateway.exchange import (
+    ANONYMOUS,
+    MAX_ELEMENTS,
+    MAX_PARTITIONS,
+    Answer,
+    Ask,
+    Building,
+    Caller,
+    Endpoint,
+    Later,
+)
 from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
-from gateway.wire.shaping import entity_of, values_of
+from gateway.wire.codec import Codec, WireError
+from gateway.wire.shaping import elements_in, entity_of, values_of
 from schemas.errors import Error
-from schemas.fan_out import group_id_of, join, split
+from schemas.fan_out import group_id_of, join, listings, split
 from schemas.messages import (
     APIS,
     ClientGroupRequest,
@@ -47,25 +59,46 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 
-HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup"})
-"""Their answers may be withheld for minutes."""
+HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup", "OffsetFetch", "DescribeGroups", "ListGroups", "DeleteGroups"})
+"""Their answers may be withheld for minutes, or be long."""
+PARTITIONS_APIS = frozenset({"OffsetCommit", "OffsetFetch", "OffsetDelete", "SyncGroup"})
+"""Their requests name partitions or members, of which there may be many."""
 GROUP_KEY_TYPE = 0
 NO_OPERATIONS_TOLD = -(1 << 31)
+_ASKED_AT_A_TIME = 1000
+"""So many groups that one request names are asked before the first of them have answered."""
+_ASKED_A_TURN = 50
+"""So many are asked before other clients have their turn."""
 
 Node = tuple[int, str, int]
 """Node id, host and port."""
 
 
+Outcome = Response | BackendError
+"""What comes of asking one group."""
+
+
 class GroupApis:
-    """Answers the group APIs from a backend. coordinator: the node that a client is told to ask about its group."""
+    """Answers the group APIs from a backend.
+
+    coordinator: the node that a client is told to ask about its group. answer_max_bytes: what many groups tell
+    together may not be longer.
+    """
 
     def __init__(
-        self, backend: Backend, coordinator: Callable[[Caller], Node], access: Access, topic_ids: TopicIds
+        self,
+        backend: Backend,
+        coordinator: Callable[[Caller], Node],
+        access: Access,
+        topic_ids: TopicIds,
+        answer_max_bytes: int,
     ) -> None:
         self._backend = backend
         self._coordinator = coordinator
         self._access = access
         self._topic_ids = topic_ids
+        self._answer_max_bytes = answer_max_bytes
+        self._encoder = msgspec.json.Encoder()
         self._numbers = itertools.count(1)
         self._last_ms = 0
 
@@ -80,31 +113,30 @@ class GroupApis:
                 ends.get(name, api.versions.last),
                 self.answer,
                 holds=name in HOLDING_APIS,
+                read=_values,
+                max_elements=MAX_PARTITIONS if name in PARTITIONS_APIS else MAX_ELEMENTS,
             )
             for name, api in APIS.items()
         ]
 
     def answer(self, ask: Ask) -> Answer:
         """The response to one request. Raises WireError: null where the protocol allows none."""
-        request = self._request(ask)
-        entity_type = ask.codec.response_type
+        request, caller = self._request(ask), ask.caller
+        written = partial(entity_of, ask.codec.response_type)
         match request:
             case FindCoordinatorRequest():
-                return entity_of(entity_type, self._find_coordinator(request, ask.caller))
+                node = self._coordinator(caller)
+                return Building(
+                    len(request.coordinator_keys), lambda: written(self._find_coordinator(request, caller, node))
+                )
             case ListGroupsRequest():
-                listing = self._backend.groups()
-                return Later(listing, lambda done: entity_of(entity_type, self._listed(request, ask.caller, done)))
+                return Later(self._backend.groups(), lambda done: self._listing(request, caller, done, written))
         parts = split(request)
         if len(parts) == 1:
-            future = self._ask_group(parts[0], ask.caller)
-            return Later(future, lambda done: entity_of(entity_type, self._response(parts[0], ask.caller, done)))
-        futures = [self._ask_group(self._numbered(part), ask.caller) for part in parts]
-
-        def joined(_: asyncio.Future[Any]) -> Any:
-            responses = [self._response(part, ask.caller, done) for part, done in zip(parts, futures, strict=True)]
-            return entity_of(entity_type, join(request, responses))
-
-        return Later(asyncio.gather(*futures, return_exceptions=True), joined)
+            future = self._ask_group(parts[0], caller)
+            return Later(future, lambda done: self._told(request, parts, caller, [_outcome(done)], written))
+        asked = asyncio.ensure_future(self._ask_groups(parts, listings(request), caller))
+        return Later(asked, lambda done: self._told(request, parts, caller, done.result(), written))
 
     def _request(self, ask: Ask) -> ClientRequest:
         self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
@@ -119,7 +151,7 @@ class GroupApis:
             request_seq=number,
             principal=None if ask.caller.principal == ANONYMOUS else ask.caller.principal,
             connection=ask.caller.connection_id,
-            **values_of(ask.message, request_type),
+            **ask.message,
         )
         return request
 
@@ -137,14 +169,56 @@ class GroupApis:
             return refused
         return self._backend.submit(self._topic_ids.named(request))
 
-    def _response(self, request: ClientGroupRequest, caller: Caller, done: asyncio.Future[Response]) -> Response:
-        try:
-            response = done.result()
-        except BackendError as error:
-            return refusal(request, error.answer)
-        if isinstance(response, DescribeGroupsResponse):
-            self._name_operations(response, caller)
-        return self._topic_ids.answered(request, response)
+    async def _ask_groups(
+        self, parts: Sequence[ClientGroupRequest], listed: Sequence[int], caller: Caller
+    ) -> list[Outcome]:
+        """What each of many groups answers. Raises WireError: as often as they are listed, that is too long to send."""
+        outcomes: list[Outcome] = []
+        room_bytes = self._answer_max_bytes
+        while len(outcomes) < len(parts):
+            asked: list[asyncio.Future[Response]] = []
+            try:
+                for part in parts[len(outcomes) : len(outcomes) + _ASKED_AT_A_TIME]:
+                    asked.append(self._ask_group(self._numbered(part), caller))
+                    if len(asked) % _ASKED_A_TURN == 0:
+                        await asyncio.sleep(0)
+                for future in asked:
+                    await asyncio.wait([future])
+                    outcomes.append(_outcome(future))
+                    room_bytes -= self._length(outcomes[-1]) * listed[len(outcomes) - 1]
+                    if room_bytes < 0:
+                        raise WireError(f"an answer of more than {self._answer_max_bytes} bytes")
+            finally:
+                for future in asked:
+                    future.cancel()
+        return outcomes
+
+    def _length(self, outcome: Outcome) -> int:
+        return len(self._encoder.encode(outcome)) if isinstance(outcome, Response) else 0
+
+    def _told(
+        self,
+        request: ClientGroupRequest,
+        parts: Sequence[ClientGroupRequest],
+        caller: Caller,
+        outcomes: Sequence[Outcome],
+        written: Callable[[Response], Any],
+    ) -> Building:
+        """The answer to a request, from what its groups say."""
+
+        def build() -> Any:
+            told = [self._response(part, caller, outcome) for part, outcome in zip(parts, outcomes, strict=True)]
+            return written(join(request, told))
+
+        told_of = (outcome for outcome in outcomes if isinstance(outcome, Response))
+        return Building(sum(map(elements_in, told_of)) + sum(listings(request)), build)
+
+    def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome) -> Response:
+        if isinstance(outcome, BackendError):
+            return refusal(request, outcome.answer)
+        if isinstance(outcome, DescribeGroupsResponse):
+            self._name_operations(outcome, caller)
+        return self._topic_ids.answered(request, outcome)
 
     def _name_operations(self, response: DescribeGroupsResponse, caller: Caller) -> None:
         """Puts in the operations that the rules allow, where the client has asked for them."""
@@ -153,8 +227,8 @@ class GroupApis:
             if allowed is not None and group.authorized_operations != NO_OPERATIONS_TOLD:
                 group.authorized_operations = allowed
 
-    def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller) -> FindCoordinatorResponse:
-        found = find_coordinator(request, *self._coordinator(caller))
+    def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller, node: Node) -> FindCoordinatorResponse:
+        found = find_coordinator(request, *node)
         if request.key_type != GROUP_KEY_TYPE:
             return found
         if found.coordinators:
@@ -165,8 +239,19 @@ class GroupApis:
             return FindCoordinatorResponse(error_code=Error.GROUP_AUTHORIZATION_FAILED)
         return found
 
-    def _listed(self, request: ListGroupsRequest, caller: Caller, listing: asyncio.Future[Iterable[Known]]) -> Response:
-        return list_groups((group for group in listing.result() if self._may_describe(caller, group[0])), request)
+    def _listing(
+        self,
+        request: ListGroupsRequest,
+        caller: Caller,
+        listing: asyncio.Future[Iterable[Known]],
+        written: Callable[[Response], Any],
+    ) -> Building:
+        groups = list(listing.result())
+
+        def build() -> Any:
+            return written(list_groups((group for group in groups if self._may_describe(caller, group[0])), request))
+
+        return Building(len(groups), build)
 
     def _may_describe(self, caller: Caller, group_id: str) -> bool:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
@@ -187,3 +272,15 @@ def _operation(request: ClientGroupRequest) -> Operation:
 
 def _hidden(key: str) -> Coordinator:
     return Coordinator(key=key, error_code=Error.GROUP_AUTHORIZATION_FAILED)
+
+
+def _values(spoken: Codec, message: Any) -> dict[str, Any]:
+    """The values of a request's fields. Raises WireError: null where the protocol allows none."""
+    return values_of(message, APIS[spoken.api].request)
+
+
+def _outcome(done: asyncio.Future[Response]) -> Outcome:
+    try:
+        return done.result()
+    except BackendError as error:
+        return error

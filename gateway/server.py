@@ -11,24 +11,28 @@ import gc
 import resource
 import socket
 import ssl
+import sys
 from collections.abc import Callable
 
 from gateway.answering import Answering
 from gateway.backend import Backend
 from gateway.client_connection import ClientConnection
 from gateway.connections import Connections
+from gateway.door import Door
+from gateway.fair_threads import FairThreads
 from gateway.metrics import Metrics
 from gateway.monitor import Health, Monitor
 from gateway.registry import Registry
 from gateway.routing import Routing
 from gateway.settings import Address, Settings
 from gateway.taking import Client, RequestTaker
+from gateway.turns import Turns
 
-_BACKLOG = 1024
-_TLS_HANDSHAKE_S = 10.0
 _SILENT_S = 30.0
 """If the oldest request has waited so long for the coordinator, /health says so."""
 _OBJECTS_A_COLLECTION = 50_000
+_SWITCH_S = 0.0005
+"""So long a thread that reads a long request keeps the loop waiting."""
 
 
 class Server:
@@ -49,7 +53,10 @@ class Server:
         self._registry = registry
         self.metrics = Metrics(backend.figures)
         self.connections = Connections(settings, self.metrics)
-        self._listeners: list[asyncio.Server] = []
+        self.threads = FairThreads(1, "long")
+        self._turns = Turns(_call_soon)
+        self._doors: list[Door] = []
+        self._addresses: list[Address] = []
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
@@ -68,25 +75,24 @@ class Server:
         await self.listen(self._answering, self._settings.listen.port)
 
     def _answering(self, client: Client) -> Answering:
-        return Answering(client, self.routing, self._settings.request_max_bytes)
+        return Answering(client, self.routing, self.threads, self._settings)
 
     async def listen(self, taker_for: Callable[[Client], RequestTaker], port: int) -> int:
         """Gives every client that comes to a port such a request taker; the port that it became. Raises OSError."""
-        listener = await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self._settings, self.connections, self.metrics, taker_for),
-            self._settings.listen.host or None,
-            port,
-            backlog=_BACKLOG,
-            ssl=self._tls,
-            ssl_handshake_timeout=_TLS_HANDSHAKE_S if self._tls else None,
-        )
-        self._listeners.append(listener)
-        return int(listener.sockets[0].getsockname()[1])
+
+        def inside(when_lost: Callable[[], None]) -> ClientConnection:
+            return ClientConnection(self._settings, self.connections, self.metrics, self._turns, taker_for, when_lost)
+
+        door = Door(self.connections, self.metrics, self._tls)
+        address = await door.open(self._settings.listen.host, port, inside)
+        self._doors.append(door)
+        self._addresses.append(address)
+        return address.port
 
     @property
     def address(self) -> Address:
         """Where it listens; the port that the system chose, if it was to."""
-        return Address(*self._listeners[0].sockets[0].getsockname()[:2])
+        return self._addresses[0]
 
     def _known_as(self) -> Address:
         if self._settings.advertised is not None:
@@ -112,21 +118,30 @@ class Server:
 
     async def close(self) -> None:
         """Takes no more clients, ends the connections, and hands over the requests that were read."""
-        for listener in self._listeners:
-            listener.close()
+        for door in self._doors:
+            door.close()
         self._watch.cancel()
         self.connections.close_all()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
         if self.monitor is not None:
             self.monitor.close()
+        self.threads.close()
         await self.backend.close()
         if self._registry is not None:
             self._registry.leave()
 
 
+def _call_soon(call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(call)
+
+
 def prepare_process() -> None:
-    """Lets the process open as many files as the system allows, and collect garbage less often: there is little."""
+    """Lets the process open as many files as the system allows.
+
+    Garbage, of which there is little, is collected less often, and the loop need not wait long for a thread.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(_OBJECTS_A_COLLECTION)
+    sys.setswitchinterval(_SWITCH_S)

@@ -138,6 +138,12 @@ class Settings:
     max_in_flight: int = setting(
         PREFIX + "max.in.flight.requests.per.connection", 100, "with so many unanswered none more is read", least=1
     )
+    max_in_flight_bytes: int = setting(
+        PREFIX + "max.in.flight.bytes.per.connection",
+        8_388_608,
+        "with so many bytes of requests unanswered none more is read",
+        least=1024,
+    )
     send_timeout_ms: int = setting(
         PREFIX + "send.timeout.ms", 30_000, "a client that reads nothing for so long is cut off", least=1
     )
@@ -164,6 +170,11 @@ class Settings:
         Address("127.0.0.1", 9464),
         "where /metrics and /health are served, host:port; none: nowhere",
     )
+    allow_metrics: bool = setting(
+        PREFIX + "allow.metrics.beyond.loopback",
+        False,
+        "true: others reach /metrics and /health though nobody authenticates there",
+    )
     ssl_certificate: Path | None = setting(
         PREFIX + "ssl.certificate", None, "PEM file of the server's certificate chain: TLS"
     )
@@ -173,14 +184,22 @@ class Settings:
     ssl_client_ca: Path | None = setting(
         PREFIX + "ssl.client.ca", None, "PEM file: clients must show a certificate of this authority"
     )
-    sasl_mechanisms: tuple[Mechanism, ...] = setting(
-        PREFIX + "sasl.mechanisms", MECHANISMS, "those offered where there are users"
+    sasl_mechanisms: tuple[Mechanism, ...] | None = setting(
+        PREFIX + "sasl.mechanisms",
+        None,
+        "those offered where there are users; none: all, but PLAIN beyond this machine only with TLS",
     )
     users: Path | None = setting(
         PREFIX + "users", None, "file of users and salted hashes, `python -m gateway.users`: SASL"
     )
     rules: Path | None = setting(
         PREFIX + "rules", None, "file of who may do what with which group; none: everybody everything"
+    )
+    authentication_request_max_bytes: int = setting(
+        PREFIX + "authentication.request.max.bytes",
+        16_384,
+        "a longer request ends its connection while its client has not authenticated",
+        least=1024,
     )
     authentication_timeout_ms: int = setting(
         PREFIX + "authentication.timeout.ms",
@@ -202,6 +221,15 @@ class Settings:
                 f"{PREFIX}ssl.client.ca, or {PREFIX}allow.anonymous.beyond.loopback=true"
             )
 
+        self._check_exposure()
+
+    def _check_exposure(self) -> None:
+        if self.metrics_listen is not None and not (self.metrics_listen.is_loopback or self.allow_metrics):
+            raise ConfigError(
+                f"{PREFIX}metrics.listen={self.metrics_listen}: others reach it and nobody has to authenticate: give "
+                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine alone"
+            )
+
     def _check_upstream(self) -> None:
         protocol = self.upstream_security_protocol
         if protocol != "PLAINTEXT" and self.upstream is None:
@@ -221,6 +249,14 @@ class Settings:
     def has_authentication(self) -> bool:
         """Whether a client has to say who it is."""
         return self.users is not None or self.ssl_client_ca is not None
+
+    @property
+    def offered_mechanisms(self) -> tuple[Mechanism, ...]:
+        """The SASL mechanisms that clients may use. PLAIN's passwords can be read on the way where there is no TLS."""
+        if self.sasl_mechanisms:
+            return self.sasl_mechanisms
+        is_readable = self.ssl_certificate is None and not self.listen.is_loopback
+        return tuple(name for name in MECHANISMS if not (is_readable and name == "PLAIN"))
 
     def host_for(self, reached_host: str) -> str:
         """The host at which a client that came to reached_host finds the gateway again."""

@@ -9,6 +9,7 @@ Knows the messages; knows no rule of the protocol.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -39,6 +40,7 @@ from schemas.wire_fields import first_version
 
 AGroupRequest = TypeVar("AGroupRequest", bound=AnyGroupRequest)
 
+_encoder = msgspec.msgpack.Encoder()
 _GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
 
 
@@ -75,18 +77,22 @@ def group_id_of(request: AnyGroupRequest) -> str:
 
 
 def split(request: AGroupRequest) -> list[AGroupRequest]:
-    """A request for each group that it names, in order; DeleteGroups only one for a group that is named twice."""
+    """A request for each group that it names, in order, however often a group is listed.
+
+    An OffsetFetch may ask one group twice for different topics, and is then split into both.
+    """
     match request:
         case DescribeGroupsRequest():
-            return [msgspec.structs.replace(request, groups=[group_id]) for group_id in request.groups]
+            return [msgspec.structs.replace(request, groups=[name]) for name in dict.fromkeys(request.groups)]
         case ConsumerGroupDescribeRequest():
-            return [msgspec.structs.replace(request, group_ids=[group_id]) for group_id in request.group_ids]
+            return [msgspec.structs.replace(request, group_ids=[name]) for name in dict.fromkeys(request.group_ids)]
         case DeleteGroupsRequest():
             return [
                 msgspec.structs.replace(request, groups_names=[name]) for name in dict.fromkeys(request.groups_names)
             ]
         case OffsetFetchRequest() if names_many_groups(request):
-            return [msgspec.structs.replace(request, groups=[group]) for group in request.groups]
+            once = dict(zip(_keys(request), request.groups, strict=True))
+            return [msgspec.structs.replace(request, groups=[group]) for group in once.values()]
         case (
             JoinGroupRequest()
             | SyncGroupRequest()
@@ -103,17 +109,42 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             assert_never(request)
 
 
-def join(request: AnyGroupRequest, responses: list[Response]) -> Response:
-    """The responses to `split(request)`, in its order, as the one response the client asked for."""
+def listings(request: AnyGroupRequest) -> list[int]:
+    """How often the request lists each group of `split(request)`, in its order."""
     match request:
         case DescribeGroupsRequest():
-            return DescribeGroupsResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+            return list(Counter(request.groups).values())
         case ConsumerGroupDescribeRequest():
-            return ConsumerGroupDescribeResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+            return list(Counter(request.group_ids).values())
+        case OffsetFetchRequest() if names_many_groups(request):
+            return list(Counter(_keys(request)).values())
+        case DeleteGroupsRequest():
+            return [1] * len(set(request.groups_names))
+    return [1]
+
+
+def _keys(request: OffsetFetchRequest) -> list[bytes]:
+    """What each of its groups is asked, as something to compare."""
+    return [_encoder.encode(group) for group in request.groups]
+
+
+def join(request: AnyGroupRequest, responses: list[Response]) -> Response:
+    """The responses to `split(request)`, in its order, as the one response the client asked for.
+
+    As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once.
+    """
+    match request:
+        case DescribeGroupsRequest():
+            told = dict(zip(dict.fromkeys(request.groups), responses, strict=True))
+            return DescribeGroupsResponse(groups=[g for name in request.groups for g in told[name].groups])  # type: ignore[attr-defined]
+        case ConsumerGroupDescribeRequest():
+            told = dict(zip(dict.fromkeys(request.group_ids), responses, strict=True))
+            return ConsumerGroupDescribeResponse(groups=[g for name in request.group_ids for g in told[name].groups])  # type: ignore[attr-defined]
         case DeleteGroupsRequest():
             return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
         case OffsetFetchRequest() if names_many_groups(request):
-            return OffsetFetchResponse(groups=[group for r in responses for group in r.groups])  # type: ignore[attr-defined]
+            fetched = dict(zip(dict.fromkeys(_keys(request)), responses, strict=True))
+            return OffsetFetchResponse(groups=[g for key in _keys(request) for g in fetched[key].groups])  # type: ignore[attr-defined]
         case (
             JoinGroupRequest()
             | SyncGroupRequest()

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.exchange import Ask, Caller, Endpoint
+from gateway.exchange import Answer, Ask, Building, Caller, Endpoint
 from gateway.group_apis import Node
 from gateway.topic_ids import TopicIds
 from gateway.wire.shaping import entity_of
@@ -37,15 +37,25 @@ class Cluster:
             Endpoint("DescribeCluster", 60, 0, 2, self._describe_cluster),
         ]
 
-    def _metadata(self, ask: Ask) -> Any:
+    def _metadata(self, ask: Ask) -> Answer:
+        """Each topic once, however often it is named."""
         nodes = self._nodes(ask.caller)
-        values = {
-            "brokers": _brokers(nodes, "node_id"),
-            "cluster_id": CLUSTER_ID,
-            "controller_id": nodes[0][0],
-            "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in self._asked(ask)],
-        }
-        return entity_of(ask.codec.response_type, values)
+        asked = dict.fromkeys(self._asked(ask))
+
+        def build() -> Any:
+            values = {
+                "brokers": _brokers(nodes, "node_id"),
+                "cluster_id": CLUSTER_ID,
+                "controller_id": nodes[0][0],
+                "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in asked],
+            }
+            return entity_of(ask.codec.response_type, values)
+
+        return Building(len(asked) + sum(self._partition_count(*topic) for topic in asked), build)
+
+    def _partition_count(self, name: str | None, topic_id: uuid.UUID | None) -> int:
+        known = self._topic_ids.name_by_id.get(str(topic_id)) if name is None else name
+        return self._topics.get(known or "", 0)
 
     def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
         """(name, id) of each topic asked for; one of them may be None. All topics if none is named."""

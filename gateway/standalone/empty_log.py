@@ -14,15 +14,18 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import Answer, Ask, Endpoint, Later
+from gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
 from gateway.topic_ids import TopicIds
-from gateway.wire.codec import WireError
+from gateway.wire.codec import Codec, WireError
 from gateway.wire.shaping import entity_of
 from schemas.errors import Error
 
 _LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
 _NONE = -1
 _NO_SESSION = 0
+_SECOND = datetime.timedelta(seconds=1)
+_LONGEST_WAIT_S = 300.0
+"""A client that would wait longer is told after so long that there is nothing; Kafka's clients wait half a second."""
 
 Values = dict[str, Any]
 _REFUSED: Values = {
@@ -42,30 +45,25 @@ class EmptyLog:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("Produce", 0, 3, 12, self._produce),
-            Endpoint("Fetch", 1, 4, 17, self._fetch, holds=True),
-            Endpoint("ListOffsets", 2, 1, 10, self._list_offsets),
+            Endpoint("Produce", 0, 3, 12, self._produce, max_elements=MAX_PARTITIONS),
+            Endpoint("Fetch", 1, 4, 17, self._fetch, holds=True, max_elements=MAX_PARTITIONS),
+            Endpoint("ListOffsets", 2, 1, 10, self._list_offsets, max_elements=MAX_PARTITIONS),
         ]
 
     def _exists(self, topic: str | None, partition: int) -> bool:
         return topic is not None and 0 <= partition < self._topics.get(topic, 0)
 
-    def _list_offsets(self, ask: Ask) -> Any:
-        topics = [
-            {"name": topic.name, "partitions": [self._listed(topic.name, partition) for partition in topic.partitions]}
-            for topic in ask.message.topics
-        ]
-        return entity_of(ask.codec.response_type, {"topics": topics})
+    def _list_offsets(self, ask: Ask) -> Answer:
+        asked = ask.message.topics
 
-    def _produce(self, ask: Ask) -> Any:
-        """Refuses every record. Raises WireError: acks=0, so no answer can tell; as with Kafka, the connection ends."""
-        if ask.message.acks == 0:
-            raise WireError("Produce without acknowledgement to a topic that stays empty")
-        topics = [
-            {"name": topic.name, "partition_responses": [_REFUSED | {"index": p.index} for p in topic.partition_data]}
-            for topic in ask.message.topic_data
-        ]
-        return entity_of(ask.codec.response_type, {"responses": topics})
+        def build() -> Any:
+            topics = [
+                {"name": topic.name, "partitions": [self._listed(topic.name, listed) for listed in topic.partitions]}
+                for topic in asked
+            ]
+            return entity_of(ask.codec.response_type, {"topics": topics})
+
+        return Building(sum(len(topic.partitions) for topic in asked), build)
 
     def _listed(self, topic: str, partition: Any) -> Values:
         index = partition.partition_index
@@ -74,24 +72,45 @@ class EmptyLog:
         is_known = partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL)
         return {"partition_index": index, "offset": self._offset if is_known else _NONE}
 
-    def _fetch(self, ask: Ask) -> Answer:
-        if getattr(ask.message, "session_id", _NO_SESSION) != _NO_SESSION:
-            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
-        response = self._fetched(ask)
-        wait_s = ask.message.max_wait / datetime.timedelta(seconds=1)
-        has_errors = any(partition.error_code for topic in response.responses for partition in topic.partitions)
-        return response if has_errors or wait_s <= 0 else _after(wait_s, response)
+    def _produce(self, ask: Ask) -> Answer:
+        """Refuses every record. Raises WireError: acks=0, so no answer can tell; as with Kafka, the connection ends."""
+        if ask.message.acks == 0:
+            raise WireError("Produce without acknowledgement to a topic that stays empty")
+        produced = [(topic.name, [part.index for part in topic.partition_data]) for topic in ask.message.topic_data]
 
-    def _fetched(self, ask: Ask) -> Any:
+        def build() -> Any:
+            topics = [
+                {"name": name, "partition_responses": [_REFUSED | {"index": index} for index in indexes]}
+                for name, indexes in produced
+            ]
+            return entity_of(ask.codec.response_type, {"responses": topics})
+
+        return Building(sum(len(indexes) for _, indexes in produced), build)
+
+    def _fetch(self, ask: Ask) -> Answer:
+        asked = ask.message
+        if getattr(asked, "session_id", _NO_SESSION) != _NO_SESSION:
+            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
+        elements = sum(len(topic.partitions) for topic in asked.topics)
+        wait_s = min(asked.max_wait / _SECOND, _LONGEST_WAIT_S)
+        if wait_s <= 0 or any(not self._exists(self._name(t), p.partition) for t in asked.topics for p in t.partitions):
+            return Building(elements, lambda: self._fetched(ask.codec, asked))
+        spoken, frame = ask.codec, ask.frame
+        # A request waits as the bytes it came in, for as it is read it takes many times as much.
+        return _after(wait_s, Building(elements, lambda: self._fetched(spoken, spoken.read_request(frame)[1])))
+
+    def _name(self, topic: Any) -> str | None:
+        return self._topic_ids.name_by_id.get(str(topic.topic_id)) if hasattr(topic, "topic_id") else topic.topic
+
+    def _fetched(self, spoken: Codec, asked: Any) -> Any:
         responses = []
-        for topic in ask.message.topics:
-            has_ids = hasattr(topic, "topic_id")
-            name = self._topic_ids.name_by_id.get(str(topic.topic_id)) if has_ids else topic.topic
+        for topic in asked.topics:
+            name = self._name(topic)
             missing = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
             partitions = [self._partition(name, partition, missing) for partition in topic.partitions]
-            key = {"topic_id": topic.topic_id} if has_ids else {"topic": topic.topic}
+            key = {"topic_id": topic.topic_id} if hasattr(topic, "topic_id") else {"topic": topic.topic}
             responses.append({**key, "partitions": partitions})
-        return entity_of(ask.codec.response_type, {"responses": responses})
+        return entity_of(spoken.response_type, {"responses": responses})
 
     def _partition(self, name: str | None, partition: Any, missing: Error) -> Values:
         values: Values = {"partition_index": partition.partition, "records": b""}
@@ -102,9 +121,9 @@ class EmptyLog:
         return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
 
 
-def _after(wait_s: float, response: Any) -> Later:
+def _after(wait_s: float, answer: Building) -> Later:
     loop = asyncio.get_running_loop()
     waited: asyncio.Future[None] = loop.create_future()
     timer = loop.call_later(wait_s, waited.set_result, None)
     waited.add_done_callback(lambda _: timer.cancel())
-    return Later(waited, lambda _: response)
+    return Later(waited, lambda _: answer)

@@ -42,7 +42,7 @@ class UpstreamServer(Server):
 
     async def _listen_for(self, broker: Broker, wished_port: int) -> int:
         def taker_for(client: Client) -> Passing:
-            ours = Answering(client, self.routing, self._settings.request_max_bytes)
+            ours = Answering(client, self.routing, self.threads, self._settings)
             return Passing(client, ours, self._settings, broker, self._entrance, self._rewriting)
 
         return await self.listen(taker_for, wished_port)

@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 
-from gateway.wire.lengths import LengthError, check_lengths, has_array, without_unknown_tags
+from gateway.wire.lengths import (
+    MAX_ELEMENTS,
+    MAX_STRING_BYTES,
+    LengthError,
+    check_lengths,
+    has_array,
+    without_unknown_tags,
+)
 
 _HEAD = Struct(">hhi")
 _LENGTH = Struct(">i")
@@ -59,9 +66,12 @@ class Codec:
         self._says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
         self._tails: dict[Any, bytes] = {}
 
-    def read_request(self, frame: bytes) -> tuple[str | None, Any]:
-        """The client id and the message of a whole request. Raises WireError."""
-        head, message = self._read_request(frame)
+    def read_request(self, frame: bytes, max_elements: int = MAX_ELEMENTS) -> tuple[str | None, Any]:
+        """The client id and the message of a whole request. Raises WireError.
+
+        max_elements: so many all its arrays together may have.
+        """
+        head, message = self._read_request(frame, max_elements)
         return head.client_id, message
 
     def head_end(self, frame: bytes) -> int:
@@ -90,7 +100,7 @@ class Codec:
 
     def read_response(self, frame: bytes) -> tuple[int, Any]:
         """The correlation id and the message of an upstream's response. Raises WireError."""
-        head, message = _Reader(self.response_type)(frame)
+        head, message = _Reader(self.response_type)(frame, max_elements=len(frame))
         return head.correlation_id, message
 
 
@@ -110,13 +120,13 @@ class _Reader:
         self.read_entity = entity_reader(entity_type)
         self.must_look_first = has_array(entity_type)
 
-    def __call__(self, frame: bytes) -> tuple[Any, Any]:
+    def __call__(self, frame: bytes, max_elements: int) -> tuple[Any, Any]:
         try:
             try:
-                return self._read(frame)
+                return self._read(frame, max_elements)
             except KeyError:
                 # A tagged field that kio does not know: the protocol asks to pass over it.
-                return self._read(without_unknown_tags(frame, self.head_type, self.entity_type))
+                return self._read(without_unknown_tags(frame, self.head_type, self.entity_type), max_elements)
         except (SerialError, LengthError, ValueError, KeyError) as error:
             raise WireError(f"{self.entity_type.__name__} v{self.entity_type.__version__}: {error}") from None
 
@@ -126,10 +136,10 @@ class _Reader:
         except (SerialError, ValueError, KeyError) as error:
             raise WireError(f"{self.head_type.__name__}: {error}") from None
 
-    def _read(self, frame: bytes) -> tuple[Any, Any]:
+    def _read(self, frame: bytes, max_elements: int) -> tuple[Any, Any]:
         head, at = self.read_head(frame, 0)
-        if self.must_look_first:
-            check_lengths(self.entity_type, frame, at)
+        if self.must_look_first or len(frame) > MAX_STRING_BYTES:
+            check_lengths(self.entity_type, frame, at, max_elements)
         message, _ = self.read_entity(frame, at)
         return head, message
 

@@ -65,6 +65,23 @@ def entity_of(entity_type: type, source: Shape | Mapping[str, Any]) -> Any:
     return entity_type(**filled)
 
 
+def elements_in(shape: Shape) -> int:
+    """How many elements the lists of a shape have, those of its elements included."""
+    count = 0
+    for name in shape.__struct_fields__:
+        value = getattr(shape, name)
+        if isinstance(value, list):
+            count += len(value)
+            if value and isinstance(value[0], Shape):
+                count += sum(map(elements_in, value)) if _has_lists(type(value[0])) else 0
+    return count
+
+
+@cache
+def _has_lists(shape_type: type[Shape]) -> bool:
+    return any(_element_type(hint) is not None for hint in get_type_hints(shape_type).values())
+
+
 class _Attributes:
     """A shape's fields as a mapping has them."""
 

@@ -39,6 +39,8 @@ class CoreBackend:
         self.raises: Exception | None = None
         self.fails: BackendError | None = None
         self.asked: list[GroupRequest] = []
+        self.listed: list[Known] = []
+        """Groups to list that are not there."""
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -49,7 +51,8 @@ class CoreBackend:
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        listing.set_result([(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()])
+        known = [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()]
+        listing.set_result(self.listed or known)
         return listing
 
     def figures(self) -> Figures:

@@ -74,9 +74,9 @@ async def test_requests_of_one_gateway_have_ids_and_places_of_their_own() -> Non
     async with gateway() as running:
         client = await running.client()
         running.backend.is_silent = True
-        client.send("DescribeGroups", 5, groups=["a", "b"])
         for _ in range(3):
             client.send("Heartbeat", 4, **heartbeat())
+        client.send("DescribeGroups", 5, groups=["a", "b"])
         asked = running.backend.asked
         await until_true(lambda: len(asked) == 5)
         assert len({request.request_id for request in asked}) == len(asked)

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.wire.codec import Codec, WireError, codec, read_head
-from gateway.wire.lengths import MAX_ELEMENTS, has_array
+from gateway.wire.lengths import MAX_ELEMENTS, MAX_STRING_BYTES, has_array
 from gateway.wire.shaping import entity_of, values_of
-from schemas.messages import APIS, HeartbeatResponse, JoinGroupRequest, Shape
+from schemas.messages import APIS, HeartbeatResponse, Shape
 from schemas.wire_fields import carried, carried_names
 from tests.gateway.messages import answered_codecs, entities, group_codecs, name_of
 
@@ -126,7 +126,11 @@ def test_a_request_cut_short_is_refused(spoken: Codec, data: st.DataObject) -> N
 
 @pytest.mark.parametrize(
     ("version", "array"),
-    [(0, struct.pack(">i", 2**31 - 1)), (0, struct.pack(">i", MAX_ELEMENTS + 1)), (5, b"\xff\xff\xff\xff\x0f")],
+    [
+        (0, struct.pack(">i", 2**31 - 1)),
+        (0, struct.pack(">i", MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS)),
+        (5, b"\xff\xff\xff\xff\x0f"),
+    ],
     ids=["all an int holds", "one too many", "all a varint holds"],
 )
 def test_an_array_that_claims_more_than_the_frame_holds_costs_nothing(version: int, array: bytes) -> None:
@@ -165,9 +169,73 @@ def test_tagged_fields_that_are_not_known_are_passed_over(spoken: Codec, data: s
 def test_null_where_there_must_be_a_list_is_refused_by_its_name() -> None:
     spoken = codec("JoinGroup", 0)
     frame = spoken.write_request(1, "", entity_of(spoken.request_type, {}))[4:]
-    _, message = spoken.read_request(frame[:-4] + b"\xff\xff\xff\xff")
     with pytest.raises(WireError, match="protocols: null in JoinGroupRequest"):
-        values_of(message, JoinGroupRequest)
+        spoken.read_request(frame[:-4] + b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize(("api", "version"), [("Produce", 3), ("Fetch", 4), ("ListOffsets", 1), ("OffsetCommit", 2)])
+def test_null_where_there_must_be_a_list_is_refused_in_every_api(api: str, version: int) -> None:
+    spoken = codec(api, version)
+    frame = spoken.write_request(1, "", entity_of(spoken.request_type, {}))[4:]
+    assert frame[-4:] == bytes(4)
+    with pytest.raises(WireError, match=f"null in {api}Request"):
+        spoken.read_request(frame[:-4] + b"\xff\xff\xff\xff")
+
+
+def test_null_inside_a_list_where_there_must_be_a_list_is_refused() -> None:
+    spoken = codec("ListOffsets", 1)
+    topics = [{"name": "t", "partitions": []}]
+    frame = spoken.write_request(1, "", entity_of(spoken.request_type, {"topics": topics}))[4:]
+    with pytest.raises(WireError, match="partitions: null in ListOffsetsTopic"):
+        spoken.read_request(frame[:-4] + b"\xff\xff\xff\xff")
+
+
+def test_null_where_it_means_all_is_taken() -> None:
+    spoken = codec("OffsetFetch", 5)
+    asked = entity_of(spoken.request_type, {"group_id": "g", "topics": None})
+    assert spoken.read_request(spoken.write_request(1, "", asked)[4:])[1].topics is None
+
+
+@pytest.mark.parametrize("api", ["Heartbeat", "JoinGroup"])
+@pytest.mark.parametrize("field", ["group_id", "member_id", "group_instance_id"])
+def test_a_string_that_older_versions_cannot_carry_is_refused_on_reading(api: str, field: str) -> None:
+    spoken = codec(api, {"Heartbeat": 4, "JoinGroup": 9}[api])
+    longest, too_long = (
+        spoken.write_request(1, "", entity_of(spoken.request_type, {field: "x" * size}))[4:]
+        for size in (MAX_STRING_BYTES, MAX_STRING_BYTES + 1)
+    )
+    assert len(getattr(spoken.read_request(longest)[1], field)) == MAX_STRING_BYTES
+    with pytest.raises(WireError, match="a string of 32768 bytes, 32767 at most"):
+        spoken.read_request(too_long)
+
+
+def test_bytes_may_be_longer_than_strings() -> None:
+    spoken = codec("JoinGroup", 9)
+    asked = entity_of(spoken.request_type, {"protocols": [{"name": "range", "metadata": bytes(100_000)}]})
+    assert len(spoken.read_request(spoken.write_request(1, "", asked)[4:])[1].protocols[0].metadata) == 100_000
+
+
+def test_all_lists_of_a_message_together_have_no_more_elements_than_are_asked_for() -> None:
+    spoken = codec("OffsetFetch", 9)
+    groups = [{"group_id": "g", "topics": [{"name": "t", "partition_indexes": [1, 2, 3]}] * 2}] * 2
+    frame = spoken.write_request(1, "", entity_of(spoken.request_type, {"groups": groups}))[4:]
+    elements = 2 + 2 * 2 + 4 * 3
+    assert len(spoken.read_request(frame, elements)[1].groups) == 2
+    with pytest.raises(WireError, match=f"{elements - 1} in a message at most"):
+        spoken.read_request(frame, elements - 1)
+
+
+def test_a_head_with_more_tags_than_any_client_sends_is_refused() -> None:
+    spoken = codec("Heartbeat", 4)
+    frame = spoken.write_request(7, "me", entity_of(spoken.request_type, {}))[4:]
+    assert frame[12] == 0
+    for tags, is_read in ((100, True), (101, False)):
+        unknown = bytes([tags]) + b"".join(bytes([20 + tag, 0]) for tag in range(tags))
+        if is_read:
+            assert spoken.read_request(frame[:12] + unknown + frame[13:])[0] == "me"
+        else:
+            with pytest.raises(WireError, match="101 tagged fields, 100 at most"):
+                spoken.read_request(frame[:12] + unknown + frame[13:])
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0", bytes(7)])

@@ -20,6 +20,7 @@ FIT = {
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
     "gateway.metrics.listen": ("", None),
+    "gateway.allow.metrics.beyond.loopback": ("true", True),
     "gateway.upstream.security.protocol": ("SASL_SSL", "SASL_SSL"),
     "gateway.upstream.ssl.ca": ("/ca.pem", Path("/ca.pem")),
     "gateway.upstream.ssl.certificate": ("/c.pem", Path("/c.pem")),
@@ -107,6 +108,29 @@ def test_beyond_this_machine_somebody_has_to_say_that_anybody_may_come(listen: s
 @pytest.mark.parametrize("listen", ["127.0.0.1:9092", "localhost:9092", "[::1]:9092", "127.0.0.9:0"])
 def test_this_machine_alone_needs_no_leave(listen: str) -> None:
     assert Settings.from_pairs({"gateway.listen": listen}).listen == parse_address("x", listen)
+
+
+def test_metrics_are_served_beyond_this_machine_only_when_that_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match="others reach it and nobody has to"):
+        Settings.from_pairs({"gateway.metrics.listen": "0.0.0.0:9464"})
+    Settings.from_pairs({"gateway.metrics.listen": "0.0.0.0:9464", "gateway.allow.metrics.beyond.loopback": "true"})
+
+
+@pytest.mark.parametrize(
+    ("pairs", "offers_plain"),
+    [
+        ({}, True),
+        ({"gateway.listen": "0.0.0.0:9092"}, False),
+        ({"gateway.listen": "0.0.0.0:9092", "gateway.ssl.certificate": "/c.pem"}, True),
+        ({"gateway.listen": "0.0.0.0:9092", "gateway.sasl.mechanisms": "PLAIN"}, True),
+    ],
+)
+def test_plain_is_offered_where_passwords_can_be_read_only_when_it_is_named(
+    pairs: dict[str, str], offers_plain: bool
+) -> None:
+    settings = Settings.from_pairs({"gateway.users": "/users", **pairs})
+    assert ("PLAIN" in settings.offered_mechanisms) == offers_plain
+    assert "SCRAM-SHA-512" in settings.offered_mechanisms or settings.sasl_mechanisms
 
 
 def test_the_coordinators_keys_are_passed_over() -> None:

@@ -1,0 +1,128 @@
+"""Where clients come in: counts each connection as it is accepted, has TLS agreed on where there is TLS.
+
+A connection counts from its first moment, so that those who never finish their handshake pass no limit either. Knows
+sockets; knows no request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+
+from gateway.connections import Connections
+from gateway.metrics import Metrics
+from gateway.settings import Address
+
+log = logging.getLogger("gateway")
+
+_BACKLOG = 1024
+_HANDSHAKE_S = 10.0
+_ACCEPTED_A_TURN = 100
+_PAUSE_S = 1.0
+"""So long nobody is accepted when the system has no more files or memory for a connection."""
+
+Inside = Callable[[Callable[[], None]], asyncio.Protocol]
+"""Makes what serves a client, given what is to be called when its connection is lost."""
+
+
+class Door:
+    """Listens at one address."""
+
+    def __init__(self, connections: Connections, metrics: Metrics, tls: ssl.SSLContext | None) -> None:
+        self._connections = connections
+        self._metrics = metrics
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._sockets: list[socket.socket] = []
+        self._coming: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def open(self, host: str, port: int, inside: Inside) -> Address:
+        """Listens on every address of a host, "" for all of the machine; where it does. Raises OSError."""
+        places = await self._loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, place in dict.fromkeys(places):
+            listener = socket.socket(family, kind, protocol)
+            self._sockets.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.setblocking(False)
+            try:
+                listener.bind(place)
+                listener.listen(_BACKLOG)
+            except OSError as error:
+                self.close()
+                raise OSError(error.errno, f"nothing can listen on {Address(*place[:2])}: {error.strerror}") from None
+            self._accept_at(listener, inside)
+        return Address(*self._sockets[0].getsockname()[:2])
+
+    def close(self) -> None:
+        """Lets nobody in any more."""
+        self._is_closed = True
+        for listener in self._sockets:
+            self._loop.remove_reader(listener)
+            listener.close()
+        for task in self._coming:
+            task.cancel()
+
+    def _accept_at(self, listener: socket.socket, inside: Inside) -> None:
+        if not self._is_closed:
+            self._loop.add_reader(listener, self._accept, listener, inside)
+
+    def _accept(self, listener: socket.socket, inside: Inside) -> None:
+        for _ in range(_ACCEPTED_A_TURN):
+            try:
+                client, place = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.error("no connection can be accepted: %s", error.strerror)
+                self._loop.remove_reader(listener)
+                self._loop.call_later(_PAUSE_S, self._accept_at, listener, inside)
+                return
+            self._come_in(client, place[0], inside)
+
+    def _come_in(self, client: socket.socket, host: str, inside: Inside) -> None:
+        client.setblocking(False)
+        refused = self._connections.accepted(host)
+        if refused:
+            self._refuse(host, "limit", refused)
+            client.close()
+            return
+        task = self._loop.create_task(self._serve(client, host, inside))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
+
+    async def _serve(self, client: socket.socket, host: str, inside: Inside) -> None:
+        """Returns when the client is in, or is not."""
+        ended = _Once(lambda: self._connections.ended(host))
+        timeout_s = _HANDSHAKE_S if self._tls else None
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: inside(ended), client, ssl=self._tls, ssl_handshake_timeout=timeout_s
+            )
+        except (OSError, EOFError) as error:
+            self._refuse(host, "tls", str(error))
+            ended()
+        except asyncio.CancelledError:
+            ended()
+            raise
+
+    def _refuse(self, host: str, reason: str, why: str) -> None:
+        log.info("%s: closed: %s %s", host, reason, why)
+        self._metrics.closed.labels(reason).inc()
+
+
+class _Once:
+    """Calls something the first time that it is called."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call: Callable[[], None] | None = call
+
+    def __call__(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call()

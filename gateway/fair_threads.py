@@ -1,0 +1,71 @@
+"""Threads for work that would keep the loop too long, given to clients' addresses in turn.
+
+An address has a part in the threads however many connections it has and however much it asks for, so that whoever
+floods waits for itself. Knows addresses; knows no work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class _Job(NamedTuple):
+    work: Callable[[], Any]
+    done: asyncio.Future[Any]
+
+
+class FairThreads:
+    """So many threads, of which one address has as many at a time as are left over, but is served in turn.
+
+    Each address's work is done in the order it came.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._free = threads
+        self._waiting: dict[str, deque[_Job]] = {}
+        """By address, the one that has waited longest for its turn first."""
+
+    def waiting_of(self, address: str) -> int:
+        """How much work of an address waits for its turn."""
+        return len(self._waiting.get(address, ()))
+
+    def run(self, address: str, work: Callable[[], T]) -> asyncio.Future[T]:
+        """What the work gives, or raises. Work whose future is cancelled before its turn is not done."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, deque()).append(_Job(work, done))
+        self._start()
+        return done
+
+    def _start(self) -> None:
+        while self._free and self._waiting:
+            address, jobs = next(iter(self._waiting.items()))
+            job = jobs.popleft()
+            del self._waiting[address]
+            if jobs:
+                self._waiting[address] = jobs
+            if not job.done.done():
+                self._free -= 1
+                task = asyncio.get_running_loop().run_in_executor(self._executor, job.work)
+                task.add_done_callback(lambda finished, job=job: self._finished(job, finished))  # type: ignore[misc]
+
+    def _finished(self, job: _Job, finished: asyncio.Future[Any]) -> None:
+        self._free += 1
+        error = finished.exception() if not finished.cancelled() else asyncio.CancelledError()
+        if not job.done.done():
+            if error is None:
+                job.done.set_result(finished.result())
+            else:
+                job.done.set_exception(error)
+        self._start()
+
+    def close(self) -> None:
+        """Starts no more work; what runs is left to end by itself."""
+        self._waiting.clear()
+        self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,182 @@
+"""Whoever floods waits: whatever one client asks, another's heartbeats are answered soon, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+
+import pytest
+
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
+from tests.gateway.running import Running, asynchronous, gateway
+from tests.gateway.wire_client import Client, alone_in, heartbeat
+
+SOON_S = 0.4
+"""A gateway by itself takes a quarter of it; tests share their machine with others."""
+HEARTBEAT = codec("Heartbeat", 4)
+
+
+def framed(api: str, version: int, **values: object) -> bytes:
+    spoken = codec(api, version)
+    return spoken.write_request(1, "flood", entity_of(spoken.request_type, values))
+
+
+async def slowest_heartbeat_s(client: Client, flood: Awaitable[object]) -> float:
+    """How long the slowest of a client's heartbeats took until the flood was over."""
+    flooding, slowest_s = asyncio.ensure_future(flood), 0.0
+    while True:
+        began = time.monotonic()
+        await client.call("Heartbeat", 4, **heartbeat())
+        slowest_s = max(slowest_s, time.monotonic() - began)
+        if flooding.done():
+            await flooding
+            return slowest_s
+        await asyncio.sleep(0.005)
+
+
+async def answered(client: Client, count: int = 1) -> int:
+    """How many bytes of answers came."""
+    return sum([len(await client.receive_raw()) for _ in range(count)])
+
+
+async def flood_by(running: Running, frame: bytes, times: int = 1) -> None:
+    client = await running.client()
+    client.send_raw(frame * times)
+    await answered(client, times)
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        framed("Metadata", 12, topics=[{"name": "wide"}] * 10_000),
+        framed("Metadata", 12, topics=[{"name": f"t{i}"} for i in range(10_000)]),
+        framed("FindCoordinator", 4, coordinator_keys=[f"g{i}" for i in range(10_000)]),
+        framed("DescribeGroups", 5, groups=[f"g{i}" for i in range(5000)]),
+        framed("OffsetFetch", 8, groups=[{"group_id": f"g{i}", "topics": None} for i in range(5000)]),
+        framed("LeaveGroup", 4, group_id="g", members=[{"member_id": f"m{i}"} for i in range(10_000)]),
+        framed("DeleteGroups", 1, groups_names=[f"g{i}" for i in range(5000)]),
+        framed("Fetch", 11, topics=[{"topic": f"t{i}", "partitions": [{"partition": 0}]} for i in range(20_000)]),
+        framed("ListOffsets", 5, topics=[{"name": "t", "partitions": [{"partition_index": i} for i in range(40_000)]}]),
+    ],
+    ids=["one topic", "topics", "coordinators", "describe", "offsets", "leave", "delete", "fetch", "list offsets"],
+)
+@asynchronous
+async def test_one_long_request_keeps_nobody_else_waiting(frame: bytes) -> None:
+    async with gateway({"topics": "wide:1000"}) as running:
+        quiet = await running.client()
+        assert await slowest_heartbeat_s(quiet, flood_by(running, frame)) < SOON_S
+
+
+@asynchronous
+async def test_many_lists_of_many_groups_keep_nobody_else_waiting() -> None:
+    async with gateway() as running:
+        running.backend.listed = [(f"group-{i}", "consumer", "Stable") for i in range(20_000)]
+        quiet = await running.client()
+        assert await slowest_heartbeat_s(quiet, flood_by(running, framed("ListGroups", 4), times=5)) < SOON_S
+
+
+@asynchronous
+async def test_a_hundred_clients_that_flood_keep_nobody_else_waiting() -> None:
+    async with gateway() as running:
+        quiet = await running.client()
+        frame = HEARTBEAT.write_request(1, "flood", entity_of(HEARTBEAT.request_type, heartbeat()))
+        floods = asyncio.gather(*[flood_by(running, frame, times=300) for _ in range(100)])
+        assert await slowest_heartbeat_s(quiet, floods) < SOON_S
+
+
+@asynchronous
+async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
+    async with gateway({"topics": "wide:1000"}) as running:
+        client = await running.client()
+        known = next(iter((await client.call("Metadata", 12, topics=None)).topics))
+        asked = [{"name": "wide"}, {"topic_id": known.topic_id, "name": None}, {"name": "wide"}, {"name": "none"}]
+        told = await client.call("Metadata", 12, topics=asked * 2000)
+        assert [(topic.name, len(topic.partitions)) for topic in told.topics] == [
+            ("wide", 1000),
+            ("wide", 1000),
+            ("none", 0),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "field", "entry"),
+    [("DescribeGroups", 5, "groups", "g"), ("OffsetFetch", 8, "groups", {"group_id": "g", "topics": None})],
+)
+@asynchronous
+async def test_a_group_is_asked_once_and_told_of_as_often_as_it_is_listed(
+    api: str, version: int, field: str, entry: object
+) -> None:
+    async with gateway() as running:
+        client = await running.client()
+        told = await client.call(api, version, **{field: [entry] * 1000})
+        assert [group.group_id for group in told.groups] == ["g"] * 1000
+        assert len(running.backend.asked) == 1
+
+
+@asynchronous
+async def test_an_answer_longer_than_may_be_unread_is_not_built() -> None:
+    async with gateway({"gateway.send.max.bytes": "20000"}) as running:
+        client = await running.client()
+        await alone_in(client)
+        assert len((await client.call("DescribeGroups", 5, groups=["g", "a"])).groups) == 2
+        client.send("DescribeGroups", 5, groups=["g", "a"] * 200)
+        assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_what_many_groups_are_asked_waits_for_those_before() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        running.backend.is_silent = True
+        client.send("DescribeGroups", 5, groups=[f"g{i}" for i in range(5000)])
+        quiet = await running.client()
+        for _ in range(50):
+            assert (await quiet.call("ApiVersions", 0)).error_code.name == "none"
+        assert len(running.backend.asked) == 1000
+        client.close()
+
+
+@asynchronous
+async def test_more_names_than_any_client_sends_end_the_connection() -> None:
+    async with gateway() as running:
+        for frame in (
+            framed("DescribeGroups", 5, groups=["g"] * 10_001),
+            framed("Metadata", 12, topics=[{"name": "t"}] * 10_001),
+            framed("OffsetFetch", 7, group_id="g", topics=[{"name": "t", "partition_indexes": [0] * 50_000}]),
+        ):
+            client = await running.client()
+            client.send_raw(frame)
+            assert await client.is_closed_by_peer()
+        assert running.backend.asked == []
+
+
+@asynchronous
+async def test_no_more_than_its_share_of_bytes_of_one_client_is_unanswered() -> None:
+    async with gateway({"gateway.max.in.flight.bytes.per.connection": "10000"}) as running:
+        running.backend.is_silent = True
+        client = await running.client()
+        member = "m" * 3000
+        for _ in range(10):
+            client.send("Heartbeat", 4, **heartbeat(member=member))
+        quiet = await running.client()
+        for _ in range(10):
+            await quiet.call("ApiVersions", 0)
+        assert len(running.backend.asked) == 4
+
+
+@asynchronous
+async def test_a_request_behind_a_long_one_is_asked_after_it() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        topics = [{"name": f"t{i}", "partitions": [{"partition_index": 0, "committed_offset": 1}]} for i in range(2000)]
+        long = client.send("OffsetCommit", 8, group_id="g", generation_id_or_member_epoch=-1, topics=topics)
+        behind = client.send("Heartbeat", 4, **heartbeat())
+        assert (await client.receive("OffsetCommit", 8))[0] == long
+        assert (await client.receive("Heartbeat", 4))[0] == behind
+        assert [type(request).__name__ for request in running.backend.asked] == [
+            "OffsetCommitRequest",
+            "HeartbeatRequest",
+        ]
