@@ -33,7 +33,6 @@ async def slowest_heartbeat_s(client: Client, flood: Awaitable[object]) -> float
         if flooding.done():
             await flooding
             return slowest_s
-        await asyncio.sleep(0.005)
 
 
 async def answered(client: Client, count: int = 1) -> int:
