@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log whatif views why pictures gateway jobs benchmarks tests)
+SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 # Two workers, one of which has the one Spark session; tests/conftest.py puts the tests into groups and in order.
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
@@ -101,7 +101,7 @@ test-peers: setup jars ## Run the tests against real Kafka clients and brokers (
 ifeq ($(PEERS),)
 	@echo "test-peers: there is no tests/peers_* folder, so nothing was tested."
 else
-	@$(BIN)/python -m pytest $(PEERS) $(SIDE_BY_SIDE) $(ARGS)
+	@$(BIN)/python -m pytest $(PEERS) $(ARGS)
 endif
 
 .PHONY: parity

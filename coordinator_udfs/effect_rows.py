@@ -12,7 +12,15 @@ from typing import Any, get_args
 import msgspec
 
 from coordinator_udfs.protocol.consumer.effects import ConsumerEffect
-from coordinator_udfs.protocol.effects import AnyEffect, Effect, RebalanceEnded, RebalanceStarted, Reply
+from coordinator_udfs.protocol.effects import (
+    AnyEffect,
+    CauseFound,
+    Effect,
+    RebalanceEnded,
+    RebalanceStarted,
+    RecordedEffect,
+    Reply,
+)
 from schemas.effect_names import EffectName
 from schemas.messages import Response
 from schemas.tables import EFFECTS, Table
@@ -108,7 +116,7 @@ def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
     generation = next((name for name in _GENERATIONS if name in names), None)
     cause = next((name for name in _CAUSES if name in names), None)
     has_detail = not _SAID_BY_COLUMNS.issuperset(names)
-    is_rebalance = kind in (RebalanceStarted, RebalanceEnded)
+    has_cause = kind in (RebalanceStarted, RebalanceEnded, CauseFound)
 
     def make(effect: Any, seq: int) -> EffectRow:
         row = EffectRow(seq, tag, effect.at_ms)
@@ -116,7 +124,7 @@ def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
             setattr(row, name, getattr(effect, name))
         if generation is not None:
             row.generation_id = getattr(effect, generation)
-        if is_rebalance:
+        if has_cause:
             row.cause = effect.cause.kind
         elif cause is not None:
             row.cause = getattr(effect, cause)
@@ -128,5 +136,5 @@ def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
 
 
 _ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {
-    kind: _row_maker(kind) for kind in get_args(AnyEffect | ConsumerEffect)
+    kind: _row_maker(kind) for kind in get_args(AnyEffect | ConsumerEffect | RecordedEffect)
 }

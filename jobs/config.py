@@ -2,7 +2,7 @@
 
 One frozen dataclass; each key is declared once, with its default and what it means. Values come from a file, then from
 spark-submit's `--conf spark.coordinator.*` (which takes Kafka's keys with that prefix too), then from `--set`. An
-unknown key, an unfit value and a contradiction are refused by name. Knows no Spark, and opens no file but that one.
+unknown key, an unfit value and a contradiction are refused by name. Knows no Spark and opens nothing but that file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tables.properties import VERSIONS_RETENTION_MINUTES
 PREFIX = "spark.coordinator."
 KAFKA_PREFIX = "kafka."
 GATEWAY_PREFIX = "gateway."
-"""Keys that begin so belong to the gateway, which reads the same file and refuses those that it does not know."""
+"""Such keys are the gateway's, which reads the same file and refuses those it does not know."""
 
 Source = Literal["delta", "kafka", "request-log"]
 Writer = Literal["driver", "cluster"]
@@ -31,9 +31,9 @@ Offsets = Literal["earliest", "latest"]
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """All settings of a run of the job, without its home. Times in ms unless the name says otherwise.
+    """Everything a run of the job is told but its home. Times in ms unless the name says otherwise.
 
-    Raises ConfigError: two settings that contradict each other.
+    Raises ConfigError: a contradiction.
     """
 
     group: GroupConfig = field(default_factory=GroupConfig)
@@ -116,7 +116,7 @@ class JobConfig:
         "effects (whole days) and quarantine older than that are removed; 0: never",
     )
     kafka_options: tuple[tuple[str, str], ...] = ()
-    """The keys `kafka.*` of the file, which go to Spark's connector as they are."""
+    """kafka.* of the file, for the connector as they are."""
 
     def __post_init__(self) -> None:
         self._check_kafka()
@@ -137,7 +137,7 @@ class JobConfig:
             raise ConfigError(f"{given[0]}: only with {PREFIX}source=kafka, which is {self.source}")
 
     def stream_settings(self, started_at_ms: int) -> StreamSettings:
-        """The settings that the stream's function needs."""
+        """What the stream's function is told."""
         return StreamSettings(
             group=self.group,
             clock=self.clock,
@@ -178,7 +178,7 @@ _GROUP_KEYS = frozenset(GROUP_KEYS.values())
 
 
 def load_config(path: Path | None, *more: Mapping[str, str]) -> JobConfig:
-    """The configuration of a file, if there is one. more: pairs that override it, later ones the earlier ones."""
+    """The configuration of a file, if one is given, and of what overrides it, the last one strongest."""
     pairs = {} if path is None else read_file(path)
     for override in more:
         pairs.update(override)

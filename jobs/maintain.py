@@ -1,9 +1,9 @@
-"""Upkeep of a home's tables by hand: while no job runs on it, or for a cluster's tables.
+"""Upkeep of a home's tables from outside: for a job that is stopped, or for a cluster's tables.
 
     rollcall maintain [--home FOLDER] [--conf FILE]
 
-Tables that delta-rs writes are maintained by delta-rs, and only while no job holds their home. Tables of a cluster job
-are maintained by Spark, whether the job runs or not. A live job with the driver's writer maintains its own tables.
+Tables that delta-rs writes are tended by delta-rs, and only while no job holds their home; tables of a cluster job are
+tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
 
 def maintain(home: Home, config: JobConfig) -> list[str]:
-    """Maintains a home's tables; returns a line for each. Raises HomeError: no such home, or a job holds it."""
+    """Tends a home's tables; says what was done. Raises HomeError: no such home, or a job holds it."""
     now_ms = int(time.time() * 1000)
     if not home.is_local:
         return maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
@@ -40,8 +40,8 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
 
 
 def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms: int) -> list[str]:
-    """Maintains the tables that Spark writes, by Spark."""
-    # Delta refuses to remove files younger than a week, unless told that versions.retention.minutes means it.
+    """Tends the tables that Spark writes, with Spark."""
+    # What is removed here is younger than Delta's own week, on purpose: versions.retention.minutes says so.
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     # Vacuum lists folders in as many tasks as this, by default ten thousand; a table has a folder a day.
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "16")

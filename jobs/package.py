@@ -2,7 +2,7 @@
 
     rollcall package [dist/rollcall.zip]
 
-Knows where packages lie. The packages that pyproject.toml pins are not in the zip: the cluster's Python must have them.
+Knows where packages lie; the third parties that pyproject.toml pins must be in the cluster's own Python.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from jobs.spark.jars import ROOT
 
 NOT_PACKED = ("tests", "benchmarks")
 TARGET = ROOT / "dist" / "rollcall.zip"
-# A fixed time, so that the same sources give the same bytes.
+# The same bytes whenever it is made of the same sources.
 _MADE = (1980, 1, 1, 0, 0, 0)
 
 
 def packages() -> list[Path]:
-    """The project's packages, without tests and benches."""
+    """The project's packages, but for those that only work on it."""
     return sorted(path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in NOT_PACKED)
 
 

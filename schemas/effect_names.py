@@ -21,6 +21,8 @@ class EffectName(StrEnum):
     GROUP_CREATED = "group_created"
     GROUP_REMOVED = "group_removed"
     GROUP_OBSERVED = "group_observed"
+    GROUP_FOUND = "group_found"
+    GROUP_NOT_COVERED = "group_not_covered"
     STATE_CHANGED = "state_changed"
     MEMBER_ID_GIVEN = "member_id_given"
     PENDING_MEMBER_REMOVED = "pending_member_removed"
@@ -34,6 +36,7 @@ class EffectName(StrEnum):
     SYNC_RECEIVED = "sync_received"
     ASSIGNED = "assigned"
     REBALANCE_ENDED = "rebalance_ended"
+    CAUSE_FOUND = "cause_found"
     OFFSETS_COMMITTED = "offsets_committed"
     OFFSETS_REMOVED = "offsets_removed"
     # Of groups that are, or were, under the newer protocol.

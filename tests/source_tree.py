@@ -19,6 +19,7 @@ PACKAGES = (
     "table_client",
     "simulation",
     "request_log",
+    "offsets_topic",
     "whatif",
     "views",
     "why",

@@ -51,6 +51,7 @@ LAYERS = {
     "whatif": Layer(
         own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas", "programs"),
     ),
+    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs.protocol", "schemas", "programs"), third_party=True),
     "views": Layer(own=("views", "schemas")),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),
@@ -65,6 +66,7 @@ LAYERS = {
             "why",
             "pictures",
             "request_log",
+            "offsets_topic",
             "whatif",
             "simulation",
             "tables",
@@ -84,6 +86,7 @@ LAYERS = {
             "jobs",
             "views",
             "request_log",
+            "offsets_topic",
             "whatif",
             "simulation",
             "tables",

@@ -221,7 +221,7 @@ class _Ledger:
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
                 outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
             case RebalanceEnded() if is_within:
-                outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms, self._from_ms)
+                outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms or 0, self._from_ms)
             case JoinPhaseEnded() if is_within and effect.member_ids:
                 outcome.generations += 1
             case Reply() if is_within:

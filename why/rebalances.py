@@ -5,7 +5,7 @@ Knows what rebalance_started and rebalance_ended hold. Must not know what a memb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ class Cause:
     group_instance_id: str | None = None
     client_reason: str | None = None
     is_inferred: bool = False
+    candidates: Sequence[Mapping[str, Any]] = ()
+    """Where more than one cause or culprit fits: kind, member_id and client_id of each."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,15 @@ class EndCause(StrEnum):
     GROUP_CONVERTED = "group_converted"
 
 
+class CauseCandidate(Shape, kw_only=True):
+    """One of several causes that fit."""
+
+    kind: CauseKind
+    member_id: str = ""
+    """Whose deed it would be; empty where that is open too."""
+    client_id: str = ""
+
+
 class Cause(Shape, kw_only=True):
     """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
 
@@ -56,8 +65,9 @@ class Cause(Shape, kw_only=True):
     group_instance_id: str | None = None
     client_reason: str | None = None
     is_inferred: bool = False
-    """True where a replay concluded the cause from later lines of the recording: neither a request nor a timer said it.
-    """
+    """True where the cause was concluded from what a recording tells besides: neither a request nor a timer said it."""
+    candidates: tuple[CauseCandidate, ...] = ()
+    """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
 
 def cause_of_leaving(

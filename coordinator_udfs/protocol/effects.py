@@ -72,7 +72,7 @@ class GroupRemoved(Effect, tag=EffectName.GROUP_REMOVED.value, kw_only=True):
     """A group is unknown again."""
 
     why: str
-    """`deleted`, `expired` or `unloaded`."""
+    """`deleted`, `expired` or `unloaded`; `unknown` where a recording does not tell the first two apart."""
     generation_id: int
 
 
@@ -88,6 +88,22 @@ class GroupObserved(Effect, tag=EffectName.GROUP_OBSERVED.value, kw_only=True):
     generation_id: int
     member_ids: list[str]
     """The members seen."""
+
+
+class GroupFound(Effect, tag=EffectName.GROUP_FOUND.value, kw_only=True):
+    """A recording begins with a group that was there before: this is what it was like; nothing earlier is known."""
+
+    group_type: str
+    """`classic` or `consumer`."""
+    generation_id: int
+    """Its generation or epoch at that moment."""
+
+
+class GroupNotCovered(Effect, tag=EffectName.GROUP_NOT_COVERED.value, kw_only=True):
+    """A group is of a kind whose records are not read, so nothing more is told of it."""
+
+    why: str
+    """The kind: `share` or `streams`."""
 
 
 class StateChanged(Effect, tag=EffectName.STATE_CHANGED.value, kw_only=True):
@@ -155,6 +171,10 @@ class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
     end_cause: EndCause
     client_reason: str | None = None
     replaced_by_member_id: str | None = None
+    is_inferred: bool = False
+    """Nobody said how it ended: that was concluded. at_ms is then the latest moment that fits."""
+    candidates: tuple[EndCause, ...] = ()
+    """Every end that fits, where the end is unknown."""
 
 
 class TimerArmed(Effect, tag=EffectName.TIMER_ARMED.value, kw_only=True):
@@ -243,7 +263,8 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
 
     from_generation_id: int
     to_generation_id: int
-    started_at_ms: int
+    started_at_ms: int | None
+    """Null where a recording does not tell when it began."""
     cause: Cause
     outcome: str
     """`completed` (the group is Stable), `superseded` (another rebalance began first) or `empty` (no member is left).
@@ -258,6 +279,21 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     slowest_client_id: str | None
     slowest_wait_ms: int | None
     waits: list[MemberWait]
+    gone: tuple[str, ...] = ()
+    """Likewise, those of whom it is not known how they went."""
+    known_from_ms: int | None = None
+    """Where it is not known when it began: the first moment at which it surely was under way."""
+
+
+class CauseFound(Effect, tag=EffectName.CAUSE_FOUND.value, kw_only=True):
+    """A later fact says more of why a member went: it holds in place of what was told of its end and its rebalance."""
+
+    to_generation_id: int
+    """The generation or epoch that its going led to."""
+    member_id: str
+    client_id: str
+    cause: Cause
+    """How the member ended, and so what set that rebalance off."""
 
 
 class OffsetCommitted(Shape, kw_only=True):
@@ -276,13 +312,15 @@ class OffsetsCommitted(Effect, tag=EffectName.OFFSETS_COMMITTED.value, kw_only=T
     member_id: str
     generation_id: int
     offsets: list[OffsetCommitted]
+    is_inferred: bool = False
+    """Nobody said who committed them: member_id is the owner of the partitions, empty where nobody held them."""
 
 
 class OffsetsRemoved(Effect, tag=EffectName.OFFSETS_REMOVED.value, kw_only=True):
     """Stored offsets are gone."""
 
     why: str
-    """`deleted`, `expired` or `group_removed`."""
+    """`deleted`, `expired` or `group_removed`; `unknown` where a recording does not tell."""
     offsets: list[TopicPartitions]
 
 
@@ -311,3 +349,6 @@ AnyEffect = (
     | OffsetsRemoved
 )
 """What a group of either kind tells; for what a consumer group tells beside it see `consumer.effects`."""
+
+RecordedEffect = GroupFound | GroupNotCovered | CauseFound
+"""What only a recording tells: the core knows a group from its beginning, and every cause when it happens."""

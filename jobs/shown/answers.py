@@ -1,4 +1,4 @@
-"""Prints the answer to a query: as a table for people, as JSON or CSV for programs. Times are in UTC.
+"""The answer to a query, printed: as a table for people, as JSON or CSV for programs. Times are UTC, and say so.
 
 Knows the three forms. Must not know which query was asked.
 """

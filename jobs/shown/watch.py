@@ -1,6 +1,6 @@
-"""Follows what a home's groups do, in the effects table; shows it as a screen or as plain lines.
+"""What a home's groups do, as they do it: followed in the effects table, shown on a terminal or as plain lines.
 
-Knows the effects about groups, members and rebalances; must not know Spark: it reads what commits add.
+Knows the effects that tell of groups, members and rebalances; must not know Spark: it reads what commits add.
 """
 
 from __future__ import annotations
@@ -18,21 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.shown.terminal import add_row, text_of
-from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS_FOLDER
 from tables.table_follower import TableFollower
 
 SHOWN_REBALANCES = 12
 _COLUMNS = ("group_id", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
-_TOLD = pa.array(
-    [
-        EffectName.STATE_CHANGED.value,
-        EffectName.MEMBER_JOINED.value,
-        EffectName.MEMBER_REMOVED.value,
-        EffectName.GROUP_REMOVED.value,
-        EffectName.REBALANCE_ENDED.value,
-    ]
-)
+_TOLD = pa.array(["state_changed", "member_joined", "member_removed", "group_removed", "rebalance_ended"])
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
 
 
@@ -73,7 +64,7 @@ class WatchedGroup:
 
 
 class Watch:
-    """Follows a home from now on. `look` reads new effects and gives a line for each that a user wants to see."""
+    """Follows a home from now on. `look` takes in what is new and tells of it, a line a fact worth a line."""
 
     def __init__(self, home: Path) -> None:
         self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
@@ -81,7 +72,7 @@ class Watch:
         self.rebalances: list[str] = []
 
     def look(self) -> Iterator[str]:
-        """Lines about what has happened since the last look."""
+        """Plain lines for what has happened since the last look."""
         for table in self._follower.poll():
             told = table.filter(pc.is_in(table["effect"], _TOLD))
             for row in told.to_pylist():
@@ -93,18 +84,18 @@ class Watch:
         group_id, detail, at_ms = str(row["group_id"]), str(row["detail"] or "{}"), int(str(row["at_ms"]))
         group = self.groups.setdefault(group_id, WatchedGroup())
         match row["effect"]:
-            case EffectName.STATE_CHANGED:
+            case "state_changed":
                 group.state = _state_decoder.decode(detail).to_state
                 group.generation_id = int(str(row["generation_id"]))
-            case EffectName.MEMBER_JOINED:
+            case "member_joined":
                 group.members[str(row["member_id"])] = str(row["client_id"])
                 return f"{_time(at_ms)}  {group_id}: {row['client_id']} became a member"
-            case EffectName.MEMBER_REMOVED:
+            case "member_removed":
                 group.members.pop(str(row["member_id"]), None)
                 return f"{_time(at_ms)}  {group_id}: {row['client_id']} is a member no longer ({row['cause']})"
-            case EffectName.GROUP_REMOVED:
+            case "group_removed":
                 del self.groups[group_id]
-            case EffectName.REBALANCE_ENDED:
+            case "rebalance_ended":
                 line = f"{_time(at_ms)}  {group_id}: {_sentence(_rebalance_decoder.decode(detail), at_ms)}"
                 self.rebalances.append(line)
                 return line

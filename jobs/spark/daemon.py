@@ -1,7 +1,7 @@
-"""The daemon that Spark forks its Python workers from: Spark's own, with the stream's modules loaded before the fork.
+"""What Spark forks its Python workers from: as its own daemon, but with the stream's modules loaded before the fork.
 
 A worker collects garbage after each task, and with pandas and Arrow loaded that alone takes longer than an idle tick's
-work. What is loaded before the fork is frozen: the collector skips it, and the workers share its memory.
+work. What is loaded before the fork is frozen: collections pass it over, and the workers share its memory.
 
     spark.python.daemon.module=jobs.spark.daemon     (Spark runs it as `python -m jobs.spark.daemon WORKER_MODULE`)
 
@@ -20,7 +20,7 @@ PRELOADED = ("pyspark.worker", "coordinator_udfs.group_udf")
 
 
 def main() -> None:
-    """Loads and freezes the modules for UDF workers, then runs Spark's daemon."""
+    """Loads and freezes, then becomes Spark's daemon; its other kinds of worker are left as they are."""
     if sys.argv[1:2] == [UDF_WORKER]:
         for name in PRELOADED:
             importlib.import_module(name)

@@ -1,6 +1,6 @@
-"""The report of a what-if: how far its baseline can be trusted, then recorded | baseline | what-if, or a curve.
+"""What a what-if tells: how far its baseline can be trusted, then recorded | baseline | what-if, or a sweep's curve.
 
-Knows an answer's figures and how to show them; must not know how they are computed.
+Knows an answer's figures and how to show them; must not know how they came about.
 """
 
 from __future__ import annotations
@@ -49,17 +49,15 @@ _CURVE = {
 
 
 class Told(NamedTuple):
-    """What a what-if reports."""
+    """inferred: broker settings that the log gave away. lines: of the log. seconds: that playing took. out: the rows'
+    file.
+    """
 
     found: Answer
     inferred: Mapping[str, str]
-    """Broker settings that follow from the log, by Kafka's keys."""
     lines: int
-    """How many lines the log has."""
     seconds: float
-    """How long the playing took."""
     out: str
-    """The file with the rows."""
 
 
 def tell(console: Console, told: Told) -> None:
@@ -95,7 +93,7 @@ def _tell_recording(console: Console, told: Told) -> None:
 
 
 def _tell_fidelity(console: Console, found: Answer) -> None:
-    """Prints how well the baseline equals the recording: a what-if is only as good as that."""
+    """A what-if is only as good as its baseline."""
     fidelities = found.fidelities
     same = sum(each.has_same_rebalances for each in fidelities.values())
     say(
@@ -164,7 +162,7 @@ def _tell_curve(console: Console, found: Answer) -> None:
 
 
 def _tell_groups(console: Console, found: Answer) -> None:
-    """Prints the groups that the setting changes most, in member-seconds stopped."""
+    """Where the setting changes most, in member-seconds stopped."""
     tried, fidelities = found.tried[0], found.fidelities
 
     def change_ms(group_id: str) -> int:

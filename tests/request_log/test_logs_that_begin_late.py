@@ -18,7 +18,9 @@ from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 
 LOGS = {
-    path.name: path / "requests.log.gz" for path in CAPTURES.iterdir() if path.name not in ("j-busy-1", "raw-sample")
+    path.parent.name: path
+    for path in CAPTURES.glob("*/requests.log.gz")
+    if path.parent.name not in ("j-busy-1", "raw-sample")
 }
 LOGS |= {path.name.partition(".")[0]: path for path in INCIDENTS.glob("*.log.gz")}
 SHARES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85)

@@ -9,7 +9,7 @@ from typing import Any
 from tests.source_tree import ROOT
 
 FOLDER = ROOT / "tests" / "captures"
-NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/requests.log.gz"))
 NEWER_PROTOCOL = "app-new-protocol"
 
 

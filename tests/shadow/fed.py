@@ -16,7 +16,7 @@ from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest
 from tests.source_tree import ROOT
 
-CAPTURES = sorted(path for path in (ROOT / "tests" / "captures").iterdir() if path.is_dir())
+CAPTURES = sorted(path.parent for path in (ROOT / "tests" / "captures").glob("*/requests.log.gz"))
 INCIDENTS = sorted((ROOT / "tests" / "request_log" / "incidents").glob("*.log.gz"))
 LONG_AFTER_MS = 4_000_000
 """How long after its last line a log is surely over."""

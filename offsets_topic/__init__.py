@@ -1,0 +1,9 @@
+"""What a Kafka cluster's `__consumer_offsets` topic tells of its groups, without asking a group or a broker's log.
+
+    records/    a record's bytes, its declared shape, and what a record of each type says
+    dumps/      files that hold the topic's records, in the formats that Kafka's own tools write
+    history/    one group's records in order, folded into the facts of its history
+
+Knows Kafka's records and the effects that they prove or suggest; the rules stand in docs/offsets-topic.md. Must not
+know Spark, a table, a clock or how a history is shown.
+"""

@@ -1,0 +1,1 @@
+"""Files that hold the topic's records: the formats that Kafka's tools write, read into records with their bytes."""

@@ -1,0 +1,159 @@
+"""The records of a dump, whatever its format and however many files it has, each once and in order of its partition.
+
+Knows which formats there are. Must not know what a record says.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from offsets_topic.dumps import console, dump_log, json_lines
+from offsets_topic.dumps.log_record import BadLine, LogRecord
+from offsets_topic.dumps.transactions import Transactions
+from programs.errors import UserError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_LOOKED_AT_LINES = 200
+_JSON_FORMATTER = b'{"key":{"type"'
+REPEATED = "stands in the dump twice"
+NO_RECORD = "is no record"
+OTHER_FILE = "is a file of another kind"
+
+
+class DumpError(UserError):
+    """A path that holds no dump of the topic; the text names it."""
+
+
+ReadLine = Callable[[bytes], LogRecord | None]
+
+
+class Format(NamedTuple):
+    """One format: its name for people, how to know a line of it, and who reads the lines of one file."""
+
+    name: str
+    is_line: Callable[[bytes], bool]
+    reader: Callable[[], ReadLine]
+
+
+FORMATS = (
+    Format("JSON lines", json_lines.is_line, lambda: json_lines.read_line),
+    Format("kafka-console-consumer", console.is_line, lambda: console.read_line),
+    Format("kafka-dump-log", dump_log.is_line, lambda: dump_log.DumpLogReader().read_line),
+)
+
+
+def format_of(path: Path) -> Format | None:
+    """The format of a file, by its first lines; None where none of them is a record's.
+
+    Raises DumpError: a file that cannot be read; one that kafka-console-consumer's JSON formatters wrote, which leave
+    out when a record was written.
+    """
+    for number, line in enumerate(_lines(path)):
+        if number >= _LOOKED_AT_LINES:
+            break
+        for form in FORMATS:
+            if form.is_line(line):
+                return form
+        if line.startswith(_JSON_FORMATTER):
+            raise DumpError(
+                f"LOG={path}: a JSON formatter of kafka-console-consumer wrote it, which leaves out when a record was "
+                "written and where it stands: use the default formatter, as docs/offsets-topic.md says"
+            )
+    return None
+
+
+def is_dump(path: Path) -> bool:
+    """Whether a file, or some file of a folder, is a dump of the topic. Raises DumpError, see format_of."""
+    return any(format_of(file) is not None for file in _files(path))
+
+
+@dataclass(slots=True)
+class Dump:
+    """A dump being read. bad: is told of each line that cannot be read; the rest goes on."""
+
+    path: Path
+    bad: Callable[[BadLine], None]
+    lines: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    transactions: Transactions = field(default_factory=Transactions)
+    _read_to: dict[int, int] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[LogRecord]:
+        """The records that count, in order within each partition. Raises DumpError: no such file, or none is a dump."""
+        return self.transactions.settled(self._once())
+
+    def _once(self) -> Iterator[LogRecord]:
+        """Every record once: what an earlier file, or line, of its partition held already is counted."""
+        for record in self._records():
+            if record.offset <= self._read_to.get(record.partition, -1):
+                self.skipped[REPEATED] += 1
+                continue
+            self._read_to[record.partition] = record.offset
+            yield record
+
+    def _records(self) -> Iterator[LogRecord]:
+        for path, form in self._in_order():
+            read_line = form.reader()
+            for number, line in enumerate(_lines(path), 1):
+                self.lines += 1
+                try:
+                    record = read_line(line) if form.is_line(line) else None
+                except ValueError as error:
+                    self.bad(BadLine(path.name, number, str(error), line.decode(errors="replace")))
+                    continue
+                if record is None:
+                    self.skipped[NO_RECORD] += 1
+                else:
+                    yield record
+
+    def _in_order(self) -> list[tuple[Path, Format]]:
+        """The files with their formats, by the partition and offset of their first records."""
+        found = []
+        for path in _files(self.path):
+            form = format_of(path)
+            if form is None:
+                self.skipped[OTHER_FILE] += 1
+            else:
+                found.append((_first(path, form), path, form))
+        if not found:
+            raise DumpError(f"LOG={self.path}: holds no record of __consumer_offsets in a format that is known")
+        return [(path, form) for _, path, form in sorted(found, key=lambda one: (one[0], str(one[1])))]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
+    if not path.is_file():
+        raise DumpError(f"LOG={path}: there is no such file or folder")
+    return [path]
+
+
+def _first(path: Path, form: Format) -> tuple[int, int]:
+    """Partition and offset of a file's first record that can be read."""
+    read_line = form.reader()
+    for line in _lines(path):
+        try:
+            record = read_line(line) if form.is_line(line) else None
+        except ValueError:
+            continue
+        if record is not None:
+            return record.partition, record.offset
+    return -1, -1
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file without their ends, compressed or not. Raises DumpError: it cannot be read."""
+    try:
+        with path.open("rb") as raw:
+            is_gzip = raw.read(2) == _GZIP_MAGIC
+        with gzip.open(path, "rb") if is_gzip else path.open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\r\n")
+    except (OSError, EOFError, zlib.error) as error:
+        raise DumpError(f"LOG={path}: cannot be read: {error}") from None

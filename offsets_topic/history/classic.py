@@ -1,0 +1,286 @@
+"""What a GroupMetadata record tells of a classic group: a generation, a member replaced, or that nobody is left.
+
+The record of a generation is written when the leader's assignment has come. So it is known when the join phase ended
+and when the assignment came; when the rebalance began is nowhere, and neither is who waited for whom.
+
+Knows the rules of docs/offsets-topic.md for classic groups. Must not know bytes of records, nor another kind of group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
+from coordinator_udfs.protocol.states import GroupState
+from offsets_topic.history.departures import REPLACED, Evidence, judge
+from offsets_topic.history.generations import Change, cause_of
+from offsets_topic.history.state import History, Member
+from offsets_topic.history.story import Story, candidates_of, cause_among
+from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
+
+CONSUMER = "consumer"
+
+
+def tell_group(value: GroupMetadataValue, at_ms: int, story: Story) -> None:
+    """A GroupMetadata record: whichever of the events that write one it stands for."""
+    history = story.history
+    formed_at_ms = value.current_state_timestamp if 0 <= value.current_state_timestamp <= at_ms else at_ms
+    members = [_member(one, value, at_ms, history) for one in value.members]
+    if history.converting:
+        _convert(value, members, at_ms, story)
+    elif history.group_type is not GroupType.CLASSIC or value.generation < history.generation_id:
+        _begin(value, members, at_ms, formed_at_ms, story)
+    elif value.generation == history.generation_id:
+        _tell_same_generation(value, members, at_ms, story)
+    else:
+        _tell_generation(value, members, at_ms, formed_at_ms, story)
+
+
+def _begin(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, formed_at_ms: int, story: Story) -> None:
+    """The first record of a group, or the first after it was gone: it is new, or the topic's rest begins with it."""
+    history = story.history
+    is_new = value.generation == 0 and not members and not value.protocol_type
+    history.group_type = GroupType.CLASSIC
+    history.members = {}
+    _take_terms(value, history)
+    if is_new and history.ending_at_ms == at_ms:
+        history.ending_at_ms = -1
+        story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "replaced", at_ms)
+        history.state = GroupState.EMPTY.value
+        return
+    if is_new:
+        story.emit(GroupCreated(at_ms=formed_at_ms))
+        history.state = GroupState.EMPTY.value
+        history.empty_since_ms = formed_at_ms
+        return
+    story.emit(GroupFound(at_ms=at_ms, group_type=GroupType.CLASSIC, generation_id=value.generation))
+    for member in members:
+        story.joined(member, at_ms, is_inferred=True)
+    _take_members(members, history)
+    _tell_assigned(value, members, at_ms, story)
+    history.empty_since_ms = None if members else formed_at_ms
+    story.state(at_ms, GroupState.STABLE.value if members else GroupState.EMPTY.value)
+
+
+def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
+    """The last consumer went and the classic members go on as a classic group: they rebalance next."""
+    history = story.history
+    staying = {member.member_id for member in members}
+    gone = [member for member in history.converting.values() if member.member_id not in staying]
+    for member in gone:
+        verdict = judge(evidence_of(member, at_ms, is_exact=True))
+        story.removed(member, at_ms, verdict)
+        history.downgrade_cause = cause_among(candidates_of(member, verdict), [member])
+    history.group_type = GroupType.CLASSIC
+    _take_terms(value, history)
+    story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "downgraded", at_ms, gone[0].name if gone else "")
+    for member in members:
+        before = history.converting.get(member.member_id)
+        if before is None:
+            story.joined(member, at_ms)
+        else:
+            member.since_ms, member.commits = before.since_ms, before.commits
+    history.converting = {}
+    _take_members(members, history)
+    _tell_assigned(value, members, at_ms, story)
+    story.state(at_ms, GroupState.STABLE.value if members else GroupState.EMPTY.value)
+
+
+def _tell_same_generation(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
+    """A static member came back under another id, without a rebalance; else the record only says itself again."""
+    history = story.history
+    gone = {one.group_instance_id: one for one in history.members.values() if one.group_instance_id is not None}
+    now = {member.member_id for member in members}
+    replaced = []
+    for member in members:
+        before = history.members.get(member.member_id)
+        old = None if before is not None else gone.get(member.group_instance_id or "")
+        if old is not None and old.member_id not in now:
+            story.removed(old, at_ms, REPLACED, replaced_by=member.member_id)
+            story.joined(member, at_ms, replaces_member_id=old.member_id)
+            replaced.append(member)
+        elif before is None:
+            story.joined(member, at_ms, is_inferred=True)
+            replaced.append(member)
+        else:
+            _go_on(before, member, at_ms, story)
+    for member in history.members.values():
+        if member.member_id not in now and member.group_instance_id not in {one.group_instance_id for one in replaced}:
+            story.removed(member, at_ms, judge(evidence_of(member, at_ms, is_exact=False)))
+    _take_terms(value, history)
+    _take_members(members, history)
+    _tell_assigned(value, replaced, at_ms, story)
+
+
+def _tell_generation(
+    value: GroupMetadataValue, members: Sequence[Member], at_ms: int, formed_at_ms: int, story: Story
+) -> None:
+    """A later generation: who came and went since the one before, and what may have set its rebalance off."""
+    history = story.history
+    ended_at_ms = at_ms if members else formed_at_ms
+    change = _change(value, members, formed_at_ms, history)
+    cause = (
+        cause_of(change) if history.downgrade_cause is None or change.came or change.gone else history.downgrade_cause
+    )
+    history.downgrade_cause = None
+    for member, verdict in change.gone:
+        story.removed(member, formed_at_ms, verdict)
+    for old, new in change.replaced:
+        story.removed(old, formed_at_ms, REPLACED, replaced_by=new.member_id)
+        story.joined(new, formed_at_ms, is_inferred=True, replaces_member_id=old.member_id)
+    for member in change.came:
+        story.joined(member, formed_at_ms, is_inferred=True)
+    for old, new in change.stayed:
+        _go_on(old, new, formed_at_ms, story)
+    from_generation_id, members_before = history.generation_id, len(history.members)
+    _take_terms(value, history)
+    _take_members(members, history)
+    history.is_followup_due = change.is_followup_next
+    if members:
+        story.emit(
+            JoinPhaseEnded(
+                at_ms=formed_at_ms,
+                generation_id=value.generation,
+                protocol_name=value.protocol,
+                leader_id=value.leader,
+                member_ids=[member.member_id for member in members],
+            )
+        )
+    _tell_assigned(value, members, at_ms, story)
+    story.emit(
+        RebalanceEnded(
+            at_ms=ended_at_ms,
+            from_generation_id=from_generation_id,
+            to_generation_id=value.generation,
+            started_at_ms=None,
+            known_from_ms=formed_at_ms,
+            cause=cause,
+            outcome="completed" if members else "empty",
+            members_before=members_before,
+            members_after=len(members),
+            joined=[member.name for member in change.came],
+            left=_names(change, EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED),
+            expired=_names(change, EndCause.SESSION_EXPIRED),
+            gone=tuple(_names(change, EndCause.UNKNOWN)),
+            slowest_member_id=None,
+            slowest_client_id=None,
+            slowest_wait_ms=None,
+            waits=[],
+        )
+    )
+    history.empty_since_ms = None if members else formed_at_ms
+    if members:
+        story.state(ended_at_ms, GroupState.STABLE.value, GroupState.COMPLETING_REBALANCE.value)
+    else:
+        story.state(ended_at_ms, GroupState.EMPTY.value, GroupState.PREPARING_REBALANCE.value)
+
+
+def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: int, history: History) -> Change:
+    """What differs between the generation that is known and the one that a record tells of."""
+    now = {member.member_id: member for member in members}
+    by_instance = {member.group_instance_id: member for member in members if member.group_instance_id is not None}
+    is_last = not members and len(history.members) == 1
+    stayed, replaced, gone = [], [], []
+    for old in history.members.values():
+        if old.member_id in now:
+            stayed.append((old, now[old.member_id]))
+        elif old.group_instance_id is not None and old.group_instance_id in by_instance:
+            replaced.append((old, by_instance[old.group_instance_id]))
+        else:
+            gone.append((old, judge(evidence_of(old, formed_at_ms, is_exact=is_last))))
+    known = {new.member_id for _, new in (*stayed, *replaced)}
+    return Change(
+        before=list(history.members.values()),
+        came=[member for member in members if member.member_id not in known],
+        gone=gone,
+        stayed=stayed,
+        replaced=replaced,
+        leader_id=value.leader,
+        generations=value.generation - history.generation_id,
+        was_followup_due=history.is_followup_due,
+        partition_counts=dict(history.partition_counts),
+    )
+
+
+def _go_on(old: Member, new: Member, at_ms: int, story: Story) -> None:
+    """A member of the generation before is one of this, perhaps on other terms."""
+    new.since_ms, new.commits, new.told_at_ms = old.since_ms, old.commits, old.told_at_ms
+    if _terms(old) != _terms(new):
+        story.updated(new, at_ms)
+
+
+def _terms(member: Member) -> tuple[int, int, list[str] | None]:
+    return member.session_timeout_ms, member.rebalance_timeout_ms, member.topics
+
+
+def _take_terms(value: GroupMetadataValue, history: History) -> None:
+    history.generation_id = value.generation
+    history.protocol_type = value.protocol_type or None
+    history.protocol_name = value.protocol
+    history.leader_id = value.leader
+
+
+def _take_members(members: Sequence[Member], history: History) -> None:
+    history.members = {member.member_id: member for member in members}
+    for member in members:
+        for topic, numbers in member.held.items():
+            if numbers:
+                history.partition_counts[topic] = max(history.partition_counts.get(topic, 0), max(numbers) + 1)
+
+
+def _tell_assigned(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
+    bytes_of = {one.member_id: one.assignment for one in value.members}
+    for member in members:
+        story.assigned(member, at_ms, value.generation, bytes_of[member.member_id])
+
+
+def evidence_of(member: Member, gone_by_ms: int, *, is_exact: bool) -> Evidence:
+    """What the records hold of a classic member that went."""
+    return Evidence(
+        gone_by_ms=gone_by_ms,
+        is_exact=is_exact,
+        heard_ms=max(member.commits.last_ms or 0, member.told_at_ms),
+        commits=member.commits,
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=_rebalance_timeout_ms(member),
+        is_static=member.group_instance_id is not None,
+    )
+
+
+def _rebalance_timeout_ms(member: Member) -> int:
+    """The oldest records have one timeout for both."""
+    return member.rebalance_timeout_ms if member.rebalance_timeout_ms >= 0 else member.session_timeout_ms
+
+
+def _names(change: Change, *ends: EndCause) -> list[str]:
+    return [member.name for member, verdict in change.gone if verdict.end_cause in ends]
+
+
+def _member(one: ClassicMember, value: GroupMetadataValue, at_ms: int, history: History) -> Member:
+    """A member as a record has it; of another protocol type than consumer its bytes stay opaque."""
+    topics: list[str] | None = None
+    held: dict[str, list[int]] = {}
+    if value.protocol_type == CONSUMER:
+        try:
+            subscription = decode_subscription(one.subscription)
+            topics = sorted(subscription.topics)
+            for partition in decode_assignment(one.assignment).partitions if one.assignment else ():
+                held.setdefault(partition.topic, []).append(partition.partition)
+        except ConsumerProtocolError:
+            held = {}
+    return Member(
+        member_id=one.member_id,
+        client_id=one.client_id,
+        client_host=one.client_host,
+        group_instance_id=one.group_instance_id,
+        session_timeout_ms=one.session_timeout,
+        rebalance_timeout_ms=one.rebalance_timeout,
+        topics=topics,
+        is_classic=True,
+        since_ms=at_ms,
+        told_at_ms=at_ms,
+        held=held,
+    )

@@ -1,0 +1,93 @@
+"""What offsets' records tell: commits with whose partitions they were, and that stored offsets are gone.
+
+Knows who holds what. Must not know a generation or an epoch. The rules stand in docs/offsets-topic.md under "Commits".
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
+from offsets_topic.history.state import History, Member
+from offsets_topic.history.story import Story
+from offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
+
+LEAST_RETENTION_MS = 60_000
+"""offsets.retention.minutes is one at least, so what went sooner did not expire."""
+USUAL_RETENTION_MS = 7 * 24 * 3_600_000
+"""offsets.retention.minutes as brokers are shipped."""
+
+
+def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:
+    """An offset was committed; commits of one owner at one time are one fact."""
+    history = story.history
+    if value.topic_id is not None:
+        history.topic_names[value.topic_id] = key.topic
+    owner = owner_of(history, key.topic, value.topic_id, key.partition)
+    if owner is not None:
+        _note(owner, at_ms)
+    history.last_commit_ms.setdefault(key.topic, {})[key.partition] = at_ms
+    offset = OffsetCommitted(
+        topic=key.topic,
+        partition=key.partition,
+        committed_offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp,
+    )
+    member_id = "" if owner is None else owner.member_id
+    last = story.told[-1] if story.told else None
+    if isinstance(last, OffsetsCommitted) and (last.at_ms, last.member_id) == (at_ms, member_id):
+        last.offsets.append(offset)
+        return
+    story.emit(
+        OffsetsCommitted(
+            at_ms=at_ms, request_id="", member_id=member_id, generation_id=-1, offsets=[offset], is_inferred=True
+        )
+    )
+
+
+def tell_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
+    """A stored offset is gone: deleted if it was younger than any retention, else nobody can tell."""
+    history = story.history
+    of_topic = history.last_commit_ms.get(key.topic, {})
+    committed_ms = of_topic.pop(key.partition, None)
+    if not of_topic:
+        history.last_commit_ms.pop(key.topic, None)
+    why = why_gone(at_ms, committed_ms)
+    last = story.told[-1] if story.told else None
+    if isinstance(last, OffsetsRemoved) and (last.at_ms, last.why) == (at_ms, why):
+        same = next((one for one in last.offsets if one.topic == key.topic), None)
+        if same is None:
+            last.offsets.append(TopicPartitions(topic=key.topic, partitions=[key.partition]))
+        else:
+            same.partitions.append(key.partition)
+        return
+    gone = TopicPartitions(topic=key.topic, partitions=[key.partition])
+    story.emit(OffsetsRemoved(at_ms=at_ms, why=why, offsets=[gone]))
+
+
+def why_gone(at_ms: int, since_ms: int | None) -> str:
+    """Why something is gone that was last touched at since_ms: deleted while no retention can have run out."""
+    if since_ms is not None and at_ms - since_ms < LEAST_RETENTION_MS:
+        return "deleted"
+    return "unknown"
+
+
+def owner_of(history: History, topic: str, topic_id: str | None, partition: int) -> Member | None:
+    """Whose partition it is; None where nobody holds it, or two do for the moment."""
+    name = topic
+    if history.group_type is GroupType.CONSUMER:
+        name = topic_id or next((id_ for id_, known in history.topic_names.items() if known == topic), topic)
+    found = [member for member in history.members.values() if partition in member.held.get(name, ())]
+    return found[0] if len(found) == 1 else None
+
+
+def _note(member: Member, at_ms: int) -> None:
+    """A commit on a member's partition; several at one time are one."""
+    commits = member.commits
+    if commits.last_ms is None:
+        commits.count = 1
+    elif at_ms > commits.last_ms:
+        commits.count += 1
+        commits.longest_gap_ms = max(commits.longest_gap_ms, at_ms - commits.last_ms)
+    commits.last_ms = max(at_ms, commits.last_ms or at_ms)

@@ -1,0 +1,284 @@
+"""What the records of a consumer group (KIP-848) tell: members, epochs with their causes, and each step of a member.
+
+The records of one request stand together with one time, and the epoch's record follows those that say why it rose; so
+what they say is gathered and told when the epoch comes, or when something shows that the request's records are over.
+
+Knows the rules of docs/offsets-topic.md for consumer groups. Must not know bytes of records, nor a classic generation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from coordinator_udfs.protocol.consumer.effects import (
+    MemberLeftForNow,
+    MemberProgressed,
+    MemberTarget,
+    PatternsResolved,
+    PatternTopics,
+    TargetAssigned,
+)
+from coordinator_udfs.protocol.consumer.states import MemberState
+from offsets_topic.history import epochs
+from offsets_topic.history.departures import REPLACED
+from offsets_topic.history.state import History, Member, Operation
+from offsets_topic.history.story import Story
+from offsets_topic.records.shapes import (
+    ConsumerGroupMetadataValue,
+    CurrentMemberAssignmentValue,
+    CurrentPartitions,
+    MemberMetadataValue,
+    PartitionMetadataValue,
+    RegularExpressionValue,
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    TargetPartitions,
+)
+
+AWAY_EPOCH = -2
+"""The epoch of a static member that left and means to return."""
+_STATES = {0: MemberState.STABLE, 1: MemberState.UNREVOKED, 2: MemberState.UNRELEASED}
+
+# ---------------------------------------------------------------- members
+
+
+def tell_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: Story) -> None:
+    """A member's own record: it came, took the place of a static member, or says something else of itself."""
+    history, operation = story.history, _operation(story.history, at_ms)
+    member = history.members.get(member_id) or history.converting.pop(member_id, None)
+    new = _member(member_id, value, at_ms)
+    if member is not None and not member.is_nameless:
+        history.members[member_id] = _go_on(member, new, at_ms, story)
+        return
+    if member is not None:
+        new.epoch, new.state, new.state_since_ms, new.held = (
+            member.epoch,
+            member.state,
+            member.state_since_ms,
+            member.held,
+        )
+        history.members[member_id] = new
+        if epochs.has_begun(history):
+            epochs.tell_found_member(new, at_ms, story)
+        return
+    history.members[member_id] = new
+    old = next((one for one in operation.gone if one.group_instance_id == new.group_instance_id is not None), None)
+    if old is None:
+        operation.came.append(new)
+        return
+    operation.gone.remove(old)
+    operation.returned.append(member_id)
+    story.removed(old, at_ms, REPLACED, replaced_by=member_id)
+    story.joined(new, at_ms, replaces_member_id=old.member_id)
+    story.subscribed(new, at_ms)
+
+
+def tell_member_gone(member_id: str, at_ms: int, story: Story) -> None:
+    """A member is gone: how, the records never say. Of one that is not known there is nothing to tell."""
+    history, operation = story.history, _operation(story.history, at_ms)
+    member = history.members.pop(member_id, None)
+    if member is not None and not member.is_nameless:
+        operation.gone.append(member)
+
+
+def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
+    """A member that is known says something else of itself, or the same again."""
+    operation = _operation(story.history, at_ms)
+    is_other = (member.topics, member.pattern) != (new.topics, new.pattern)
+    has_other_terms = is_other or member.rebalance_timeout_ms != new.rebalance_timeout_ms
+    has_other_vote = member.server_assignor != new.server_assignor or member.is_classic != new.is_classic
+    for name in ("since_ms", "held", "target", "commits", "epoch", "state", "state_since_ms", "is_away"):
+        setattr(new, name, getattr(member, name))
+    if is_other:
+        operation.changed.append(new.member_id)
+    if has_other_terms:
+        story.updated(new, at_ms)
+    if is_other or has_other_vote:
+        story.subscribed(new, at_ms)
+    return new
+
+
+def _member(member_id: str, value: MemberMetadataValue, at_ms: int) -> Member:
+    classic = value.classic_member_metadata
+    return Member(
+        member_id=member_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        group_instance_id=value.instance_id,
+        session_timeout_ms=-1 if classic is None else classic.session_timeout_ms,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        topics=sorted(value.subscribed_topic_names),
+        pattern=value.subscribed_topic_regex or "",
+        server_assignor=value.server_assignor,
+        is_classic=classic is not None,
+        since_ms=at_ms,
+        told_at_ms=at_ms,
+    )
+
+
+# ---------------------------------------------------------------- epochs and targets
+
+
+def tell_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
+    """The group's epoch, with what the records before it say of why it rose."""
+    history, operation = story.history, _operation(story.history, at_ms)
+    if epochs.has_begun(history) and value.epoch == history.generation_id + 1:
+        epochs.tell_risen(value, operation, at_ms, story)
+    elif history.converting or history.converted_at_ms == at_ms:
+        epochs.tell_upgraded(value, at_ms, story)
+    elif not epochs.has_begun(history) and value.epoch == epochs.FIRST_EPOCH + 1 and operation.came:
+        epochs.tell_created(at_ms, story)
+        epochs.tell_risen(value, operation, at_ms, story)
+    elif not epochs.has_begun(history) or value.epoch != history.generation_id:
+        epochs.tell_found(value.epoch, at_ms, story)
+    history.metadata_hash = value.metadata_hash
+    history.operation = Operation(at_ms=at_ms, returned=operation.returned)
+    epochs.settle(at_ms, story)
+
+
+def tell_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, story: Story) -> None:
+    """What a member is to have; told with the target's epoch, which follows."""
+    target = _partitions(value.topic_partitions)
+    _operation(story.history, at_ms).targets[member_id] = target
+    if member_id in story.history.members:
+        story.history.members[member_id].target = target
+
+
+def tell_target_epoch(value: TargetAssignmentMetadataValue, at_ms: int, story: Story) -> None:
+    """A target assignment is complete; its assignor is the one that most members ask for, empty where none does."""
+    history = story.history
+    history.target_epoch = value.assignment_epoch
+    votes = Counter(one.server_assignor for one in history.members.values() if one.server_assignor)
+    if epochs.has_begun(history):
+        targets = history.operation.targets
+        story.emit(
+            TargetAssigned(
+                at_ms=at_ms,
+                generation_id=value.assignment_epoch,
+                assignor=votes.most_common(1)[0][0] if votes else "",
+                member_count=len(history.members),
+                targets=[
+                    MemberTarget(
+                        member_id=one.member_id, client_id=one.client_id, partitions=story.partitions(one.target)
+                    )
+                    for one in history.members.values()
+                    if one.member_id in targets
+                ],
+            )
+        )
+    history.operation.targets = {}
+    epochs.settle(at_ms, story)
+
+
+def tell_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int, story: Story) -> None:
+    """A step of a member towards its target: what it holds from now on, what it is to give up included."""
+    history = story.history
+    member = history.members.get(member_id)
+    if member is None:
+        member = Member(member_id=member_id, client_id="", client_host="", since_ms=at_ms, is_nameless=True)
+        history.members[member_id] = member
+    kept, to_revoke = _partitions(value.assigned_partitions), _partitions(value.partitions_pending_revocation)
+    if not epochs.has_begun(history) and history.operation.came and value.member_epoch == epochs.FIRST_EPOCH:
+        epochs.tell_created(at_ms, story)
+    end_operation(story)
+    state = _STATES.get(value.state, MemberState.UNRELEASED)
+    before = (member.epoch, member.state, member.held)
+    held = {topic: sorted({*kept.get(topic, []), *to_revoke.get(topic, [])}) for topic in kept | to_revoke}
+    if (member.epoch, member.state) != (value.member_epoch, state):
+        member.state_since_ms = at_ms
+    member.epoch, member.state, member.held, member.told_at_ms = value.member_epoch, state, held, at_ms
+    is_back = member.is_away
+    member.is_away = value.member_epoch == AWAY_EPOCH
+    epochs.take_from_others(member, history)
+    if not epochs.has_begun(history) or member.is_nameless or before == (member.epoch, member.state, member.held):
+        return
+    if member.is_away and not is_back:
+        story.emit(
+            MemberLeftForNow(
+                at_ms=at_ms,
+                member_id=member_id,
+                client_id=member.client_id,
+                group_instance_id=member.group_instance_id,
+            )
+        )
+    if before[2] != held:
+        story.assigned(member, at_ms, member.epoch if member.epoch > 0 else history.generation_id)
+    if member.is_away:
+        epochs.settle(at_ms, story)
+        return
+    story.emit(
+        MemberProgressed(
+            at_ms=at_ms,
+            member_id=member_id,
+            client_id=member.client_id,
+            generation_id=member.epoch,
+            target_epoch=max(history.target_epoch, 0),
+            state=state,
+            partitions=story.partitions(kept),
+            to_revoke=story.partitions(to_revoke),
+            awaited=story.partitions(_without(member.target, held)) if state is MemberState.UNRELEASED else [],
+        )
+    )
+    epochs.settle(at_ms, story)
+
+
+# ---------------------------------------------------------------- patterns and topics
+
+
+def tell_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story: Story) -> None:
+    """A pattern stands for these topics; the epoch that follows rose for it."""
+    _operation(story.history, at_ms).resolved.append(pattern)
+    if epochs.has_begun(story.history):
+        last = story.told[-1] if story.told else None
+        topics = PatternTopics(pattern=pattern, topics=list(value.topics))
+        if isinstance(last, PatternsResolved) and last.at_ms == at_ms:
+            last.patterns.append(topics)
+        else:
+            story.emit(PatternsResolved(at_ms=at_ms, patterns=[topics]))
+
+
+def tell_topics(value: PartitionMetadataValue, story: Story) -> None:
+    """The topics that Kafka 4.0 wrote down with a group: names of ids."""
+    for topic in value.topics:
+        if topic.topic_id is not None:
+            story.history.topic_names[topic.topic_id] = topic.topic_name
+
+
+# ---------------------------------------------------------------- operations
+
+
+def end_operation_before(at_ms: int, story: Story) -> None:
+    """Tells what earlier records said and no epoch followed: they were of another request."""
+    if story.history.operation.at_ms not in (-1, at_ms):
+        end_operation(story)
+        story.history.operation = Operation()
+
+
+def end_operation(story: Story) -> None:
+    """The records of one request are over: who came raised no epoch, and of who went nothing more follows."""
+    history, operation = story.history, story.history.operation
+    if epochs.has_begun(history):
+        for member in operation.came:
+            epochs.tell_newcomer(member, operation.at_ms, story)
+            story.joined(member, operation.at_ms)
+            story.subscribed(member, operation.at_ms)
+        for member in operation.gone:
+            verdict = epochs.verdict_of(member, operation, operation.at_ms)
+            story.removed(member, operation.at_ms, verdict)
+        if operation.gone:
+            epochs.settle(operation.at_ms, story)
+    operation.came, operation.gone, operation.changed, operation.resolved = [], [], [], []
+
+
+def _operation(history: History, at_ms: int) -> Operation:
+    """What the request's records say so far."""
+    history.operation.at_ms = at_ms
+    return history.operation
+
+
+def _partitions(told: list[CurrentPartitions] | list[TargetPartitions]) -> dict[str, list[int]]:
+    return {topic.topic_id or "": sorted(topic.partitions) for topic in told if topic.partitions}
+
+
+def _without(target: dict[str, list[int]], held: dict[str, list[int]]) -> dict[str, list[int]]:
+    return {topic: sorted(set(numbers) - set(held.get(topic, []))) for topic, numbers in target.items()}

@@ -1,0 +1,119 @@
+"""One group's records in order, each turned into the facts that it proves or suggests. Pure.
+
+`apply` takes the records one by one, with the group's history beside it; `finish` says that no more will come. Knows
+which record belongs to whom. The rules stand in docs/offsets-topic.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from coordinator_udfs.protocol.effects import Effect, GroupNotCovered
+from offsets_topic.history import classic, commits, consumer, lifecycle
+from offsets_topic.history.state import History
+from offsets_topic.history.story import Story
+from offsets_topic.records.decoding import Record
+from offsets_topic.records.shapes import (
+    RECORD_TYPES,
+    ConsumerGroupMetadataValue,
+    CurrentMemberAssignmentValue,
+    GroupMetadataValue,
+    MemberKey,
+    MemberMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    PartitionMetadataValue,
+    RegularExpressionKey,
+    RegularExpressionValue,
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+)
+
+COMMIT, GROUP, EPOCH, TOPICS, MEMBER, TARGET_EPOCH, TARGET, CURRENT, PATTERN = 1, 2, 3, 4, 5, 6, 7, 8, 16
+
+
+def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[Effect]:
+    """The facts that records of one group lead to, in order; changes the history. names: topic names by id.
+
+    The records of one request must come together: that a group is gone is told when they have come.
+    """
+    story = Story(history, names)
+    for record in records:
+        _tell(record, story)
+    lifecycle.end_group(story)
+    return story.told
+
+
+def finish(history: History, names: Mapping[str, str]) -> list[Effect]:
+    """The facts that were held back for what might have followed, once it is known that nothing does."""
+    story = Story(history, names)
+    consumer.end_operation(story)
+    lifecycle.end_conversion(story)
+    return story.told
+
+
+def _tell(record: Record, story: Story) -> None:
+    if not record.is_covered:
+        _tell_not_covered(record, story)
+        return
+    at_ms = record.timestamp_ms
+    if record.type not in (0, COMMIT):
+        consumer.end_operation_before(at_ms, story)
+        lifecycle.end_before(at_ms, story)
+    if record.value is None:
+        _tell_tombstone(record, at_ms, story)
+    else:
+        _tell_value(record, at_ms, story)
+
+
+def _tell_value(record: Record, at_ms: int, story: Story) -> None:
+    key, value = record.key, record.value
+    match value:
+        case OffsetCommitValue():
+            assert isinstance(key, OffsetCommitKey)
+            commits.tell_commit(key, value, at_ms, story)
+        case GroupMetadataValue():
+            classic.tell_group(value, at_ms, story)
+        case ConsumerGroupMetadataValue():
+            consumer.tell_epoch(value, at_ms, story)
+        case MemberMetadataValue():
+            assert isinstance(key, MemberKey)
+            consumer.tell_member(key.member_id, value, at_ms, story)
+        case TargetAssignmentMetadataValue():
+            consumer.tell_target_epoch(value, at_ms, story)
+        case TargetAssignmentMemberValue():
+            assert isinstance(key, MemberKey)
+            consumer.tell_target(key.member_id, value, at_ms, story)
+        case CurrentMemberAssignmentValue():
+            assert isinstance(key, MemberKey)
+            consumer.tell_current(key.member_id, value, at_ms, story)
+        case RegularExpressionValue():
+            assert isinstance(key, RegularExpressionKey)
+            consumer.tell_pattern(key.regular_expression, value, at_ms, story)
+        case PartitionMetadataValue():
+            consumer.tell_topics(value, story)
+        case _:
+            raise AssertionError(f"{type(value).__name__} is not told")
+
+
+def _tell_tombstone(record: Record, at_ms: int, story: Story) -> None:
+    key = record.key
+    match key:
+        case OffsetCommitKey():
+            commits.tell_removal(key, at_ms, story)
+        case MemberKey() if record.type == MEMBER:
+            consumer.tell_member_gone(key.member_id, at_ms, story)
+        case _ if record.type == GROUP:
+            lifecycle.tell_classic_gone(at_ms, story)
+        case _ if record.type == EPOCH:
+            lifecycle.tell_consumer_gone(at_ms, story)
+        case _:
+            # A target or an assignment goes with its member, a pattern or a target's epoch with the group.
+            pass
+
+
+def _tell_not_covered(record: Record, story: Story) -> None:
+    if story.history.is_covered:
+        story.history.is_covered = False
+        why = RECORD_TYPES[record.type].name.removesuffix(" group")
+        story.emit(GroupNotCovered(at_ms=record.timestamp_ms, why=why))

@@ -1,0 +1,144 @@
+"""Why a classic generation came about, concluded from what differs between it and the one before.
+
+The rules, with their reasons, stand in docs/offsets-topic.md under "Why a classic generation came about"; change both
+together. Knows two generations; must not know a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator_udfs.protocol.cause import Cause, CauseCandidate, CauseKind, EndCause
+from offsets_topic.history.departures import Verdict
+from offsets_topic.history.state import Member
+from offsets_topic.history.story import candidate, candidates_of, cause_among, cause_by
+
+
+@dataclass(frozen=True)
+class Change:
+    """From one generation that the topic tells of to the next one that it does."""
+
+    before: Sequence[Member]
+    came: Sequence[Member]
+    gone: Sequence[tuple[Member, Verdict]]
+    """Each with how it went."""
+    stayed: Sequence[tuple[Member, Member]]
+    """Each as it was and as it is."""
+    replaced: Sequence[tuple[Member, Member]]
+    """Likewise, where a static member came back under another id."""
+    leader_id: str | None
+    generations: int
+    """How many steps; more than one where generations died before their assignment came."""
+    was_followup_due: bool
+    partition_counts: Mapping[str, int]
+
+    @property
+    def now(self) -> list[Member]:
+        return [*self.came, *(new for _, new in (*self.stayed, *self.replaced))]
+
+    @property
+    def is_followup_next(self) -> bool:
+        """Partitions that are known are nobody's now: a cooperative rebalance whose next round is due.
+
+        They were taken from members that stay, or are some of a topic whose others are somebody's.
+        """
+        given = {(topic, number) for one in self.now for topic, numbers in one.held.items() for number in numbers}
+        known = {
+            (topic, number)
+            for old, new in self.stayed
+            for topic, numbers in old.held.items()
+            for number in numbers
+            if topic in (new.topics or ())
+        }
+        known |= {(topic, number) for topic, _ in given for number in range(self.partition_counts.get(topic, 0))}
+        return not known <= given
+
+    @property
+    def has_new_topics_or_partitions(self) -> bool:
+        """A member that stays subscribes to something else, or a topic has more partitions than ever before."""
+        if any(old.topics != new.topics for old, new in (*self.stayed, *self.replaced)):
+            return True
+        return any(
+            numbers and topic in self.partition_counts and max(numbers) >= self.partition_counts[topic]
+            for one in self.now
+            for topic, numbers in one.held.items()
+        )
+
+
+def cause_of(change: Change) -> Cause:
+    """What set the rebalance off, as far as the two generations and the commits in between tell it."""
+    if not change.before:
+        return _from_empty(change)
+    candidates = _candidates(change)
+    if change.generations > 1:
+        return _unknown([*candidates, *_of_died_generations(candidates)])
+    if not candidates:
+        return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
+    if change.came and change.gone:
+        return _both(change, candidates)
+    return _settled(change, candidates)
+
+
+def _from_empty(change: Change) -> Cause:
+    """Only a JoinGroup sets a group without members off, and the first to join is its leader as long as it stays."""
+    if len(change.came) == 1:
+        return cause_by(CauseKind.MEMBER_JOINED, change.came[0], is_inferred=change.generations > 1)
+    first = next((one for one in change.came if one.member_id == change.leader_id), None)
+    if first is not None:
+        return cause_by(CauseKind.MEMBER_JOINED, first, is_inferred=True)
+    return cause_among([candidate(CauseKind.MEMBER_JOINED, one) for one in change.came], change.came)
+
+
+def _candidates(change: Change) -> list[CauseCandidate]:
+    """Everything that may have set the rebalance off."""
+    found = [candidate(CauseKind.MEMBER_JOINED, one) for one in change.came]
+    for member, verdict in change.gone:
+        found += candidates_of(member, verdict)
+    found += [candidate(CauseKind.STATIC_MEMBER_REPLACED, new) for _, new in change.replaced]
+    if change.was_followup_due:
+        found.append(candidate(CauseKind.COOPERATIVE_FOLLOWUP))
+    elif change.has_new_topics_or_partitions:
+        found.append(candidate(CauseKind.METADATA_CHANGED))
+    return found
+
+
+def _both(change: Change, candidates: list[CauseCandidate]) -> Cause:
+    """Some came and some went: a client that left and came back left first; else nobody knows who was first."""
+    came = {(one.name, one.client_host) for one in change.came}
+    went = [member for member, verdict in change.gone if verdict.end_cause is EndCause.MEMBER_LEFT]
+    is_plain = not (change.was_followup_due or change.replaced or change.has_new_topics_or_partitions)
+    if is_plain and len(went) == len(change.gone) == 1 and came == {(went[0].name, went[0].client_host)}:
+        return cause_by(CauseKind.MEMBER_LEFT, went[0], is_inferred=True)
+    return cause_among(candidates, (*change.now, *change.before))
+
+
+def _settled(change: Change, candidates: list[CauseCandidate]) -> Cause:
+    """One cause, if one alone fits; its culprit, if one alone fits."""
+    if len(candidates) != 1:
+        return cause_among(candidates, (*change.now, *change.before))
+    only = candidates[0]
+    member = next((one for one in (*change.now, *change.before) if one.member_id == only.member_id), None)
+    if member is None:
+        return Cause(kind=only.kind, is_inferred=True)
+    return cause_by(only.kind, member, is_inferred=True)
+
+
+def _of_died_generations(candidates: list[CauseCandidate]) -> list[CauseCandidate]:
+    """What may have happened besides in generations that the topic never saw: anything that rebalances a group."""
+    known = {one.kind for one in candidates}
+    anything = (
+        CauseKind.MEMBER_JOINED,
+        CauseKind.MEMBER_LEFT,
+        CauseKind.POLL_TIMEOUT,
+        CauseKind.SESSION_EXPIRED,
+        CauseKind.SYNC_TIMEOUT,
+        CauseKind.METADATA_CHANGED,
+        CauseKind.COOPERATIVE_FOLLOWUP,
+        CauseKind.MEMBER_REJOINED,
+    )
+    return [candidate(kind) for kind in anything if kind not in known]
+
+
+def _unknown(candidates: list[CauseCandidate]) -> Cause:
+    return Cause(kind=CauseKind.UNKNOWN, is_inferred=True, candidates=tuple(candidates))

@@ -1,0 +1,85 @@
+"""The end of a group, or of its being of one kind: deleted, expired, upgraded or downgraded.
+
+A group's record goes in each of these, and only what follows at the same time tells them apart. Knows the rules of
+docs/offsets-topic.md under "A group's end". Must not know a generation's or an epoch's rules.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.effects import GroupRemoved
+from offsets_topic.history.commits import why_gone
+from offsets_topic.history.departures import Verdict
+from offsets_topic.history.state import Operation
+from offsets_topic.history.story import Story
+
+_NOT_TOLD = Verdict(EndCause.UNKNOWN, is_inferred=False)
+
+
+def tell_classic_gone(at_ms: int, story: Story) -> None:
+    """A classic group's record went: with members it becomes a consumer group, without any it is gone."""
+    history = story.history
+    if history.group_type is GroupType.CONSUMER:
+        return
+    if history.members:
+        history.converting, history.converted_at_ms, history.members = history.members, at_ms, {}
+        return
+    history.ending_at_ms = at_ms
+
+
+def tell_consumer_gone(at_ms: int, story: Story) -> None:
+    """A consumer group's record went: with members at the same time it becomes a classic group, else it is gone."""
+    history = story.history
+    operation = history.operation
+    if history.group_type is GroupType.CLASSIC:
+        return
+    if operation.at_ms == at_ms and operation.gone:
+        history.converting = {member.member_id: member for member in operation.gone}
+        history.converted_at_ms = at_ms
+        history.operation = Operation()
+        return
+    history.ending_at_ms = at_ms
+
+
+def end_before(at_ms: int, story: Story) -> None:
+    """What a group's going might have been the first half of has not come: nothing did, or it was compacted away."""
+    if story.history.converting and story.history.converted_at_ms != at_ms:
+        end_conversion(story)
+    if story.history.ending_at_ms not in (-1, at_ms):
+        end_group(story)
+
+
+def end_group(story: Story) -> None:
+    """A group without members whose record went is gone, if it did not go on as the other kind."""
+    if story.history.ending_at_ms != -1:
+        _tell_removed(story.history.ending_at_ms, story)
+
+
+def end_conversion(story: Story) -> None:
+    """The members of a group that went as one kind and never came as the other are gone with it."""
+    history = story.history
+    if not history.converting:
+        return
+    at_ms = history.converted_at_ms
+    for member in history.converting.values():
+        story.removed(member, at_ms, _NOT_TOLD)
+    history.converting = {}
+    _tell_removed(at_ms, story)
+
+
+def _tell_removed(at_ms: int, story: Story) -> None:
+    """The group is unknown again: deleted while nothing of it can have expired, else it is open how it went."""
+    history = story.history
+    for member in history.members.values():
+        story.removed(member, at_ms, _NOT_TOLD)
+    touched = [history.empty_since_ms, *(ms for of in history.last_commit_ms.values() for ms in of.values())]
+    since_ms = max((ms for ms in touched if ms is not None), default=None)
+    story.emit(GroupRemoved(at_ms=at_ms, why=why_gone(at_ms, since_ms), generation_id=history.generation_id))
+    history.group_type, history.state, history.generation_id = None, "", 0
+    history.members, history.rebalance, history.empty_since_ms = {}, None, None
+    history.protocol_type, history.protocol_name, history.leader_id = None, None, None
+    history.metadata_hash, history.target_epoch = None, -1
+    history.converted_at_ms = history.ending_at_ms = -1
+    history.partition_counts, history.is_followup_due, history.departures = {}, False, []
+    history.downgrade_cause = None

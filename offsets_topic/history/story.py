@@ -1,0 +1,189 @@
+"""The facts that a group's records lead to, told in the effects of `coordinator_udfs.protocol`.
+
+Knows how each fact is put; must not know why it is told. What the topic cannot say is None, empty or -1 here as the
+effects declare it, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from coordinator_udfs.protocol.cause import Cause, CauseCandidate, CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged, MemberSubscribed
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    Effect,
+    MemberJoined,
+    MemberRemoved,
+    MemberUpdated,
+    StateChanged,
+    TopicPartitions,
+)
+from offsets_topic.history.departures import Verdict
+from offsets_topic.history.state import History, Member
+
+
+class Story:
+    """What is told of one group by the records at hand. names: topic names by id that are known beside the group's."""
+
+    def __init__(self, history: History, names: Mapping[str, str]) -> None:
+        self.history = history
+        self.told: list[Effect] = []
+        self._names = names
+
+    def emit(self, effect: Effect) -> None:
+        self.told.append(effect)
+
+    def topic(self, topic_id: str) -> str:
+        """A topic's name by its id; the id itself while nobody said the name."""
+        return self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
+
+    def type_changed(
+        self, from_type: GroupType | None, to_type: GroupType, why: str, at_ms: int, client_id: str = ""
+    ) -> None:
+        """The group is under another protocol from now on, going on from the generation or epoch that it has."""
+        self.emit(
+            GroupTypeChanged(
+                at_ms=at_ms,
+                from_type=from_type,
+                to_type=to_type,
+                why=why,
+                generation_id=self.history.generation_id,
+                client_id=client_id,
+            )
+        )
+
+    def joined(
+        self, member: Member, at_ms: int, *, is_inferred: bool = False, replaces_member_id: str | None = None
+    ) -> None:
+        self.emit(
+            MemberJoined(
+                at_ms=at_ms,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                group_instance_id=member.group_instance_id,
+                session_timeout_ms=member.session_timeout_ms,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                topics=member.topics,
+                replaces_member_id=replaces_member_id,
+                is_inferred=is_inferred,
+            )
+        )
+
+    def subscribed(self, member: Member, at_ms: int) -> None:
+        """What a member of a consumer group subscribes to."""
+        self.emit(
+            MemberSubscribed(
+                at_ms=at_ms,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                member_type=GroupType.CLASSIC if member.is_classic else GroupType.CONSUMER,
+                topics=member.topics or [],
+                pattern=member.pattern,
+                server_assignor=member.server_assignor,
+            )
+        )
+
+    def updated(self, member: Member, at_ms: int) -> None:
+        self.emit(
+            MemberUpdated(
+                at_ms=at_ms,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                session_timeout_ms=member.session_timeout_ms,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                topics=member.topics,
+            )
+        )
+
+    def removed(self, member: Member, at_ms: int, verdict: Verdict, replaced_by: str | None = None) -> None:
+        """A member is one no longer; verdict: how it ended, as far as that can be told."""
+        self.emit(
+            MemberRemoved(
+                at_ms=at_ms,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                group_instance_id=member.group_instance_id,
+                generation_id=self.history.generation_id,
+                end_cause=verdict.end_cause,
+                replaced_by_member_id=replaced_by,
+                is_inferred=verdict.is_inferred,
+                candidates=verdict.candidates,
+            )
+        )
+
+    def assigned(self, member: Member, at_ms: int, generation_id: int, assignment: bytes = b"") -> None:
+        """A member holds what `held` says, by names where they are known; nothing is said of opaque bytes."""
+        partitions = None if member.topics is None and assignment else self.partitions(member.held)
+        self.emit(
+            Assigned(
+                at_ms=at_ms,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                group_instance_id=member.group_instance_id,
+                generation_id=generation_id,
+                partitions=partitions,
+                assignment=assignment,
+            )
+        )
+
+    def partitions(self, held: Mapping[str, Iterable[int]]) -> list[TopicPartitions]:
+        found: dict[str, list[int]] = {}
+        for topic, numbers in held.items():
+            found.setdefault(self.topic(topic), []).extend(numbers)
+        return [TopicPartitions(topic=topic, partitions=sorted(numbers)) for topic, numbers in sorted(found.items())]
+
+    def state(self, at_ms: int, to_state: str, from_state: str | None = None) -> None:
+        """The group is in another state. from_state: the one before, where that is not the one told last."""
+        history = self.history
+        self.emit(
+            StateChanged(
+                at_ms=at_ms,
+                from_state=from_state or history.state or to_state,
+                to_state=to_state,
+                generation_id=history.generation_id,
+                protocol_type=history.protocol_type or None,
+                protocol_name=history.protocol_name,
+                leader_id=history.leader_id,
+            )
+        )
+        history.state = to_state
+
+
+def cause_by(kind: CauseKind, member: Member, *, is_inferred: bool = False) -> Cause:
+    """A cause with its culprit."""
+    return Cause(
+        kind=kind,
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        group_instance_id=member.group_instance_id,
+        is_inferred=is_inferred,
+    )
+
+
+def cause_among(candidates: Sequence[CauseCandidate], members: Iterable[Member]) -> Cause:
+    """What is to be said where several causes or culprits fit: what they agree on, and all of them."""
+    kinds = {one.kind for one in candidates}
+    ids = {one.member_id for one in candidates}
+    kind = kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN
+    culprit = next((one for one in members if ids == {one.member_id}), None)
+    cause = Cause(kind=kind) if culprit is None else cause_by(kind, culprit)
+    cause.is_inferred = True
+    cause.candidates = tuple(candidates) if len(candidates) > 1 else ()
+    return cause
+
+
+def candidates_of(member: Member, verdict: Verdict) -> list[CauseCandidate]:
+    """The causes that a member's going may be, by what is known of its end."""
+    ends = verdict.candidates or (verdict.end_cause,)
+    return [candidate(CauseKind(end.value), member) for end in ends if end is not EndCause.UNKNOWN]
+
+
+def candidate(kind: CauseKind, member: Member | None = None) -> CauseCandidate:
+    if member is None:
+        return CauseCandidate(kind=kind)
+    return CauseCandidate(kind=kind, member_id=member.member_id, client_id=member.name)

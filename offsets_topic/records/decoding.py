@@ -1,0 +1,91 @@
+"""One record of the topic, from its bytes to what it says; what cannot be read is told apart from what need not be.
+
+Knows the first two bytes of keys and values. Must not know what a history makes of a record.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from offsets_topic.records.layout import RecordError, RecordShape, read_shape, write_shape
+from offsets_topic.records.shapes import RECORD_TYPES, RecordKey
+
+_INT16 = struct.Struct(">h")
+UNKNOWN_TYPE = "unknown key type"
+
+
+class Record(NamedTuple):
+    """One record. value None: a tombstone, its key is gone. is_covered: else it is of a group that is not followed."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    type: int
+    key: RecordKey
+    value: RecordShape | None
+    is_covered: bool = True
+
+    @property
+    def group_id(self) -> str:
+        return self.key.group
+
+
+class Skipped(NamedTuple):
+    """A record that nothing is made of, and why: its reasons are few, so that they can be counted."""
+
+    reason: str
+
+
+def decode(partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> Record | Skipped:
+    """What a record says.
+
+    Raises RecordError, in this order: no key or none with a type; a key that cannot be read; a value without a
+    version or with one that is not known; a value that cannot be read. A key type that is not known is skipped.
+    """
+    number = _number("key", key)
+    assert key is not None
+    known = RECORD_TYPES.get(number)
+    if known is None:
+        return Skipped(f"{UNKNOWN_TYPE} {number}")
+    says = read_shape(known.key, 0, key, _INT16.size)
+    if known.value is None:
+        return Record(partition, offset, timestamp_ms, number, says, None, is_covered=False)
+    if value is None:
+        return Record(partition, offset, timestamp_ms, number, says, None)
+    version = _number(f"{known.name} value", value)
+    if not known.versions.has(version):
+        raise RecordError(
+            f"{known.name} value",
+            f"version {version} is not known, {known.versions.first} to {known.versions.last} are",
+        )
+    told = read_shape(known.value, version, value, _INT16.size)
+    return Record(partition, offset, timestamp_ms, number, says, told)
+
+
+def group_id_of(key: bytes | None) -> str | None:
+    """The group that a key names, of whatever type; None where it names none that can be read."""
+    try:
+        number = _number("key", key)
+        assert key is not None
+        known = RECORD_TYPES.get(number)
+        says = None if known is None else read_shape(RecordKey, 0, key, _INT16.size)
+    except RecordError:
+        return None
+    return None if says is None else says.group
+
+
+def encode_key(type_number: int, key: RecordKey) -> bytes:
+    """The bytes of a key. Raises RecordError, see write_shape."""
+    return _INT16.pack(type_number) + write_shape(key, 0)
+
+
+def encode_value(version: int, value: RecordShape) -> bytes:
+    """The bytes of a value in one version. Raises RecordError, see write_shape."""
+    return _INT16.pack(version) + write_shape(value, version)
+
+
+def _number(what: str, data: bytes | None) -> int:
+    if data is None or len(data) < _INT16.size:
+        raise RecordError(what, "has no version" if data else "is missing")
+    return int(_INT16.unpack_from(data)[0])

@@ -1,0 +1,336 @@
+"""Bytes of a record into a declared shape and back, by the layout that Kafka's message definitions have.
+
+A shape is a `RecordShape` whose fields stand in wire order, each with its wire type: `Versions` say which versions
+carry a field, `Tag` that it is a tagged field, `FLEXIBLE_SINCE` from which version on the layout is flexible.
+
+Knows Kafka's primitive types, classic and flexible. Must not know any record by name. kio's reader is not used: it
+has none of these records, cannot read a nullable struct in a tagged field, and ends the process where a count lies.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from schemas.shapes import Versions
+
+_LONGEST_VARINT_BYTES = 5
+
+
+class RecordError(ValueError):
+    """Bytes that do not follow their layout: which field, why, and at which byte."""
+
+    def __init__(self, field: str, reason: str, position: int | None = None) -> None:
+        where = "" if position is None else f" at byte {position}"
+        super().__init__(f"{field}{where}: {reason}")
+
+
+class RecordShape(msgspec.Struct, kw_only=True, gc=False, rename="camel"):
+    """Base of every shape in a record. Its JSON names are Kafka's own, so that Kafka's JSON of a record fits it."""
+
+    FLEXIBLE_SINCE: ClassVar[int] = 0
+    ALWAYS_WRITTEN: ClassVar[tuple[str, ...]] = ()
+    """Tagged fields whose default in Kafka's definition is none that a record ever holds."""
+
+
+class Tag(NamedTuple):
+    """The mark of a field that only flexible versions carry, as a tagged field."""
+
+    number: int
+
+
+Uuid = Annotated[str | None, "uuid"]
+"""A topic id as Kafka writes it for people: 22 characters; None where its bytes are all zero."""
+Int8 = Annotated[int, struct.Struct(">b")]
+Int16 = Annotated[int, struct.Struct(">h")]
+Int32 = Annotated[int, struct.Struct(">i")]
+Int64 = Annotated[int, struct.Struct(">q")]
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+"""(bytes, where a value begins) -> the value, and where it ends."""
+Write = Callable[[Any], bytes]
+
+
+class _Type(NamedTuple):
+    """One wire type. least_bytes: no value is shorter, which bounds a believable count."""
+
+    read: Read
+    write: Write
+    least_bytes: int
+
+
+class _Field(NamedTuple):
+    name: str
+    type: _Type
+    tag: int | None
+
+
+def read_shape(shape: type[RecordShape], version: int, data: bytes, start: int = 0) -> Any:
+    """A shape of one version from its bytes; what follows them is ignored, as Kafka does. Raises RecordError."""
+    try:
+        return _shape_type(shape, version).read(data, start)[0]
+    except RecordError as error:
+        raise RecordError(shape.__name__, str(error)) from None
+
+
+def write_shape(value: RecordShape, version: int) -> bytes:
+    """The bytes of a shape in one version. Raises RecordError where a value does not fit its field."""
+    return _shape_type(type(value), version).write(value)
+
+
+@cache
+def _shape_type(shape: type[RecordShape], version: int) -> _Type:
+    is_flexible = version >= shape.FLEXIBLE_SINCE
+    fields = _fields(shape, version, is_flexible)
+    plain = [field for field in fields if field.tag is None]
+    tagged = {field.tag: field for field in fields if field.tag is not None}
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        values: dict[str, Any] = {}
+        for field in plain:
+            values[field.name], at = _read_field(field, data, at)
+        if is_flexible:
+            at = _read_tagged(tagged, values, data, at)
+        return shape(**values), at
+
+    def write(value: Any) -> bytes:
+        out = [_write_field(field, getattr(value, field.name)) for field in plain]
+        if is_flexible:
+            out.append(_write_tagged(tagged, value))
+        return b"".join(out)
+
+    return _Type(read, write, sum(field.type.least_bytes for field in plain) + is_flexible)
+
+
+def _fields(shape: type[RecordShape], version: int, is_flexible: bool) -> list[_Field]:
+    """The fields that a version carries, in wire order."""
+    hints = get_type_hints(shape, include_extras=True)
+    found = []
+    for name in shape.__struct_fields__:
+        marks = getattr(hints[name], "__metadata__", ())
+        versions = next((mark for mark in marks if isinstance(mark, Versions)), Versions(0))
+        tag = next((mark.number for mark in marks if isinstance(mark, Tag)), None)
+        if versions.has(version) and (tag is None or is_flexible):
+            found.append(_Field(name, _type_of(hints[name], version, is_flexible), tag))
+    return found
+
+
+def _type_of(hint: Any, version: int, is_flexible: bool) -> _Type:
+    """The wire type of a field's declaration."""
+    marks = getattr(hint, "__metadata__", ())
+    if "uuid" in marks:
+        return _UUID
+    fixed = next((mark for mark in marks if isinstance(mark, struct.Struct)), None)
+    if fixed is not None:
+        return _fixed(fixed)
+    declared = get_args(hint)[0] if marks else hint
+    is_nullable = get_origin(declared) is UnionType
+    if is_nullable:
+        declared = next(part for part in get_args(declared) if part is not NoneType)
+    if declared is str:
+        return _sized(is_flexible, is_nullable, 2, _text, _utf8)
+    if declared is bytes:
+        return _sized(is_flexible, is_nullable, 4, bytes, bytes)
+    if get_origin(declared) is list:
+        return _array(_type_of(get_args(declared)[0], version, is_flexible), is_flexible, is_nullable)
+    if get_origin(declared) is Annotated:
+        return _type_of(declared, version, is_flexible)
+    return _nullable_shape(_shape_type(declared, version)) if is_nullable else _shape_type(declared, version)
+
+
+def _fixed(form: struct.Struct) -> _Type:
+    def read(data: bytes, at: int) -> tuple[int, int]:
+        end = _within(data, at + form.size)
+        return form.unpack_from(data, at)[0], end
+
+    def write(value: int) -> bytes:
+        try:
+            return form.pack(value)
+        except struct.error:
+            raise RecordError(str(value), f"does not fit {form.size} bytes") from None
+
+    return _Type(read, write, form.size)
+
+
+def _sized(
+    is_flexible: bool, is_nullable: bool, width: int, take: Callable[[bytes], Any], give: Callable[[Any], bytes]
+) -> _Type:
+    """Text or bytes with their length in front."""
+    read_length, write_length, least_bytes = _length(is_flexible, width)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        length, start = read_length(data, at)
+        if length < 0:
+            if length < -1 or not is_nullable:
+                raise RecordError("length", f"{length} is negative", at)
+            return None, start
+        end = _within(data, start + length)
+        return take(data[start:end]), end
+
+    def write(value: Any) -> bytes:
+        if value is None:
+            return write_length(-1)
+        data = give(value)
+        return write_length(len(data)) + data
+
+    return _Type(read, write, least_bytes)
+
+
+def _array(item: _Type, is_flexible: bool, is_nullable: bool) -> _Type:
+    read_length, write_length, least_bytes = _length(is_flexible, 4)
+
+    def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
+        start = at
+        count, at = read_length(data, at)
+        if count < 0:
+            if count < -1 or not is_nullable:
+                raise RecordError("count", f"{count} is negative", start)
+            return None, at
+        # An item may take no byte at all only in a layout without fields, and there is none.
+        if count * item.least_bytes > len(data) - at:
+            raise RecordError("count", f"{count} items cannot be in {len(data) - at} bytes", start)
+        items = []
+        for _ in range(count):
+            value, at = item.read(data, at)
+            items.append(value)
+        return items, at
+
+    def write(value: list[Any] | None) -> bytes:
+        return write_length(-1) if value is None else write_length(len(value)) + b"".join(map(item.write, value))
+
+    return _Type(read, write, least_bytes)
+
+
+def _nullable_shape(inner: _Type) -> _Type:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        end = _within(data, at + 1)
+        return inner.read(data, end) if 0 < data[at] < 0x80 else (None, end)
+
+    def write(value: Any) -> bytes:
+        return b"\0" if value is None else b"\1" + inner.write(value)
+
+    return _Type(read, write, 1)
+
+
+def _length(is_flexible: bool, width: int) -> tuple[Callable[[bytes, int], tuple[int, int]], Write, int]:
+    """How a length is read and written, and its fewest bytes. -1 stands for null."""
+    if is_flexible:
+
+        def read(data: bytes, at: int) -> tuple[int, int]:
+            value, at = _read_varint(data, at)
+            return value - 1, at
+
+        return read, lambda length: _varint(length + 1), 1
+    plain = _fixed(struct.Struct(">h" if width == 2 else ">i"))
+    return plain.read, plain.write, width
+
+
+def _read_field(field: _Field, data: bytes, at: int) -> tuple[Any, int]:
+    try:
+        return field.type.read(data, at)
+    except RecordError as error:
+        raise RecordError(field.name, str(error)) from None
+
+
+def _write_field(field: _Field, value: Any) -> bytes:
+    try:
+        return field.type.write(value)
+    except RecordError as error:
+        raise RecordError(field.name, str(error)) from None
+
+
+def _read_tagged(known: dict[int, _Field], values: dict[str, Any], data: bytes, at: int) -> int:
+    """Reads the tagged fields that are known, passes over the others, and says where they end."""
+    count, at = _read_varint(data, at)
+    for _ in range(count):
+        number, at = _read_varint(data, at)
+        size, at = _read_varint(data, at)
+        end = _within(data, at + size)
+        if number in known:
+            field = known[number]
+            values[field.name], read_to = _read_field(field, data[:end], at)
+            if read_to != end:
+                raise RecordError(field.name, f"takes {read_to - at} bytes of {size}", at)
+        at = end
+    return at
+
+
+def _write_tagged(known: dict[int, _Field], value: RecordShape) -> bytes:
+    """The tagged fields that hold something else than Kafka's default; a nullable shape is always written."""
+    out = []
+    for number, field in sorted(known.items()):
+        held = getattr(value, field.name)
+        if field.name in type(value).ALWAYS_WRITTEN or held != _default(value, field.name):
+            data = _write_field(field, held)
+            out.append(_varint(number) + _varint(len(data)) + data)
+    return _varint(len(out)) + b"".join(out)
+
+
+def _default(value: RecordShape, name: str) -> Any:
+    return next(field.default for field in msgspec.structs.fields(value) if field.name == name)
+
+
+def _read_uuid(data: bytes, at: int) -> tuple[str | None, int]:
+    end = _within(data, at + 16)
+    raw = data[at:end]
+    return (base64.urlsafe_b64encode(raw)[:22].decode() if any(raw) else None), end
+
+
+def _write_uuid(value: str | None) -> bytes:
+    try:
+        raw = bytes(16) if value is None else base64.b64decode(value + "==", altchars=b"-_", validate=True)
+    except ValueError:
+        raw = b""
+    if len(raw) != 16:
+        raise RecordError("uuid", f"{value!r} is none")
+    return raw
+
+
+_UUID = _Type(_read_uuid, _write_uuid, 16)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise RecordError("text", f"{data!r} is not UTF-8") from None
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise RecordError("text", f"{text!r} cannot be written as UTF-8") from None
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for place in range(_LONGEST_VARINT_BYTES):
+        _within(data, at + 1)
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return value, at
+    raise RecordError("number", f"has more than {_LONGEST_VARINT_BYTES} bytes", at - _LONGEST_VARINT_BYTES)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _within(data: bytes, end: int) -> int:
+    if end > len(data):
+        raise RecordError("bytes", f"{end - len(data)} are missing", len(data))
+    return end

@@ -1,0 +1,70 @@
+"""Which topic has which id, as far as the topic's records tell it.
+
+A commit of Kafka 4.1 or newer names both, and so does what Kafka 4.0 wrote of a group's topics. Where one name and one
+id are left over of what a group subscribes to and has been given, they belong together. Knows records; the rule stands
+in docs/offsets-topic.md under "Topic names".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from offsets_topic.records.decoding import Record
+from offsets_topic.records.shapes import (
+    CurrentMemberAssignmentValue,
+    MemberMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    PartitionMetadataValue,
+    RegularExpressionValue,
+    TargetAssignmentMemberValue,
+)
+
+
+@dataclass(slots=True)
+class _Group:
+    """What a group ever subscribed to, by name, and was ever given, by id."""
+
+    names: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+
+
+def names_of(records: Iterable[Record]) -> dict[str, str]:
+    """Topic names by topic id."""
+    names: dict[str, str] = {}
+    groups: dict[str, _Group] = {}
+    for record in records:
+        _note(record, names, groups.setdefault(record.group_id, _Group()))
+    while (found := _left_over(names, groups.values())) is not None:
+        names[found[0]] = found[1]
+    return names
+
+
+def _note(record: Record, names: dict[str, str], group: _Group) -> None:
+    match record.value:
+        case OffsetCommitValue(topic_id=str(topic_id)):
+            assert isinstance(record.key, OffsetCommitKey)
+            names[topic_id] = record.key.topic
+        case PartitionMetadataValue(topics=topics):
+            names.update({topic.topic_id: topic.topic_name for topic in topics if topic.topic_id is not None})
+        case MemberMetadataValue(subscribed_topic_names=subscribed):
+            group.names.update(subscribed)
+        case RegularExpressionValue(topics=matching):
+            group.names.update(matching)
+        case TargetAssignmentMemberValue(topic_partitions=given):
+            group.ids.update(topic.topic_id for topic in given if topic.topic_id is not None)
+        case CurrentMemberAssignmentValue(assigned_partitions=given):
+            group.ids.update(topic.topic_id for topic in given if topic.topic_id is not None)
+        case _:
+            pass
+
+
+def _left_over(names: dict[str, str], groups: Iterable[_Group]) -> tuple[str, str] | None:
+    """An id and a name that are the only ones of a group without the other."""
+    for group in groups:
+        ids = group.ids - names.keys()
+        left = group.names - {names[topic_id] for topic_id in group.ids if topic_id in names}
+        if len(ids) == len(left) == 1:
+            return ids.pop(), left.pop()
+    return None

@@ -1,0 +1,330 @@
+"""A group's records in order: what each of them adds to its history, and that none of them ever stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_udfs.effect_rows import row_of
+from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged, PatternsResolved
+from coordinator_udfs.protocol.effects import (
+    Assigned,
+    CauseFound,
+    GroupFound,
+    GroupNotCovered,
+    GroupRemoved,
+    MemberRemoved,
+    OffsetsCommitted,
+    OffsetsRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
+)
+from offsets_topic.history.fold import apply, finish
+from offsets_topic.history.state import DocumentError, History, read_document, write_document
+from offsets_topic.records.decoding import Record
+from offsets_topic.records.layout import RecordShape
+from offsets_topic.records.shapes import (
+    ClassicMember,
+    ConsumerGroupMetadataValue,
+    CurrentMemberAssignmentValue,
+    CurrentPartitions,
+    GroupKey,
+    GroupMetadataValue,
+    MemberKey,
+    MemberMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    RecordKey,
+    RegularExpressionKey,
+    RegularExpressionValue,
+    TargetAssignmentMetadataValue,
+)
+from schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from tests.offsets_topic.folded import Folded, fold
+
+G, T = "orders-app", "T"
+TOPIC_ID = "AQIDBAUGBwgJCgsMDQ4PEA"
+
+
+def record(number: int, at_ms: int, key: RecordKey, value: RecordShape | None) -> Record:
+    return Record(0, 0, at_ms, number, key, value)
+
+
+def generation(at_ms: int, number: int, *members: ClassicMember, protocol_type: str = "consumer") -> Record:
+    """The record of a generation, its first member leading."""
+    value = GroupMetadataValue(
+        protocol_type=protocol_type if number else "",
+        generation=number,
+        protocol="range" if members else None,
+        leader=members[0].member_id if members else None,
+        current_state_timestamp=at_ms - 5 if number else at_ms,
+        members=list(members),
+    )
+    return record(2, at_ms, GroupKey(group=G), value)
+
+
+def classic(name: str, *partitions: int, topics: Sequence[str] = (T,), bytes_: bytes | None = None) -> ClassicMember:
+    given = Assignment(tuple(TopicPartition(T, number) for number in partitions))
+    return ClassicMember(
+        member_id=f"{name}-id",
+        client_id=name,
+        client_host="/h",
+        session_timeout=45_000,
+        rebalance_timeout=300_000,
+        subscription=encode_subscription(Subscription(tuple(topics))) if bytes_ is None else bytes_,
+        assignment=encode_assignment(given) if bytes_ is None else bytes_,
+    )
+
+
+def member(at_ms: int, name: str, *topics: str, pattern: str = "") -> Record:
+    value = MemberMetadataValue(
+        instance_id=None,
+        rack_id=None,
+        client_id=name,
+        client_host="/h",
+        subscribed_topic_names=list(topics),
+        subscribed_topic_regex=pattern,
+        rebalance_timeout_ms=300_000,
+        server_assignor=None,
+    )
+    return record(5, at_ms, MemberKey(group=G, member_id=f"{name}-id"), value)
+
+
+def epoch(at_ms: int, number: int, hash_: int = 7) -> Record:
+    return record(3, at_ms, GroupKey(group=G), ConsumerGroupMetadataValue(epoch=number, metadata_hash=hash_))
+
+
+def target_epoch(at_ms: int, number: int) -> Record:
+    return record(6, at_ms, GroupKey(group=G), TargetAssignmentMetadataValue(assignment_epoch=number))
+
+
+def step(at_ms: int, name: str, number: int, *partitions: int) -> Record:
+    held = [CurrentPartitions(topic_id=TOPIC_ID, partitions=list(partitions))] if partitions else []
+    value = CurrentMemberAssignmentValue(
+        member_epoch=number,
+        previous_member_epoch=0,
+        state=0,
+        assigned_partitions=held,
+        partitions_pending_revocation=[],
+    )
+    return record(8, at_ms, MemberKey(group=G, member_id=f"{name}-id"), value)
+
+
+def gone(at_ms: int, *names: str) -> list[Record]:
+    keys = [MemberKey(group=G, member_id=f"{name}-id") for name in names]
+    return [record(number, at_ms, key, None) for key in keys for number in (8, 7, 5)]
+
+
+def commit(at_ms: int, partition: int, topic_id: str | None = None) -> Record:
+    value = OffsetCommitValue(offset=5, metadata="", commit_timestamp=at_ms, topic_id=topic_id)
+    return record(1, at_ms, OffsetCommitKey(group=G, topic=T, partition=partition), value)
+
+
+def forming(at_ms: int, *names: str) -> list[Record]:
+    """A consumer group from its first record on, its members at epochs 2, 3, ..., the first holding all."""
+    found: list[Record] = []
+    for place, name in enumerate(names):
+        number, moment = place + 2, at_ms + 100 * place
+        first = (0, 1) if place == 0 else ()
+        found += [member(moment, name, T), epoch(moment, number), target_epoch(moment, number)]
+        found.append(step(moment, name, number, *first))
+        found += [
+            step(moment + 10, before, number, *((0, 1) if before == names[0] else ())) for before in names[:place]
+        ]
+    return found
+
+
+def last_cause(folded: Folded) -> Any:
+    return folded.causes(G)[-1][2]
+
+
+def test_a_connect_group_keeps_its_protocol_type_and_its_bytes_stay_opaque() -> None:
+    worker = classic("worker-1", bytes_=b"\x00\x01connect")
+    folded = fold([generation(0, 0), generation(9_000, 1, worker, protocol_type="connect")])
+    assigned = folded.of(G, Assigned)[0]
+    assert (assigned.partitions, assigned.assignment) == (None, b"\x00\x01connect")
+    assert folded.of(G, StateChanged)[-1].protocol_type == "connect"
+
+
+def test_members_bytes_that_cannot_be_read_leave_what_they_hold_open() -> None:
+    broken = classic("a", bytes_=b"\xff")
+    folded = fold([generation(0, 0), generation(9_000, 1, broken)])
+    assert [one.partitions for one in folded.of(G, Assigned)] == [None]
+
+
+def test_generations_that_died_before_their_assignment_leave_the_cause_open() -> None:
+    folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), generation(20_000, 4, classic("a", 0))])
+    ended = folded.of(G, RebalanceEnded)[-1]
+    assert (ended.from_generation_id, ended.to_generation_id, ended.cause.kind) == (1, 4, "unknown")
+    assert {"member_joined", "session_expired", "sync_timeout"} <= {one.kind for one in ended.cause.candidates}
+
+
+def test_a_generation_with_the_same_members_and_more_partitions_came_of_changed_metadata() -> None:
+    folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), generation(20_000, 2, classic("a", 0, 1))])
+    assert (last_cause(folded).kind, last_cause(folded).is_inferred) == ("metadata_changed", True)
+
+
+def test_a_generation_with_nothing_new_leaves_open_what_it_came_of() -> None:
+    folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), generation(20_000, 2, classic("a", 0))])
+    assert last_cause(folded).kind == "unknown"
+    assert [one.kind for one in last_cause(folded).candidates] == ["member_rejoined", "metadata_changed"]
+
+
+def test_of_several_that_came_nobody_is_named_and_all_are_candidates() -> None:
+    first, *later = [classic(name, place) for place, name in enumerate("abc")]
+    alone = classic("a", 0, 1, 2)
+    folded = fold([generation(0, 0), generation(9_000, 1, alone), generation(20_000, 2, first, *later)])
+    cause = last_cause(folded)
+    assert (cause.kind, cause.member_id) == ("member_joined", "")
+    assert [one.client_id for one in cause.candidates] == ["b", "c"]
+
+
+def test_an_epoch_with_another_hash_and_nobody_s_record_came_of_changed_metadata() -> None:
+    folded = fold([*forming(0, "a"), epoch(5_000, 3, hash_=8)])
+    assert (last_cause(folded).kind, last_cause(folded).is_inferred) == ("metadata_changed", False)
+
+
+def test_an_epoch_after_a_pattern_s_record_came_of_its_resolution() -> None:
+    key = RegularExpressionKey(group=G, regular_expression="T.*")
+    pattern = record(16, 5_000, key, RegularExpressionValue(topics=[T], version=1, timestamp=4_990))
+    folded = fold([*forming(0, "a"), pattern, epoch(5_000, 3)])
+    assert last_cause(folded).kind == "pattern_resolved"
+    assert [(one.pattern, one.topics) for one in folded.of(G, PatternsResolved)[0].patterns] == [("T.*", [T])]
+
+
+def test_an_epoch_after_a_member_s_other_subscription_came_of_it() -> None:
+    folded = fold([*forming(0, "a"), member(5_000, "a", T, "U"), epoch(5_000, 3, hash_=8)])
+    assert (last_cause(folded).kind, last_cause(folded).client_id) == ("subscription_changed", "a")
+
+
+def test_members_that_one_request_removed_were_removed_by_an_administrator() -> None:
+    folded = fold([*forming(0, "a", "b", "c"), *gone(60_000, "b", "c"), epoch(60_000, 5)])
+    assert [one.end_cause for one in folded.of(G, MemberRemoved)] == ["admin_removed"] * 2
+    assert last_cause(folded).kind == "admin_removed"
+
+
+def test_two_requests_of_one_millisecond_are_two_epochs() -> None:
+    folded = fold([*forming(0, "a", "b", "c"), *gone(9_000, "b"), epoch(9_000, 5), *gone(9_000, "c"), epoch(9_000, 6)])
+    assert [one.cause.client_id for one in folded.of(G, RebalanceStarted)[-2:]] == ["b", "c"]
+    assert [one.outcome for one in folded.of(G, RebalanceEnded)][-1:] == ["superseded"]
+
+
+def test_a_member_whose_id_comes_back_was_not_closed_and_that_is_told_later() -> None:
+    away = [*forming(0, "a", "b"), *gone(309_000, "b"), epoch(309_000, 4)]
+    folded = fold([*away, member(311_000, "b", T), epoch(311_000, 5)])
+    told = next(one for one in folded.of(G, RebalanceStarted) if one.from_generation_id == 3)
+    assert {one.kind for one in told.cause.candidates} == {"member_left", "poll_timeout", "session_expired"}
+    found = folded.of(G, CauseFound)[0]
+    assert (found.to_generation_id, found.client_id, found.cause.kind) == (4, "b", "poll_timeout")
+    assert found.cause.is_inferred
+
+
+def test_an_epoch_that_does_not_follow_is_a_group_found_anew() -> None:
+    folded = fold([*forming(0, "a"), epoch(5_000, 9)])
+    assert [(one.generation_id, one.at_ms) for one in folded.of(G, GroupFound)] == [(9, 5_000)]
+
+
+def test_a_commit_is_its_owner_s_and_one_fact_for_all_partitions_of_one_request() -> None:
+    records = [generation(0, 0), generation(9_000, 1, classic("a", 0, 1), classic("b", 2))]
+    folded = fold([*records, commit(10_000, 0), commit(10_000, 1), commit(10_000, 2), commit(11_000, 9)])
+    told = [(one.member_id, [o.partition for o in one.offsets]) for one in folded.of(G, OffsetsCommitted)]
+    assert told == [("a-id", [0, 1]), ("b-id", [2]), ("", [9])]
+
+
+def test_a_commit_of_a_consumer_group_is_found_by_the_topic_s_id() -> None:
+    folded = fold([*forming(0, "a"), commit(500, 1, TOPIC_ID)])
+    assert [one.member_id for one in folded.of(G, OffsetsCommitted)] == ["a-id"]
+
+
+def test_an_offset_that_is_gone_at_once_was_deleted_and_one_gone_later_may_have_expired() -> None:
+    tombstone = record(1, 20_000, OffsetCommitKey(group=G, topic=T, partition=0), None)
+    late = record(1, 10**9, OffsetCommitKey(group=G, topic=T, partition=1), None)
+    folded = fold([commit(0, 0), commit(0, 1), tombstone, late])
+    assert [one.why for one in folded.of(G, OffsetsRemoved)] == ["deleted", "unknown"]
+
+
+def test_a_group_of_another_kind_is_told_once_as_not_covered() -> None:
+    share = Record(0, 0, 5, 11, RecordKey(group=G), None, is_covered=False)
+    streams = Record(0, 1, 6, 17, RecordKey(group="flow"), None, is_covered=False)
+    folded = fold([share, share._replace(offset=2), streams])
+    assert [one.why for one in folded.of(G, GroupNotCovered)] == ["share"]
+    assert [one.why for one in folded.of("flow", GroupNotCovered)] == ["streams"]
+
+
+def test_tombstones_of_what_was_never_seen_tell_no_more_than_they_know() -> None:
+    folded = fold([*gone(5, "a"), record(3, 5, GroupKey(group=G), None)])
+    assert [(one.why, one.generation_id) for one in folded.of(G, GroupRemoved)] == [("unknown", 0)]
+    assert folded.of(G, MemberRemoved) == []
+
+
+def test_half_of_a_conversion_at_the_end_of_a_dump_is_told_as_the_end() -> None:
+    folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), record(2, 20_000, GroupKey(group=G), None)])
+    assert [one.client_id for one in folded.of(G, MemberRemoved)] == ["a"]
+    assert len(folded.of(G, GroupRemoved)) == 1
+    assert folded.of(G, GroupTypeChanged) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("[]", "no JSON object"), ('{"v":9}', "version 9"), ("{", "cannot be read"), ('{"v":1}', "group_id")],
+)
+def test_a_document_that_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(DocumentError, match=why):
+        read_document(text)
+
+
+NAMES = st.sampled_from("abc")
+MOMENTS = st.integers(0, 3).map(lambda place: place * 40_000)
+PARTITIONS = st.lists(st.integers(0, 3), max_size=3, unique=True)
+RECORDS = st.one_of(
+    st.builds(
+        lambda at, number, who: generation(at, number, *(classic(name, place) for place, name in enumerate(who))),
+        MOMENTS,
+        st.integers(0, 4),
+        st.lists(NAMES, max_size=3, unique=True),
+    ),
+    st.builds(lambda at: record(2, at, GroupKey(group=G), None), MOMENTS),
+    st.builds(lambda at: record(3, at, GroupKey(group=G), None), MOMENTS),
+    st.builds(epoch, MOMENTS, st.integers(1, 6), st.integers(0, 2)),
+    st.builds(target_epoch, MOMENTS, st.integers(1, 6)),
+    st.builds(lambda at, name, topics: member(at, name, *topics), MOMENTS, NAMES, st.sampled_from([[], [T], [T, "U"]])),
+    st.builds(
+        lambda at, name, number, held: step(at, name, number, *held), MOMENTS, NAMES, st.integers(-2, 6), PARTITIONS
+    ),
+    st.builds(lambda at, name, place: gone(at, name)[place], MOMENTS, NAMES, st.integers(0, 2)),
+    st.builds(commit, MOMENTS, st.integers(0, 3), st.sampled_from([None, TOPIC_ID])),
+    st.builds(
+        lambda at, number: record(1, at, OffsetCommitKey(group=G, topic=T, partition=number), None),
+        MOMENTS,
+        st.integers(0, 3),
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(RECORDS, max_size=40), st.booleans())
+def test_records_in_any_order_lead_to_facts_and_never_to_an_error(records: list[Record], is_in_order: bool) -> None:
+    """A topic that was compacted, cut or written by another version holds any of them beside any other."""
+    history = History(group_id=G)
+    if is_in_order:
+        records.sort(key=lambda one: one.timestamp_ms)
+    told = []
+    for one in records:
+        told += apply(history, [one], {})
+        history = read_document(write_document(history))
+    told += finish(history, {})
+    for place, effect in enumerate(told):
+        assert row_of(effect, place).at_ms is not None
+    held = [(name, n) for one in history.members.values() for name, numbers in one.held.items() for n in numbers]
+    assert len(held) == len(set(held)) or history.group_type != "consumer"
