@@ -1,6 +1,7 @@
 """A consumer's settings, under Kafka's own keys, with Kafka's defaults, and the API versions its library speaks.
 
-Knows how to read a setting and which settings contradict each other; knows no file, no clock and no group.
+Knows each setting's bounds and which settings contradict each other; must not know texts, which `programs.settings`
+reads, a clock or a group.
 """
 
 from __future__ import annotations
@@ -130,24 +131,6 @@ class ConsumerConfig:
         first = min(self.retry_backoff_ms, self.retry_backoff_max_ms)
         return min(first << min(attempts, 31), self.retry_backoff_max_ms)
 
-    @classmethod
-    def from_pairs(cls, pairs: Mapping[str, str]) -> ConsumerConfig:
-        """Settings by Kafka's keys, values as text. ConsumerConfigError: unknown key, wrong type, out of range."""
-        values: dict[str, Any] = {}
-        for key, text in pairs.items():
-            if key not in _BY_KEY:
-                raise ConsumerConfigError(f"{key}: is no setting; known are {', '.join(sorted(_BY_KEY))}")
-            name, default = _BY_KEY[key]
-            values[name] = _parse(key, text.strip(), default)
-        return cls(**values)
-
-
-_BY_KEY = {
-    each.metadata["key"]: (each.name, 0 if each.name == "rebalance_timeout_ms" else each.default)
-    for each in fields(ConsumerConfig)
-    if "key" in each.metadata
-}
-
 
 def _refuse_out_of_range(key: str, value: Any, limits: Mapping[str, Any]) -> None:
     least = limits.get("least")
@@ -157,20 +140,3 @@ def _refuse_out_of_range(key: str, value: Any, limits: Mapping[str, Any]) -> Non
         raise ConsumerConfigError(f"{key}={value}: must be at least {least}")
     if value > INT32_MAX:
         raise ConsumerConfigError(f"{key}={value}: must be at most {INT32_MAX}")
-
-
-def _parse(key: str, text: str, default: Any) -> Any:
-    match default:
-        case bool():
-            if text.lower() not in ("true", "false"):
-                raise ConsumerConfigError(f"{key}={text}: is neither true nor false")
-            return text.lower() == "true"
-        case int():
-            try:
-                return int(text)
-            except ValueError:
-                raise ConsumerConfigError(f"{key}={text}: is not a whole number") from None
-        case tuple():
-            return tuple(part.strip() for part in text.split(",") if part.strip())
-        case _:
-            return text

@@ -25,7 +25,7 @@ from typing import Any
 import click
 import msgspec
 
-from coordinator_udfs.protocol.config import CONSUMER_KEYS, ConsumerConfig, GroupConfig
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
@@ -191,10 +191,7 @@ def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = Fal
 
 def config_from(pairs: Iterable[str]) -> GroupConfig:
     """Settings of both protocols from `key=value` words. Raises ConfigError."""
-    texts = read_pairs(pairs, "--config ")
-    consumer = {key: text for key, text in texts.items() if key in CONSUMER_KEYS.values()}
-    classic = {key: text for key, text in texts.items() if key not in consumer}
-    return from_texts(GroupConfig, classic, consumer=from_texts(ConsumerConfig, consumer))
+    return from_texts(GroupConfig, read_pairs(pairs, "--config "))
 
 
 @click.command(

@@ -209,6 +209,8 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        if self.sasl_mechanisms == ():
+            raise ConfigError(f"{PREFIX}sasl.mechanisms=: names none of {', '.join(MECHANISMS)}")
         if self.ssl_certificate is None and (self.ssl_key or self.ssl_client_ca):
             given = "ssl.key" if self.ssl_key else "ssl.client.ca"
             raise ConfigError(f"{PREFIX}{given}: needs {PREFIX}ssl.certificate")

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from programs.errors import ConfigError
-from programs.settings import from_texts, keys_of, read_file, setting, unknown_key
+from programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
 from tables.properties import VERSIONS_RETENTION_MINUTES
 
 PREFIX = "spark.coordinator."
@@ -154,27 +153,24 @@ class JobConfig:
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> JobConfig:
         """A configuration from keys and texts. Raises ConfigError: unknown key, unfit value, contradiction."""
-        own = {key.name for key in KEYS.values()}
-        group: dict[str, str] = {}
+        known = names_of(JobConfig)
         kafka: list[tuple[str, str]] = []
         texts: dict[str, str] = {}
         for key, text in pairs.items():
-            group_key = key.removeprefix(PREFIX)
+            # Kafka's keys are known with the stream's prefix as well.
+            name = key if key in known else key.removeprefix(PREFIX)
             if key.startswith(GATEWAY_PREFIX):
                 continue
-            if key in own:
-                texts[key] = text
-            elif group_key in _GROUP_KEYS:
-                group[group_key] = text
+            if name in known:
+                texts[name] = text
             elif key.startswith(KAFKA_PREFIX):
                 kafka.append((key, text.strip()))
             else:
-                raise unknown_key(key, [*own, *_GROUP_KEYS], "conf/coordinator.conf names them all", (PREFIX,))
-        return from_texts(cls, texts, group=from_texts(GroupConfig, group), kafka_options=tuple(kafka))
+                raise unknown_key(key, known, "conf/coordinator.conf names them all", (PREFIX,))
+        return from_texts(cls, texts, kafka_options=tuple(kafka))
 
 
 KEYS = keys_of(JobConfig)
-_GROUP_KEYS = frozenset(GROUP_KEYS.values())
 
 
 def load_config(path: Path | None, *more: Mapping[str, str]) -> JobConfig:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import EnumType
 from functools import cache
 from pathlib import Path
@@ -70,20 +70,31 @@ def keys_of(kind: Any) -> Mapping[str, Key]:
     }
 
 
+@cache
+def names_of(kind: Any) -> frozenset[str]:
+    """How all keys of a dataclass are spelt, those of its parts included."""
+    own = frozenset(key.name for key in keys_of(kind).values())
+    return own.union(*(names_of(part) for part in _parts(kind).values()))
+
+
 def from_texts(kind: Callable[..., Settings], texts: Mapping[str, str], **given: Any) -> Settings:
     """Settings by their keys' texts, the others at their defaults. given: values of fields that have no key.
 
-    Raises ConfigError, in this order: an unknown key, an unfit value, one out of bounds, a contradiction (the
-    dataclass's own ConfigError or ValueError).
+    A part is a field that has no key, but is a dataclass that declares some. Raises ConfigError, in this order: an
+    unknown key, an unfit value, one out of bounds, a contradiction (the dataclass's own ConfigError or ValueError).
     """
-    keys, hints = keys_of(kind), _hints(kind)
-    named = {key.name: name for name, key in keys.items()}
+    keys, hints, known = keys_of(kind), _hints(kind), names_of(kind)
+    unknown = [spelt for spelt in texts if spelt not in known]
+    if unknown:
+        raise unknown_key(unknown[0], sorted(known), f"known are {', '.join(sorted(known))}")
     values: dict[str, Any] = {}
-    for key, text in texts.items():
-        if key not in named:
-            raise unknown_key(key, named, f"known are {', '.join(sorted(named))}")
-        name = named[key]
-        values[name] = _value(keys[name], hints[name], text.strip())
+    for name, key in keys.items():
+        if key.name in texts:
+            values[name] = _value(key, hints[name], texts[key.name].strip())
+    for name, part in _parts(kind).items():
+        of_part = {spelt: text for spelt, text in texts.items() if spelt in names_of(part)}
+        if of_part:
+            values[name] = from_texts(part, of_part)
     try:
         return kind(**values, **given)
     except ValueError as contradiction:
@@ -160,12 +171,21 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
+def _parts(kind: Any) -> dict[str, Any]:
+    """The dataclasses with keys that are fields of this one, by the fields' names."""
+    kinds = {each.name: _hints(kind)[each.name] for each in fields(kind) if "key" not in each.metadata}
+    return {
+        name: part for name, part in kinds.items() if isinstance(part, type) and is_dataclass(part) and names_of(part)
+    }
+
+
 def _value(key: Key, kind: Any, text: str) -> Any:
     """A text as a field's type. Raises ConfigError: it is none, or out of bounds."""
     kinds = [each for each in get_args(kind) if each is not NoneType] if get_origin(kind) in (UnionType, Union) else []
     if kinds:
         kind = kinds[0]
-        if not text and get_origin(kind) is not Mapping:
+        if not text and kind is not str and get_origin(kind) is not Mapping:
             return None
     try:
         value = _converted(kind, text)
@@ -190,7 +210,8 @@ def _converted(kind: Any, text: str) -> Any:
     if get_origin(kind) is Mapping:
         return parse_topics(text)
     if get_origin(kind) is tuple:
-        return tuple(_part(get_args(kind)[0], part.strip()) for part in text.split(","))
+        parts = filter(None, (part.strip() for part in text.split(",")))
+        return tuple(_part(get_args(kind)[0], part) for part in parts)
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:

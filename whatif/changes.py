@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clients.assignors import ASSIGNORS
-from clients.config import ConsumerConfig, ConsumerConfigError
+from clients.config import ConsumerConfig
 from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from programs.errors import ConfigError, UserError
@@ -152,7 +152,7 @@ def _refuse_unfit(setting: Setting) -> None:
     try:
         broker = from_texts(GroupConfig, setting.broker)
         consumer_changes(setting)
-    except (ConfigError, ConsumerConfigError) as error:
+    except ConfigError as error:
         raise SettingError(str(error)) from None
     for name in assignors_of(setting):
         if name not in ASSIGNORS:
@@ -177,4 +177,4 @@ def consumer_changes(setting: Setting) -> ConsumerConfig:
     pairs = {key: text for key, text in setting.client.items() if key != ASSIGNOR}
     if "session.timeout.ms" in pairs and "heartbeat.interval.ms" not in pairs:
         pairs["heartbeat.interval.ms"] = "1"
-    return ConsumerConfig.from_pairs(pairs)
+    return from_texts(ConsumerConfig, pairs)

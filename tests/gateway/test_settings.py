@@ -81,6 +81,7 @@ def test_every_setting_says_what_it_means() -> None:
         ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
         ({"gateway.end.offset": "-1"}, "gateway.end.offset=-1: must be at least 0"),
         ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: names none of PLAIN, SCRAM-SHA-256"),
         ({"gateway.allow.anonymous.beyond.loopback": "yes"}, "=yes: is neither true nor false"),
         ({"gateway.ssl.key": "/k.pem"}, "gateway.ssl.key: needs gateway.ssl.certificate"),
         ({"gateway.ssl.client.ca": "/c.pem"}, "gateway.ssl.client.ca: needs gateway.ssl.certificate"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from programs.errors import ConfigError
-from programs.settings import Key, from_texts, keys_of, parse_topics, read_pairs, setting
+from programs.settings import Key, from_texts, keys_of, names_of, parse_topics, read_pairs, setting
 
 
 class Colour(StrEnum):
@@ -98,3 +98,21 @@ def test_a_word_without_a_key_or_an_equals_sign_is_refused(word: str) -> None:
 
 def test_topics_are_names_and_partition_counts() -> None:
     assert parse_topics("t1:4, a:b:2,") == {"t1": 4, "a:b": 2}
+
+
+@dataclass(frozen=True)
+class House:
+    """Something that has a part with settings of its own."""
+
+    rooms: int = setting("house.rooms", 3)
+    paint: Paint = field(default_factory=Paint)
+
+
+def test_a_part_takes_its_own_keys() -> None:
+    assert names_of(House) == names_of(Paint) | {"house.rooms"}
+    found = from_texts(House, {"paint.litres": "7", "house.rooms": "2"})
+    assert found == House(2, Paint(litres=7))
+    with pytest.raises(ConfigError, match=r"^paint\.litres=-1: must be at least 0$"):
+        from_texts(House, {"paint.litres": "-1"})
+    with pytest.raises(ConfigError, match=r"did you mean paint\.litres"):
+        from_texts(House, {"paint.liters": "1"})
