@@ -12,6 +12,7 @@ import resource
 import socket
 import ssl
 import sys
+import time
 from collections.abc import Callable
 
 from gateway.answering import Answering
@@ -54,7 +55,7 @@ class Server:
         self.metrics = Metrics(backend.figures)
         self.connections = Connections(settings, self.metrics)
         self.threads = FairThreads(1, "long")
-        self._turns = Turns(_call_soon)
+        self._turns = Turns(_call_soon, time.monotonic)
         self._doors: list[Door] = []
         self._addresses: list[Address] = []
         self.monitor: Monitor | None = None

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-TURN_S = 0.005
+TURN_S = 0.0005
 """A connection's turn ends after so long; the request in hand is finished."""
+_ROUND_S = 0.005
+"""The turns in line stop after so long for the loop to see to all others."""
 _SHARE = 0.01
 """The part of the time that a connection may use without standing in line."""
-_SAVED_S = 0.05
+_SAVED_S = 0.005
 """The most time that a connection saves up for a burst."""
 
 
@@ -37,26 +39,31 @@ class Account:
 
 
 class Turns:
-    """The line of those who have used their share up: one of them has a turn whenever the loop has seen to all others.
+    """The line of those who have used their share up; they have some turns whenever the loop has seen to all others.
 
-    call_soon: the loop's, which calls after all that is due now.
+    call_soon: the loop's, which calls after all that is due now. clock: in seconds.
     """
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
         self._call_soon = call_soon
+        self._clock = clock
         self._line: deque[Callable[[], None]] = deque()
+        self._is_due = False
 
     def stand_in_line(self, turn: Callable[[], None]) -> None:
         """Calls it when its turn comes."""
         self._line.append(turn)
-        if len(self._line) == 1:
+        if not self._is_due:
+            self._is_due = True
             self._call_soon(self._next)
 
     def _next(self) -> None:
-        turn = self._line[0]
+        self._is_due = False
+        ends_at = self._clock() + _ROUND_S
         try:
-            turn()
+            while self._line and self._clock() < ends_at:
+                self._line.popleft()()
         finally:
-            self._line.popleft()
-            if self._line:
+            if self._line and not self._is_due:
+                self._is_due = True
                 self._call_soon(self._next)

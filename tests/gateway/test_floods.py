@@ -78,11 +78,11 @@ async def test_many_lists_of_many_groups_keep_nobody_else_waiting() -> None:
 
 
 @asynchronous
-async def test_a_hundred_clients_that_flood_keep_nobody_else_waiting() -> None:
+async def test_fifty_clients_that_flood_keep_nobody_else_waiting() -> None:
     async with gateway() as running:
         quiet = await running.client()
         frame = HEARTBEAT.write_request(1, "flood", entity_of(HEARTBEAT.request_type, heartbeat()))
-        floods = asyncio.gather(*[flood_by(running, frame, times=300) for _ in range(100)])
+        floods = asyncio.gather(*[flood_by(running, frame, times=300) for _ in range(50)])
         assert await slowest_heartbeat_s(quiet, floods) < SOON_S
 
 
