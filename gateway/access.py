@@ -2,6 +2,7 @@
 
     allow User:alice prefix  team-a-  READ,DESCRIBE
     deny  User:*     literal payments DELETE
+    allow "User:CN=Alice Liddell,O=Rabbit Hole" literal "tea party" ALL
 
 As with Kafka: a denial beats every allowance; once there are rules, what no rule allows is denied; who may READ or
 DELETE may DESCRIBE; the literal name `*` stands for every group, the principal `User:*` for everybody.
@@ -11,6 +12,7 @@ Knows rules and names; knows no request and no socket.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +24,11 @@ from programs.errors import ConfigError
 
 _ANYBODY = "User:*"
 _ANY_GROUP = "*"
-_REMEMBERED = 10_000
+_REMEMBERED = 4096
+_REMEMBERED_CHARACTERS = 256
+"""Answers about longer names are not remembered, so that clients cannot fill the memory with names."""
+_WORD = re.compile(r"""(?P<quote>["'])(?P<quoted>.+?)(?P=quote)(?=\s|$)|(?P<bare>[^\s"']\S*)""")
+"""A word of a rule; between quotes it may hold blanks."""
 
 
 class Operation(StrEnum):
@@ -64,6 +70,7 @@ class Rule:
     is_allowed: bool
     principal: str
     is_prefix: bool
+    """Whether the pattern is the beginning of groups' names, and not a whole name."""
     pattern: str
     operations: frozenset[Operation]
 
@@ -91,6 +98,8 @@ class Rules:
         self._decide = lru_cache(_REMEMBERED)(self._decide_anew)
 
     def allows(self, principal: str, operation: Operation, group_id: str) -> bool:
+        if len(principal) + len(group_id) > _REMEMBERED_CHARACTERS:
+            return self._decide_anew(principal, operation, group_id)
         return self._decide(principal, operation, group_id)
 
     def operations(self, principal: str, group_id: str) -> int | None:
@@ -117,7 +126,7 @@ def read_rules(path: Path) -> Rules:
 
 
 def _rule(where: str, line: str) -> Rule:
-    words = line.split()
+    words = _words(line)
     if len(words) != 5:
         raise ConfigError(f"{where}: {line.strip()!r} is not of the form allow|deny PRINCIPAL literal|prefix GROUP OPS")
     effect, principal, kind, pattern, operations = words
@@ -128,6 +137,18 @@ def _rule(where: str, line: str) -> Rule:
     if kind not in ("literal", "prefix"):
         raise ConfigError(f"{where}: {kind!r} is neither literal nor prefix")
     return Rule(effect == "allow", principal, kind == "prefix", pattern, _operations(where, operations))
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line; none if its quotes do not fit."""
+    words, rest = [], line.strip()
+    while rest:
+        word = _WORD.match(rest)
+        if word is None:
+            return []
+        words.append(word["quoted"] or word["bare"])
+        rest = rest[word.end() :].lstrip()
+    return words
 
 
 def _operations(where: str, text: str) -> frozenset[Operation]:

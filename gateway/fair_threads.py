@@ -21,20 +21,13 @@ class _Job(NamedTuple):
 
 
 class FairThreads:
-    """So many threads, of which one address has as many at a time as are left over, but is served in turn.
-
-    Each address's work is done in the order it came.
-    """
+    """So many threads. The work of one address is begun in the order it came."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._free = threads
         self._waiting: dict[str, deque[_Job]] = {}
         """By address, the one that has waited longest for its turn first."""
-
-    def waiting_of(self, address: str) -> int:
-        """How much work of an address waits for its turn."""
-        return len(self._waiting.get(address, ()))
 
     def run(self, address: str, work: Callable[[], T]) -> asyncio.Future[T]:
         """What the work gives, or raises. Work whose future is cancelled before its turn is not done."""

@@ -5,10 +5,13 @@ Knows HTTP; what is counted is `gateway.metrics`'.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import time
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -16,6 +19,11 @@ from prometheus_client import make_wsgi_app
 
 from gateway.metrics import Metrics
 from gateway.settings import Address
+
+_PATIENCE_S = 5.0
+"""A connection that takes longer is ended."""
+_MOST_CONNECTIONS = 16
+"""When one more comes, the oldest is ended."""
 
 Health = dict[str, Any]
 """What /health says; `status` is "ok" if all is well, and anything else makes it a 503."""
@@ -55,13 +63,48 @@ class Monitor:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """Ends connections that take long or are too many, so that nobody can keep it from answering."""
+
     daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        """When each connection came, the oldest first."""
+        self._lock = Lock()
+        super().__init__(*arguments)
 
     def server_bind(self) -> None:
         # As WSGIServer does, without asking a name server for this machine's name.
         super(WSGIServer, self).server_bind()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open[request] = time.monotonic()
+            too_many = list(self._open)[:-_MOST_CONNECTIONS]
+        self._cut(too_many)
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        super().service_actions()
+        with self._lock:
+            overdue = [request for request, came in self._open.items() if time.monotonic() - came > _PATIENCE_S]
+        self._cut(overdue)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that was cut, or whose client speaks no HTTP, is nothing to tell of."""
+
+    def _cut(self, requests: list[socket.socket]) -> None:
+        """Wakes the threads that wait for these connections; each closes its own."""
+        for request in requests:
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
 
 
 class _Quiet(WSGIRequestHandler):

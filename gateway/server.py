@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
 import resource
 import socket
 import ssl
@@ -23,12 +24,15 @@ from gateway.door import Door
 from gateway.fair_threads import FairThreads
 from gateway.metrics import Metrics
 from gateway.monitor import Health, Monitor
+from gateway.quiet_log import Sparing
 from gateway.registry import Registry
 from gateway.routing import Routing
 from gateway.settings import Address, Settings
 from gateway.taking import Client, RequestTaker
 from gateway.turns import Turns
 
+_LOGS = ("gateway", "asyncio")
+"""Loggers whose lines clients can cause."""
 _SILENT_S = 30.0
 """If the oldest request has waited so long for the coordinator, /health says so."""
 _OBJECTS_A_COLLECTION = 50_000
@@ -56,12 +60,15 @@ class Server:
         self.connections = Connections(settings, self.metrics)
         self.threads = FairThreads(1, "long")
         self._turns = Turns(_call_soon, time.monotonic)
+        self._sparing = Sparing()
         self._doors: list[Door] = []
         self._addresses: list[Address] = []
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
+        for name in _LOGS:
+            logging.getLogger(name).addFilter(self._sparing)
         self.routing.load()
         await self.backend.start()
         await self.open()
@@ -131,6 +138,8 @@ class Server:
         await self.backend.close()
         if self._registry is not None:
             self._registry.leave()
+        for name in _LOGS:
+            logging.getLogger(name).removeFilter(self._sparing)
 
 
 def _call_soon(call: Callable[[], None]) -> None:

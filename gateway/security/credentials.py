@@ -1,7 +1,8 @@
 """Salted hashes of passwords as SCRAM keeps them (RFC 5802), and the file of users that holds them.
 
-One line a user and mechanism: `name mechanism iterations salt stored_key server_key`, the last three as base64. With
-it a password can be checked and a SCRAM client be answered; the password cannot be read from it.
+One line a user and mechanism: `name mechanism iterations salt stored_key server_key`, the last three as base64, and a
+comment that holds a secret by which unknown users are answered as if they were known. With it a password can be checked
+and a SCRAM client be answered; the password cannot be read from it.
 
 Knows hashes and the file; knows no conversation.
 """
@@ -14,6 +15,7 @@ import hmac
 import os
 import secrets
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,8 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 ITERATIONS = 16_384
 MIN_ITERATIONS = 4096
 _SALT_BYTES = 16
+_DECOYS = "# keep this line, by which unknown users look like known ones: "
+_DECOYS_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +65,38 @@ def keys_of(password: str, mechanism: str, iterations: int, salt: bytes) -> tupl
 
 
 class Users:
-    """The users of a file, read again when the file has changed."""
+    """The users of a file, read again when the file has changed.
+
+    An unknown user is answered as a known one with another password would be, so that nobody learns who is known: with
+    the same salt each time, also after a restart, with as many iterations as some known user has, after as long.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_of = (-1, -1)
-        self._secret = secrets.token_bytes(32)
         self._refresh()
 
     def credential(self, name: str, mechanism: str) -> Credential:
         """A user's credential; of an unknown user one that no password fits, the same each time."""
         self._refresh()
-        return self._known.get((name, mechanism)) or self._unfitting(name, mechanism)
+        unfitting = self._unfitting(name, mechanism, [made for (_, by), made in self._known if by == mechanism])
+        return self._by_name.get((name, mechanism), unfitting)
 
     def is_password(self, name: str, password: str) -> bool:
         """Whether it is a user's password. Takes as long for an unknown user."""
         self._refresh()
-        known = [self._known[key] for mechanism in HASHES if (key := (name, mechanism)) in self._known]
-        return (known or [self._unfitting(name, "SCRAM-SHA-256")])[0].is_of(password)
+        unfitting = self._unfitting(name, "SCRAM-SHA-256", list(self._checked.values()))
+        return self._checked.get(name, unfitting).is_of(password)
 
-    def _unfitting(self, name: str, mechanism: str) -> Credential:
-        salt = hmac.digest(self._secret, name.encode(), "sha256")[:_SALT_BYTES]
-        size = hashlib.new(HASHES[mechanism]).digest_size
-        return Credential(mechanism, ITERATIONS, salt, secrets.token_bytes(size), secrets.token_bytes(size))
+    def _unfitting(self, name: str, mechanism: str, alike: Sequence[Credential]) -> Credential:
+        """A credential that looks like one of some others and that no password fits."""
+        mark = hmac.digest(self._decoys, name.encode(), "sha512")
+        model = alike[int.from_bytes(mark[:8], "big") % len(alike)] if alike else None
+        made_by = mechanism if model is None else model.mechanism
+        salt = hmac.digest(mark, b"salt", "sha512")[: _SALT_BYTES if model is None else len(model.salt)]
+        size = hashlib.new(HASHES[made_by]).digest_size
+        iterations = ITERATIONS if model is None else model.iterations
+        return Credential(made_by, iterations, salt, secrets.token_bytes(size), secrets.token_bytes(size))
 
     def _refresh(self) -> None:
         """Reads the file if it has changed. Raises ConfigError at first; later an unfit file leaves the users be."""
@@ -91,7 +104,7 @@ class Users:
             found = self._path.stat()
             if (found.st_mtime_ns, found.st_size) == self._read_of:
                 return
-            self._known = read_users(self._path)
+            self._take(self._path.read_text(encoding="utf-8"))
             self._read_of = (found.st_mtime_ns, found.st_size)
         except OSError as error:
             if self._read_of == (-1, -1):
@@ -100,15 +113,33 @@ class Users:
             if self._read_of == (-1, -1):
                 raise
 
+    def _take(self, text: str) -> None:
+        by_name = _users_in(text, self._path)
+        self._decoys = _decoys_in(text) or hashlib.sha256(text.encode()).digest()
+        self._by_name = by_name
+        self._known = sorted(by_name.items())
+        self._checked = {name: made for (name, _), made in reversed(self._known)}
+        """What PLAIN checks a user's password by."""
+
 
 def read_users(path: Path) -> dict[tuple[str, str], Credential]:
     """The credentials of a file by (name, mechanism). Raises OSError; ConfigError, naming the line."""
+    return _users_in(path.read_text(encoding="utf-8"), path)
+
+
+def _users_in(text: str, path: Path) -> dict[tuple[str, str], Credential]:
     known = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             name, credential = _parse(f"{path} line {number}", line)
             known[name, credential.mechanism] = credential
     return known
+
+
+def _decoys_in(text: str) -> bytes | None:
+    """The secret that the salts of unknown users are made of; None in a file that an older version wrote."""
+    line = next((line for line in text.splitlines() if line.startswith(_DECOYS)), None)
+    return None if line is None else line.removeprefix(_DECOYS).encode()
 
 
 def _parse(where: str, line: str) -> tuple[str, Credential]:
@@ -137,12 +168,15 @@ def write_user(path: Path, name: str, password: str | None) -> None:
     """Adds a user or gives it another password; None removes it. The file is replaced as a whole, readable by its
     owner alone. Raises OSError and ConfigError."""
     check_name(name)
-    known = read_users(path) if path.exists() else {}
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    known = _users_in(text, path)
+    decoys = _decoys_in(text) or secrets.token_hex(_DECOYS_BYTES).encode()
     known = {key: credential for key, credential in known.items() if key[0] != name}
     if password is not None:
         known |= {(name, mechanism): credential_of(password, mechanism) for mechanism in HASHES}
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(f"{_DECOYS}{decoys.decode()}\n")
         file.writelines(_line(user, credential) for (user, _), credential in sorted(known.items()))
     os.replace(beside, path)
 

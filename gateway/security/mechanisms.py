@@ -107,8 +107,15 @@ class Scram:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """`n=alice,r=abc` by letter. Raises ValueError."""
-    return {letter: value for letter, value in (part.split("=", 1) for part in text.split(","))}
+    """`n=alice,r=abc` by letter. Raises ValueError: also a letter that comes twice, and the mandatory extension `m=`.
+
+    RFC 5802 says that a side which does not know an extension must end the conversation; there is none to know.
+    """
+    pairs = [part.split("=", 1) for part in text.split(",")]
+    said = {letter: value for letter, value in pairs}
+    if "m" in said or len(said) != len(pairs):
+        raise ValueError(f"{text!r} has an extension or a letter twice")
+    return said
 
 
 def escaped(name: str) -> str:

@@ -1,21 +1,27 @@
 """SaslHandshake and SaslAuthenticate: the mechanisms' tokens in Kafka's messages.
 
+Addresses have their tokens checked in turn, so that those who guess passwords keep nobody else out.
+
 Knows the two messages and who the caller becomes; must not know how a mechanism works.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from gateway.exchange import Answer, Ask, Endpoint, Later
+from gateway.fair_threads import FairThreads
 from gateway.security.credentials import Users
 from gateway.security.mechanisms import AuthenticationError, Step, mechanism
 from gateway.wire.shaping import entity_of
 
+_THREADS = min(4, os.cpu_count() or 1)
 _REFUSAL_S = 0.1
 """A refusal is sent so much later, so that guessing takes time."""
 
@@ -26,6 +32,7 @@ class Sasl:
     def __init__(self, users: Users, mechanisms: Sequence[str]) -> None:
         self._users = users
         self._mechanisms = mechanisms
+        self._threads = FairThreads(_THREADS, "passwords")
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -51,7 +58,7 @@ class Sasl:
 
     async def _step(self, ask: Ask) -> Step:
         try:
-            return await asyncio.to_thread(ask.caller.mechanism.step, ask.message.auth_bytes)
+            return await self._threads.run(ask.caller.host, partial(ask.caller.mechanism.step, ask.message.auth_bytes))
         except AuthenticationError:
             await asyncio.sleep(_REFUSAL_S)
             raise

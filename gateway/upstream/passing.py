@@ -108,8 +108,9 @@ class Passing:
 
     def rewrite(self, passed: Passed, frame: bytes) -> None:
         """The answer to a request, without its length, to be rewritten first."""
-        host = self._settings.host_for(self._client.caller.reached_at[0])
-        task = asyncio.create_task(self._rewriting.rewritten(passed.head, frame, host))
+        caller = self._client.caller
+        host = self._settings.host_for(caller.reached_at[0])
+        task = asyncio.create_task(self._rewriting.rewritten(passed.head, frame, host, caller))
         self._rewrites.add(task)
         task.add_done_callback(lambda done: self._rewritten(passed.slot, done))
 

@@ -6,7 +6,14 @@ Knows the beginnings of FindCoordinator and Produce; knows no connection.
 from __future__ import annotations
 
 from kio.serial.errors import SerialError
-from kio.serial.readers import read_compact_string_nullable, read_int16, read_nullable_legacy_string
+from kio.serial.readers import (
+    read_compact_string,
+    read_compact_string_nullable,
+    read_int8,
+    read_int16,
+    read_legacy_string,
+    read_nullable_legacy_string,
+)
 
 from gateway.group_apis import GROUP_KEY_TYPE
 from gateway.upstream.apis import FIND_COORDINATOR, PRODUCE
@@ -14,6 +21,7 @@ from gateway.wire.codec import Head, WireError, codec
 from schemas.messages import FindCoordinatorRequest
 from schemas.wire_fields import first_version
 
+_MANY_KEYS_SINCE = first_version(FindCoordinatorRequest, "coordinator_keys")
 _KEY_TYPES_SINCE = first_version(FindCoordinatorRequest, "key_type")
 
 
@@ -21,8 +29,18 @@ def asks_for_a_group(head: Head, frame: bytes) -> bool:
     """Whether a FindCoordinator is about groups, which are ours. Raises WireError."""
     if head.api_key != FIND_COORDINATOR:
         return False
-    _, message = codec("FindCoordinator", head.api_version).read_request(frame)
-    return head.api_version < _KEY_TYPES_SINCE or message.key_type == GROUP_KEY_TYPE
+    spoken = codec("FindCoordinator", head.api_version)
+    at = spoken.head_end(frame)
+    if head.api_version < _KEY_TYPES_SINCE:
+        return True
+    try:
+        if head.api_version < _MANY_KEYS_SINCE:
+            _, size = (read_compact_string if spoken.is_flexible else read_legacy_string)(frame, at)
+            at += size
+        key_type, _ = read_int8(frame, at)
+    except (SerialError, ValueError) as error:
+        raise WireError(f"FindCoordinatorRequest v{head.api_version}: {error}") from None
+    return key_type == GROUP_KEY_TYPE
 
 
 def expects_no_answer(head: Head, frame: bytes) -> bool:

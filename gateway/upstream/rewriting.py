@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from gateway.answering import LONG_FRAME_BYTES
+from gateway.exchange import Caller
+from gateway.fair_threads import FairThreads
 from gateway.settings import Address
 from gateway.upstream.apis import (
     API_VERSIONS,
@@ -32,10 +36,11 @@ PortOf = Callable[[int, Address], Awaitable[int]]
 
 
 class Rewriting:
-    """Rewrites for clients that reach the gateway at one host."""
+    """Rewrites the answers of all brokers. threads: for answers that would keep the loop too long."""
 
-    def __init__(self, port_of: PortOf, has_sasl: bool) -> None:
+    def __init__(self, port_of: PortOf, has_sasl: bool, threads: FairThreads) -> None:
         self._port_of = port_of
+        self._threads = threads
         self._has_sasl = has_sasl
         self._apis: dict[int, tuple[str, Callable[[Any, int, str], Awaitable[Any]]]] = {
             API_VERSIONS: ("ApiVersions", self._api_versions),
@@ -48,12 +53,19 @@ class Rewriting:
         """Whether the answer to a request must be rewritten."""
         return head.api_key in self._apis
 
-    async def rewritten(self, head: Head, frame: bytes, host: str) -> bytes:
-        """The answer to a request, from the upstream's without its length. Raises WireError and OSError."""
+    async def rewritten(self, head: Head, frame: bytes, host: str, caller: Caller) -> bytes:
+        """The answer to a request, from the upstream's without its length. Raises WireError and OSError.
+
+        host: where the caller finds the gateway.
+        """
         api, rewrite = self._apis[head.api_key]
         spoken = codec(api, head.api_version)
-        correlation_id, message = spoken.read_response(frame)
-        return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
+        if len(frame) <= LONG_FRAME_BYTES:
+            correlation_id, message = spoken.read_response(frame)
+            return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
+        correlation_id, message = await self._threads.run(caller.host, partial(spoken.read_response, frame))
+        ours = await rewrite(message, head.api_version, host)
+        return await self._threads.run(caller.host, partial(spoken.write_response, correlation_id, ours))
 
     async def _api_versions(self, message: Any, version: int, host: str) -> Any:
         if message.error_code != ErrorCode.none:

@@ -34,7 +34,7 @@ class UpstreamServer(Server):
         super().__init__(settings, Routing(endpoints(self._node)), backend, tls)
         self._entrance = entrance_of(settings)
         self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for)
-        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None)
+        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None, self.threads)
 
     async def open(self) -> None:
         """Opens the ports. Raises OSError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,40 @@ def test_who_may_read_or_delete_may_describe_unless_that_is_denied(
     allowances = Rules([rule for rule in some if rule.is_allowed])
     if allowances.allows(principal, operation, group):
         assert allowances.allows(principal, Operation.DESCRIBE, group)
+
+
+def test_names_with_blanks_stand_between_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    path.write_text(
+        'allow "User:CN=Alice Liddell,O=Rabbit Hole" literal "tea party" ALL\n'
+        "allow 'User:say \"hi\"' prefix team- READ\n"
+        "allow User:CN=a\\,b literal it's ALL\n"
+    )
+    known = read_rules(path)
+    assert known.allows("User:CN=Alice Liddell,O=Rabbit Hole", Operation.READ, "tea party")
+    assert known.allows('User:say "hi"', Operation.READ, "team-x")
+    assert known.allows("User:CN=a\\,b", Operation.READ, "it's")
+    assert not known.allows("User:CN=Alice", Operation.READ, "tea party")
+
+
+@pytest.mark.parametrize(
+    "line", ['allow "User:a literal x ALL', 'allow "User:a"b literal x ALL', "allow '' literal x ALL"]
+)
+def test_quotes_that_do_not_fit_are_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    path.write_text(line)
+    with pytest.raises(ConfigError, match="is not of the form allow"):
+        read_rules(path)
+
+
+def test_long_names_are_not_remembered() -> None:
+    known = Rules([Rule(True, "User:a", True, "", ALL_OPERATIONS)])
+    tracemalloc.start()
+    for number in range(300):
+        assert known.allows("User:a", Operation.READ, f"{number:030000}")
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1_000_000
 
 
 @given(rules, asked)

@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -22,6 +24,7 @@ from gateway.registry import GATEWAYS_FOLDER, Registry
 from gateway.settings import Address
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, heartbeat
+from tests.waiting import until
 
 ANY_PORT = "127.0.0.1:0"
 
@@ -35,6 +38,24 @@ def get(address: Address, path: str) -> tuple[int, str]:
 
 
 # ---------------------------------------------------------------- metrics and health
+
+
+def test_silent_connections_neither_hold_threads_nor_keep_anybody_else_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = Monitor(Address("127.0.0.1", 0), Metrics(Figures), lambda: {"status": "ok"})
+    before = threading.active_count()
+    silent = [socket.create_connection(monitor.address) for _ in range(100)]
+    try:
+        assert get(monitor.address, "/health")[0] == 200
+        until(lambda: threading.active_count() <= before + 16, "threads")
+        monkeypatch.setattr("gateway.monitor._PATIENCE_S", 0.0)
+        for client in silent:
+            client.settimeout(10)
+            assert client.recv(1) == b""
+        until(lambda: threading.active_count() <= before, "no threads")
+    finally:
+        monitor.close()
+        for client in silent:
+            client.close()
 
 
 @asynchronous

@@ -24,6 +24,7 @@ from gateway.security.tls import principal_of
 from programs.errors import ConfigError
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, heartbeat, join
+from tests.waiting import until_true
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -254,6 +255,81 @@ def test_no_plain_token_but_the_right_one_is_taken(token: bytes) -> None:
         Plain(Nobody()).step(token)
 
 
+@pytest.mark.parametrize(
+    "token", [b"n,,m=ext,n=alice,r=abc", b"n,,n=alice,r=abc,m=ext", b"n,,n=alice,n=bob,r=abc", b"n,,n=alice,r=a,r=b"]
+)
+def test_a_mandatory_extension_and_a_letter_said_twice_are_refused(token: bytes, users_file: Path) -> None:
+    with pytest.raises(AuthenticationError, match="malformed"):
+        Scram(Users(users_file), "SCRAM-SHA-256").step(token)
+
+
+def test_an_optional_extension_is_passed_over(users_file: Path) -> None:
+    assert Scram(Users(users_file), "SCRAM-SHA-256").step(b"n,,n=alice,r=abc,x=ext").name is None
+
+
+def test_unknown_users_look_like_known_ones_after_a_restart_too(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    write_user(path, "alice", "a")
+    again = [Users(path).credential("nobody", "SCRAM-SHA-512").salt for _ in range(2)]
+    write_user(path, "bob", "b")
+    assert again[0] == again[1] == Users(path).credential("nobody", "SCRAM-SHA-512").salt
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if line[0] != "#"))
+    of_an_older_file = [Users(path).credential("nobody", "SCRAM-SHA-512").salt for _ in range(2)]
+    assert of_an_older_file[0] == of_an_older_file[1]
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_unknown_users_have_the_iterations_and_the_salts_length_of_known_ones(mechanism: str, tmp_path: Path) -> None:
+    salt = b"short"
+    path = _written(tmp_path, "user", credential_of("pencil", mechanism, 5000, salt))
+    for name in ("x", "y", "z"):
+        nobody = Users(path).credential(name, mechanism)
+        assert (nobody.iterations, len(nobody.salt)) == (5000, len(salt))
+
+
+def test_an_unknown_users_password_is_checked_with_as_much_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _written(tmp_path, "user", credential_of("pencil", "SCRAM-SHA-512", 5000, b"salt"))
+    users, work = Users(path), []
+
+    def count(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+        work.append((name, iterations))
+        return b"x" * 32
+
+    monkeypatch.setattr("hashlib.pbkdf2_hmac", count)
+    assert not users.is_password("user", "wrong")
+    assert not users.is_password("nobody", "wrong")
+    assert work == [("sha512", 5000)] * 2
+
+
+@asynchronous
+async def test_those_who_guess_passwords_keep_nobody_elsewhere_out(users_file: Path) -> None:
+    async with gateway({"gateway.users": str(users_file)}) as running:
+        guessers = [await running.client(local_addr=("127.0.0.2", 0)) for _ in range(300)]
+        for guesser in guessers:
+            guesser.send("SaslHandshake", 1, mechanism="PLAIN")
+            guesser.send("SaslAuthenticate", 2, auth_bytes=b"\0alice\0guess")
+        guesses = [asyncio.create_task(guesser.is_closed_by_peer(60)) for guesser in guessers]
+        honest = await running.client(local_addr=("127.0.0.3", 0))
+        assert (await log_in(honest, "PLAIN")).error_code.name == "none"
+        assert sum(guess.done() for guess in guesses) < 100
+        for guess in guesses:
+            guess.cancel()
+
+
+@asynchronous
+async def test_before_that_no_long_request_is_read(users_file: Path) -> None:
+    async with gateway({"gateway.users": str(users_file)}) as running:
+        client = await running.client()
+        client.send_raw((16_385).to_bytes(4, "big"))
+        assert await client.is_closed_by_peer()
+        known = await running.client()
+        await log_in(known, "PLAIN")
+        known.send("Heartbeat", 4, **heartbeat(member="m" * 20_000))
+        assert (await known.receive("Heartbeat", 4))[1].error_code.name == "unknown_member_id"
+
+
 def test_an_unknown_user_has_the_same_salt_each_time_as_a_known_one_has(users_file: Path) -> None:
     users = Users(users_file)
     nobody = [users.credential("nobody", "SCRAM-SHA-256") for _ in range(2)]
@@ -350,6 +426,19 @@ async def test_tls_carries_the_same_protocol() -> None:
         client = await running.client(ssl=trusting())
         assert (await client.call("JoinGroup", 9, **join())).error_code.name == "member_id_required"
         assert running.backend.asked[0].principal is None
+
+
+@asynchronous
+async def test_who_never_finishes_the_handshake_counts_as_well() -> None:
+    async with gateway({**TLS, "gateway.max.connections": "3"}) as running:
+        silent = [await running.client() for _ in range(3)]
+        await until_true(lambda: len(running.server.connections) == 3)
+        assert await (await running.client()).is_closed_by_peer()
+        silent[0].close()
+        await until_true(lambda: len(running.server.connections) == 2)
+        client = await running.client(ssl=trusting())
+        assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+    await until_true(lambda: len(running.server.connections) == 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""Keeps one kind of log line from coming without end: after some of a kind in a short time, their number is told.
+
+Knows log records; knows nothing that is logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+LINES = 20
+"""So many lines of a kind are written in a period."""
+PERIOD_S = 10.0
+
+
+class Sparing(logging.Filter):
+    """Lets through so many records of a kind a period; the first of the next period says how many were left out.
+
+    A kind is the text of the call, before its values are put in.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[str, tuple[float, int]] = {}
+        """Of each kind: when its period began, and how many records came since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now, kind = self._clock(), str(record.msg)
+        began, count = self._kinds.get(kind, (now, 0))
+        if now - began >= PERIOD_S:
+            left_out = count - LINES
+            began, count = now, 0
+            if left_out > 0:
+                record.msg = f"{record.msg} (and {left_out} more such lines before)"
+        self._kinds[kind] = (began, count + 1)
+        return count < LINES
