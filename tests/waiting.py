@@ -31,7 +31,7 @@ def until(
     return found
 
 
-async def until_true(ask: Callable[[], object], within_s: float = 10.0) -> None:
+async def until_true(ask: Callable[[], object], within_s: float = 30.0) -> None:
     """As `until`, for a test that is a coroutine: others run while it waits. Raises TimeoutError."""
     async with asyncio.timeout(within_s):
         while not ask():

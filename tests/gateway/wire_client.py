@@ -22,7 +22,7 @@ class Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
-        self.patience_s: float | None = 10.0
+        self.patience_s: float | None = 30.0
         self._correlation_id = 0
 
     @classmethod
@@ -54,7 +54,7 @@ class Client:
         assert correlation_id == sent
         return message
 
-    async def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
+    async def is_closed_by_peer(self, timeout_s: float = 30.0) -> bool:
         """Whether the other side ends the connection, now or soon, whatever it still says."""
         try:
             async with asyncio.timeout(timeout_s):
