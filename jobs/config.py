@@ -8,7 +8,7 @@ unknown key, an unfit value and a contradiction are refused by name. Knows no Sp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -90,6 +90,12 @@ class JobConfig:
     request_max_bytes: int = setting(
         PREFIX + "request.max.bytes", 4_194_304, "a longer request goes to quarantine", least=1
     )
+    offsets_max_bytes: int = setting(
+        PREFIX + "group.offsets.max.bytes",
+        4_194_304,
+        "clock processing: a group whose offsets take so much takes no more; an offset takes 100 bytes and its texts",
+        least=1,
+    )
     quarantine_raw_max_bytes: int = setting(
         PREFIX + "quarantine.raw.max.bytes", 1_048_576, "what is kept of a request in quarantine", least=1
     )
@@ -136,9 +142,10 @@ class JobConfig:
             raise ConfigError(f"{given[0]}: only with {PREFIX}source=kafka, which is {self.source}")
 
     def stream_settings(self, started_at_ms: int) -> StreamSettings:
-        """What the stream's function is told."""
+        """What the stream's function is told. What a broker has recorded is limited by nothing of ours."""
+        is_live = self.clock is Clock.PROCESSING
         return StreamSettings(
-            group=self.group,
+            group=replace(self.group, offsets_max_bytes=self.offsets_max_bytes) if is_live else self.group,
             clock=self.clock,
             source=self.source,
             started_at_ms=started_at_ms,

@@ -101,6 +101,8 @@ class GroupConfig:
 
     A consumer group is then given none: nobody knows how many there are.
     """
+    offsets_max_bytes: int = INT32_MAX
+    """How much a group's committed offsets may take; none of Kafka's settings, for Kafka does not limit them."""
     topics_version: int = 0
     """Another one whenever a topic has been created; no setting."""
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)

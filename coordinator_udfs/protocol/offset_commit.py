@@ -16,6 +16,7 @@ from coordinator_udfs.protocol.group import CommittedOffset, Group
 from coordinator_udfs.protocol.java_strings import utf16_length
 from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
+from coordinator_udfs.protocol.offsets_room import OffsetsRoom
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
@@ -38,8 +39,9 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
 
     Errors in the order checked: UNKNOWN_TOPIC_OR_PARTITION (v10, unknown topic: UNKNOWN_TOPIC_ID) per partition; for
     the group GROUP_ID_NOT_FOUND (before v9 ILLEGAL_GENERATION), COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID,
-    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE per partition. For a
-    consumer group see `consumer.offsets`.
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE and, in a group
+    that has no room for more offsets, INVALID_COMMIT_OFFSET_SIZE per partition. For a consumer group see
+    `consumer.offsets`.
     """
     has_any = any(_existence_error(turn.config, t, p) is None for t in request.topics for p in t.partitions)
     group_error = _refusal(group, request, turn.config) if has_any else None
@@ -50,8 +52,11 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
         if member is not None and request.generation_id_or_member_epoch >= 0:
             keep_alive(group, member, turn)
     stored: list[OffsetCommitted] = []
+    room = OffsetsRoom(group, turn.config.offsets_max_bytes)
     topics = [
-        _commit_topic(group, topic, group_error, request, stored, turn) for topic in request.topics if topic.partitions
+        _commit_topic(group, topic, group_error, request, stored, room, turn)
+        for topic in request.topics
+        if topic.partitions
     ]
     if stored:
         turn.emit(
@@ -125,6 +130,7 @@ def _commit_topic(
     group_error: Error | None,
     request: OffsetCommitRequest,
     stored: list[OffsetCommitted],
+    room: OffsetsRoom,
     turn: Turn,
 ) -> OffsetCommitResponseTopic:
     partitions = []
@@ -132,8 +138,11 @@ def _commit_topic(
         error = _existence_error(turn.config, topic, partition) or group_error
         if error is None and _is_too_large(partition, turn.config):
             error = Error.OFFSET_METADATA_TOO_LARGE
+        name, metadata = topic.name or topic.topic_id, partition.committed_metadata or ""
+        if error is None and not room.takes(name, partition.partition_index, metadata):
+            error = Error.INVALID_COMMIT_OFFSET_SIZE
         if error is None:
-            stored.append(_store(group, topic.name or topic.topic_id, partition, request, turn))
+            stored.append(_store(group, name, partition, request, turn))
         partitions.append(
             OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error or Error.NONE)
         )

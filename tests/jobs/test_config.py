@@ -45,6 +45,13 @@ def test_each_default_of_the_file_can_be_set_as_it_stands() -> None:
     assert JobConfig.from_pairs(pairs) == JobConfig()
 
 
+def test_a_live_group_has_room_for_so_many_offsets_and_a_recorded_one_for_all() -> None:
+    live = JobConfig.from_pairs({"spark.coordinator.group.offsets.max.bytes": "5000"})
+    recorded = JobConfig.from_pairs({"spark.coordinator.clock": "event"})
+    assert live.stream_settings(0).group.offsets_max_bytes == 5000
+    assert recorded.stream_settings(0).group == GroupConfig()
+
+
 def test_the_gateways_keys_are_the_gateways_to_check() -> None:
     assert JobConfig.from_pairs({"gateway.listen": "anywhere", "gateway.no.such": "x"}) == JobConfig()
 

@@ -289,3 +289,26 @@ def test_old_clients_name_their_retention(v: int, retention_ms: int, expires_ms:
     bench = Bench().at(700)
     bench.commit(v=v, retention_ms=retention_ms)
     assert bench.group.offsets[T1].expire_timestamp_ms == expires_ms
+
+
+# ---------------------------------------------------------------- how many
+
+
+@rule("OffsetCommit: a group takes no more offsets than it has room for, Kafka any number")
+def test_a_group_without_room_takes_no_new_offset_and_goes_on_with_those_it_has() -> None:
+    bench = Bench(topics={"t1": 100}, offsets_max_bytes=3 * 102)
+    assert set(bench.commit(offsets={("t1", p): 1 for p in range(3)}).partition_errors.values()) == {Error.NONE}
+    sent = bench.commit(offsets={("t1", 0): 2, ("t1", 3): 2, ("t1", 4): 2})
+    assert sent.partition_errors == {
+        ("t1", 0): Error.NONE,
+        ("t1", 3): Error.INVALID_COMMIT_OFFSET_SIZE,
+        ("t1", 4): Error.INVALID_COMMIT_OFFSET_SIZE,
+    }
+    assert [offset.committed_offset for offset in bench.group.offsets.values()] == [2, 1, 1]
+
+
+@rule("OffsetCommit: metadata takes room as well")
+def test_longer_metadata_needs_room() -> None:
+    bench = Bench(topics={"t1": 100}, offsets_max_bytes=102 + 10)
+    for metadata, error in (("x" * 10, Error.NONE), ("x" * 11, Error.INVALID_COMMIT_OFFSET_SIZE), ("", Error.NONE)):
+        assert bench.commit(offsets={T1: 1}, metadata=metadata).partition_errors == {T1: error}

@@ -1,0 +1,41 @@
+"""How much room a group has for offsets: every turn of a group reads and writes all of them.
+
+Kafka has no such limit; see `GroupConfig.offsets_max_bytes`. Knows committed offsets; knows no request.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.group import CommittedOffset, Group
+
+_OFFSET_BYTES = 100
+"""About what an offset takes beside its names."""
+
+
+class OffsetsRoom:
+    """The room that is left in a group while one request is answered."""
+
+    def __init__(self, group: Group, max_bytes: int) -> None:
+        self._group = group
+        self._max_bytes = max_bytes
+        self._left_bytes: int | None = None
+
+    def takes(self, topic: str, partition: int, metadata: str) -> bool:
+        """Whether an offset may be stored, which it is then; one that grows by nothing always may."""
+        stored = self._group.offsets.get((topic, partition))
+        grows_bytes = _size(topic, metadata) - (0 if stored is None else _size_of(topic, stored))
+        if grows_bytes <= 0:
+            return True
+        if self._left_bytes is None:
+            self._left_bytes = self._max_bytes - sum(_size_of(at[0], o) for at, o in self._group.offsets.items())
+        if grows_bytes > self._left_bytes:
+            return False
+        self._left_bytes -= grows_bytes
+        return True
+
+
+def _size(topic: str, metadata: str) -> int:
+    return _OFFSET_BYTES + len(topic) + len(metadata)
+
+
+def _size_of(topic: str, offset: CommittedOffset) -> int:
+    return _size(topic, offset.metadata)
