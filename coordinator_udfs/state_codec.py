@@ -74,6 +74,7 @@ class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     state: ConsumerGroupState
     target_at_ms: int | None = None
     topics: dict[str, int] = {}
+    missing: tuple[str, ...] = ()
     members: list[ConsumerMember] = []
     patterns: dict[str, tuple[str, ...]] = {}
     resolved_at_ms: int | None = None
@@ -139,6 +140,7 @@ _CONSUMER_SCALARS = (
     "state",
     "target_at_ms",
     "topics",
+    "missing",
     "patterns",
     "resolved_at_ms",
     "resolved_version",

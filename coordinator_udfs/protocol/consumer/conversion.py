@@ -109,6 +109,7 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     history.type_changed(group, GroupType.CLASSIC, "upgraded", turn, client_id)
     for taken in consumer.members.values():
         history.member_subscribed(taken, turn)
+        history.note_assigned(taken, turn)
     look_at_topics(consumer, turn)
     consumer.state = state_of(group, consumer)
     if consumer.state != from_state:

@@ -115,14 +115,16 @@ class ConsumerGroup:
     """The state of one consumer group. state: the one last told of; it is derived from the rest (`lifecycle`).
 
     target_epoch, target_at_ms: of the last target assignment, None before the first. topics: the subscribed topics that
-    existed at the last look, with their partition counts; another look that differs raises the epoch. patterns: the
-    resolved regular expressions and the topics each stands for; resolved_at_ms, resolved_version: when all of them were
-    resolved, and at which version of the topics. table: the order in which Kafka's own table would walk the members.
+    existed at the last look, with their partition counts, and missing: those that did not; another look that differs
+    raises the epoch. patterns: the resolved regular expressions and the topics each stands for; resolved_at_ms,
+    resolved_version: when all of them were resolved, and at which version of the topics. table: the order in which
+    Kafka's own table would walk the members.
     """
 
     target_epoch: int = FIRST_EPOCH
     target_at_ms: int | None = None
     topics: dict[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     patterns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resolved_at_ms: int | None = None
@@ -145,8 +147,14 @@ class ConsumerGroup:
         return self._owners.get(topic, {}).get(partition)
 
     def has_seen(self, topics: Mapping[str, int] | None) -> bool:
-        """These topics are the very ones that were looked at last."""
-        return self._looked_at is topics
+        """Among these topics, those looked for last are as they were then. Topics once compared are known again."""
+        if self._looked_at is topics:
+            return True
+        there = topics or {}
+        if {name: there[name] for name in (*self.topics, *self.missing) if name in there} != self.topics:
+            return False
+        self._looked_at = topics
+        return True
 
     @property
     def patterns_in_use(self) -> Mapping[str, int]:
@@ -196,7 +204,10 @@ class ConsumerGroup:
         """Gives a member these partitions in place of those it had; one that another owns is our broken invariant."""
         self._free(member)
         member.assigned, member.pending_revocation = assigned, pending_revocation
-        for owned in (assigned, pending_revocation):
+        self._claim(member)
+
+    def _claim(self, member: ConsumerMember) -> None:
+        for owned in (member.assigned, member.pending_revocation):
             for topic, partitions in owned.items():
                 owners = self._owners.setdefault(topic, {})
                 for partition in partitions:
@@ -222,7 +233,7 @@ class ConsumerGroup:
         """Fills a group just read from storage with its members, in join order, indexes included."""
         for member in members:
             self.add(member)
-            self.own(member, member.assigned, member.pending_revocation)
+            self._claim(member)
 
     def copy(self) -> ConsumerGroup:
         """A group that goes its own way from here; only what never changes is shared."""

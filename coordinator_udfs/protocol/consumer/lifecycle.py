@@ -13,7 +13,7 @@ from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
 from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
-from coordinator_udfs.protocol.consumer.subscription import existing_topics
+from coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import CONSUMER, rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
@@ -31,6 +31,7 @@ def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> Con
 def look_at_topics(consumer: ConsumerGroup, turn: Turn) -> bool:
     """Looks which of the subscribed topics exist and how large they are; True if that differs from the last look."""
     topics = existing_topics(consumer, turn.config.topics)
+    consumer.missing = tuple(sorted(subscribed_topics(consumer) - topics.keys()))
     consumer.note_looked_at(turn.config.topics)
     if topics == consumer.topics:
         return False

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import keep_alive
+from coordinator_udfs.protocol.consumer.deadlines import arm, keep_alive
 from coordinator_udfs.protocol.consumer.group import NEW_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch
 from coordinator_udfs.protocol.consumer.reconciliation import Said, reconcile
-from coordinator_udfs.protocol.consumer.regex import change_pattern
+from coordinator_udfs.protocol.consumer.regex import change_pattern, forget_unused_patterns
+from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from coordinator_udfs.protocol.consumer.target import maybe_assign
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
@@ -48,13 +49,24 @@ def enter(
     if member is None:
         member = ConsumerMember(member_id, "", "", joined_at_ms=turn.now_ms)
         consumer.add(member)
+    if member.is_away:
+        member.member_epoch = NEW_EPOCH
     return member, None
 
 
 def _replace(
     group: Group, consumer: ConsumerGroup, old: ConsumerMember, member_id: str, turn: Turn
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """A new id takes a static member's place: subscription, target and partitions go over, epoch and timers do not."""
+    """A new id takes a static member's place: subscription, target and partitions go over, epoch and timers do not.
+
+    A dynamic member of that id gives its own place up.
+    """
+    former = consumer.members.get(member_id)
+    if former is not None and former is not old:
+        group.note_gone(former, EndCause.MEMBER_LEFT)
+        history.member_removed(group, former, EndCause.MEMBER_LEFT, turn)
+        consumer.remove(member_id)
+        forget_unused_patterns(consumer)
     history.member_removed(group, old, EndCause.STATIC_MEMBER_REPLACED, turn, replaced_by=member_id)
     assigned, pending = old.assigned, old.pending_revocation
     consumer.remove(old.member_id)
@@ -83,6 +95,7 @@ def hear(
     Returns whether the group's regular expressions are to be resolved once the request is answered.
     """
     terms, subscription = history.terms_of(member, turn.config.consumer), history.subscription_of(member)
+    had_classic = member.classic is not None
     has_new_topics = _update(consumer, member, word)
     change = change_pattern(consumer, member, word.pattern, turn)
     if is_new or replaces is not None:
@@ -106,11 +119,20 @@ def hear(
             raise_epoch(group, consumer, Cause(kind=CauseKind.METADATA_CHANGED), turn)
     maybe_assign(group, consumer, member, turn)
     reconcile(group, consumer, member, word.owned, turn, is_forced=has_new_topics or change.is_changed)
+    if had_classic != (member.classic is not None):
+        _change_timers(group, member, turn)
     if is_new or replaces is not None:
         consumer.table.put(member.member_id)
         consumer.table.put(member.member_id)
     keep_alive(group, member, turn)
     return change.is_due
+
+
+def _change_timers(group: Group, member: ConsumerMember, turn: Turn) -> None:
+    """A member speaks the other protocol now: the timers of the one it spoke stop, and it may not hold others up."""
+    member.timers = {}
+    if member.classic is None and member.state is MemberState.UNREVOKED:
+        arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
 
 
 def _kind(is_new: bool, replaces: ConsumerMember | None) -> CauseKind:

@@ -15,9 +15,9 @@ from coordinator_udfs.protocol.java_maps import set_order
 def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Plan:
     """Each member keeps what it may of its old target, up to its quota; the rest is handed out in order.
 
-    members: in the order in which they choose. Topics and free partitions go in the order of `topics`.
+    members: in the order in which they choose. Topics and free partitions go in the order of their names and numbers.
     """
-    subscribed = [topic for topic in topics if members and topic in members[0].topics]
+    subscribed = sorted(members[0].topics) if members else []
     total = sum(topics[topic] for topic in subscribed)
     least, extra = divmod(total, len(members)) if members else (0, 0)
     held = {(t, p) for member in members for t, partitions in member.target.items() for p in partitions}
@@ -27,7 +27,7 @@ def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -
     for place, member in enumerate(members):
         may_have_extra = extra > 0
         quota = least + may_have_extra
-        kept, quota = _keep(member, quota, subscribed, topics, free)
+        kept, quota = _keep(member, quota, topics, free)
         plan[member.member_id] = kept
         if quota > 0 and may_have_extra and len(members) - place > extra:
             quota -= 1
@@ -44,12 +44,12 @@ def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -
 
 
 def _keep(
-    member: MemberSpec, quota: int, subscribed: Sequence[str], topics: Mapping[str, int], free: list[tuple[str, int]]
+    member: MemberSpec, quota: int, topics: Mapping[str, int], free: list[tuple[str, int]]
 ) -> tuple[dict[str, list[int]], int]:
     """What a member keeps of its old target, and how much of its quota is left; what is too much becomes free."""
     kept: dict[str, list[int]] = {}
-    for topic in subscribed:
-        partitions = [p for p in member.target.get(topic, ()) if p < topics[topic]]
+    for topic in sorted(member.target.keys() & member.topics):
+        partitions = [p for p in member.target[topic] if p < topics[topic]]
         if len(partitions) > quota:
             partitions = set_order(partitions)
             free += [(topic, p) for p in partitions[quota:]]

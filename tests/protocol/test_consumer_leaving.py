@@ -1,0 +1,260 @@
+"""Members of a consumer group that go: by their word, by a timer, away for now; and static members that come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.consumer.effects import MemberLeftForNow
+from coordinator_udfs.protocol.effects import MemberJoined, MemberRemoved, RebalanceEnded
+from coordinator_udfs.protocol.resume import resume_group
+from schemas.errors import Error
+from tests.protocol.consumer_bench import ConsumerBench
+from tests.protocol.rules import rule
+
+STATIC: dict[str, Any] = {"instance_id": "i1"}
+
+
+def static_member() -> ConsumerBench:
+    """m1 is static and has t1."""
+    bench = ConsumerBench(topics={"t1": 4})
+    bench.join("m1", "t1", **STATIC)
+    return bench
+
+
+# ---------------------------------------------------------------- going
+
+
+@rule("Leaving: raises the epoch and computes nothing", origin="testLeavingMemberBumpsGroupEpoch")
+def test_a_leaver_is_gone_and_its_partitions_are_free() -> None:
+    bench = ConsumerBench(topics={"t1": 4})
+    bench.join("m1", "t1")
+    bench.join("m2", "t1")
+    told = bench.leave("m1")
+    assert (told.epoch, told.response.heartbeat_interval_ms, told.assigned) == (-1, 0, None)
+    assert (bench.state, bench.epoch, bench.consumer.target_epoch) == ("Assigning", 4, 3)
+    assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
+
+
+@rule("Leaving: an Empty group keeps its epoch and goes on counting")
+def test_an_empty_group_goes_on_counting() -> None:
+    bench = ConsumerBench()
+    bench.join("m1", "t1")
+    bench.leave("m1")
+    assert (bench.state, bench.epoch) == ("Empty", 3)
+    assert bench.of(RebalanceEnded)[-1].outcome == "empty"
+    assert bench.join("m1", "t1").epoch == 4
+
+
+@rule(
+    "Sessions: each heartbeat that is not refused renews one; silence ends it",
+    origin="testSessionTimeoutLifecycle testSessionTimeoutExpiration",
+)
+def test_sessions() -> None:
+    bench = ConsumerBench(session_timeout_ms=10_000)
+    bench.join("m1", "t1")
+    bench.at(6_000).beat("m1")
+    assert bench.at(12_000).heartbeat("m1", 9).error is Error.FENCED_MEMBER_EPOCH
+    bench.tick(15_999)
+    assert "m1" in bench.consumer.members
+    bench.tick(16_000)
+    assert (bench.state, bench.of(MemberRemoved)[-1].end_cause) == ("Empty", EndCause.SESSION_EXPIRED)
+
+
+@rule("Sessions: several that end one after the other raise the epoch each time")
+def test_two_silent_members() -> None:
+    bench = ConsumerBench(session_timeout_ms=10_000)
+    bench.join("m1", "t1")
+    bench.at(10).join("m2", "t1")
+    bench.tick(20_000)
+    assert (bench.state, bench.epoch) == ("Empty", 5)
+
+
+@rule("Sessions: commits renew none")
+def test_commits_keep_nobody_alive() -> None:
+    bench = ConsumerBench(session_timeout_ms=10_000)
+    bench.join("m1", "t1")
+    bench.at(9_000).commit("m1", 2)
+    bench.tick(10_000)
+    assert bench.state == "Empty"
+
+
+@rule(
+    "Rebalance timeout: runs while a member has something to give up, anew from each such step",
+    origin="testRebalanceTimeoutLifecycle testRebalanceTimeoutExpiration",
+)
+def test_who_does_not_give_up_in_time_is_removed() -> None:
+    bench = ConsumerBench(topics={"t1": 4})
+    bench.join("m1", "t1", rebalance_timeout_ms=5_000)
+    bench.at(1_000).join("m2", "t1")
+    bench.at(2_000).beat("m1")
+    bench.at(6_000).beat("m1")
+    bench.tick(7_000)
+    assert (list(bench.consumer.members), bench.epoch) == (["m2"], 4)
+    removed = bench.of(MemberRemoved)[-1]
+    assert (removed.member_id, removed.end_cause) == ("m1", EndCause.REBALANCE_TIMEOUT)
+    assert bench.of(RebalanceEnded)[-1].slowest_client_id == "m1"
+    assert bench.beat("m1").error is Error.UNKNOWN_MEMBER_ID
+    assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
+
+
+@rule("Rebalance timeout: none for a member that acknowledged, or that waits for others")
+def test_waiting_has_no_timeout() -> None:
+    bench = ConsumerBench(topics={"t1": 4})
+    bench.join("m1", "t1", rebalance_timeout_ms=5_000)
+    bench.join("m2", "t1", rebalance_timeout_ms=5_000)
+    bench.beat("m1")
+    bench.beat("m1", {"t1": [0, 1]})
+    for now_ms in range(1_000, 20_000, 1_000):
+        bench.at(now_ms).beat("m1")
+        assert bench.heartbeat("m2", 3).error is Error.NONE
+
+
+@rule(
+    "Load: sessions run anew for all, rebalance timers for who has something to give up",
+    origin="testOnLoaded testOnLoadedSessionTimeoutExpiration",
+)
+def test_a_loaded_group_gives_everybody_time() -> None:
+    bench = ConsumerBench(topics={"t1": 4}, session_timeout_ms=20_000)
+    bench.join("m1", "t1", rebalance_timeout_ms=5_000)
+    bench.join("m2", "t1")
+    bench.beat("m1")
+    bench.at(4_000).load()
+    assert {m.session_deadline_ms for m in bench.consumer.members.values()} == {24_000}
+    assert [timer.deadline_ms for timer in bench.member("m1").timers.values()] == [9_000]
+    bench.tick(9_000)
+    assert list(bench.consumer.members) == ["m2"]
+
+
+@rule("Load: a coordinator that slept gives every timer its time back")
+def test_resumed_timers() -> None:
+    bench = ConsumerBench(topics={"t1": 4}, session_timeout_ms=20_000)
+    bench.join("m1", "t1", rebalance_timeout_ms=5_000)
+    bench.join("m2", "t1")
+    bench.beat("m1")
+    resume_group(bench.group, 100_000, bench.config)
+    assert bench.group.next_due_ms == 105_000
+    assert {m.session_deadline_ms for m in bench.consumer.members.values()} == {120_000}
+
+
+# ---------------------------------------------------------------- static members
+
+
+@rule("Static members: a new instance raises the epoch", origin="testGroupEpochBumpWhenNewStaticMemberJoins")
+def test_a_new_static_member() -> None:
+    assert (bench := static_member()).epoch == 2
+    assert bench.join("m2", "t1", instance_id="i2").epoch == 3
+
+
+@rule(
+    "Static members: one that leaves for now stays a member, keeps what it has, and raises no epoch",
+    origin="testNoGroupEpochBumpWhenStaticMemberTemporarilyLeaves",
+)
+def test_a_static_member_goes_for_now() -> None:
+    bench = static_member()
+    told = bench.leave("m1", -2, **STATIC)
+    assert (told.error, told.epoch, told.response.heartbeat_interval_ms) == (Error.NONE, -2, 0)
+    assert (bench.state, bench.epoch, bench.describe().members[0].member_epoch) == ("Reconciling", 2, -2)
+    assert bench.consumer.owner_of("t1", 0) == "m1"
+    assert len(bench.of(MemberLeftForNow)) == 1
+
+
+@rule("Static members: what one that goes for now was giving up is free at once")
+def test_pending_partitions_of_who_is_away_are_free() -> None:
+    bench = static_member()
+    bench.join("m2", "t1")
+    bench.beat("m1")
+    bench.leave("m1", -2, **STATIC)
+    assert bench.beat("m2").assigned == {"t1": [2, 3]}
+
+
+@rule(
+    "Static members: back under another id it has its partitions and the group's epoch, and raises none",
+    origin="testStaticMemberGetsBackAssignmentUponRejoin testReplaceStaticMember",
+)
+@pytest.mark.parametrize("member_id", ["m1", "m9"])
+def test_a_static_member_comes_back(member_id: str) -> None:
+    bench = static_member()
+    bench.leave("m1", -2, **STATIC)
+    told = bench.join(member_id, "t1", **STATIC)
+    assert (told.epoch, told.assigned, bench.epoch) == (2, {"t1": [0, 1, 2, 3]}, 2)
+    assert list(bench.consumer.members) == [member_id]
+    assert bench.member(member_id).assigned == {"t1": dict.fromkeys(range(4), 0)}
+    assert bench.of(MemberJoined)[-1].replaces_member_id == "m1"
+    assert bench.state == "Stable"
+
+
+@rule(
+    "Static members: back with other topics it raises the epoch",
+    origin="testStaticMemberRejoinsWithNewSubscribedTopics",
+)
+def test_a_static_member_comes_back_for_something_else() -> None:
+    bench = static_member()
+    bench.set_topics(t2=1)
+    bench.leave("m1", -2, **STATIC)
+    told = bench.join("m2", "t2", **STATIC)
+    assert (told.epoch, told.assigned) == (3, {"t2": [0]})
+
+
+@rule("Static members: the session of one that is away ends", origin="testSessionTimeoutExpirationStaticMember")
+def test_who_is_away_for_too_long_is_removed() -> None:
+    bench = static_member()
+    bench.at(1_000).leave("m1", -2, **STATIC)
+    bench.tick(45_000)
+    assert (bench.state, bench.epoch) == ("Empty", 3)
+
+
+@rule("Static members: a plain leave removes one for good", origin="testLeavingStaticMemberBumpsGroupEpoch")
+def test_a_static_member_leaves_for_good() -> None:
+    bench = static_member()
+    bench.leave("m1", **STATIC)
+    assert (bench.state, bench.epoch) == ("Empty", 3)
+    assert bench.join("m2", "t1", **STATIC).epoch == 4
+
+
+@rule(
+    "Static members: the instance id of a living one is UNRELEASED_INSTANCE_ID, to its own id as well",
+    origin="testShouldThrownUnreleasedInstanceIdExceptionWhenNewMemberJoinsWithInUseInstanceId",
+)
+@pytest.mark.parametrize("member_id", ["m1", "m2"])
+def test_a_living_instance_is_not_replaced(member_id: str) -> None:
+    bench = static_member()
+    assert bench.join(member_id, "t1", **STATIC).error is Error.UNRELEASED_INSTANCE_ID
+    assert bench.join("m1", "t1").error is Error.NONE
+
+
+@rule(
+    "Static members: an unknown instance is UNKNOWN_MEMBER_ID, another's FENCED_INSTANCE_ID, in leaves too",
+    origin="testShouldThrownUnknownMemberIdExceptionWhenUnknownStaticMemberJoins "
+    "testShouldThrownUnknownMemberIdExceptionWhenUnknownStaticMemberLeaves "
+    "testShouldThrowFencedInstanceIdExceptionWhenStaticMemberWithDifferentMemberIdJoins "
+    "testShouldThrowFencedInstanceIdExceptionWhenStaticMemberWithDifferentMemberIdLeaves",
+)
+@pytest.mark.parametrize("epoch", [2, -1, -2])
+def test_instance_ids_are_checked(epoch: int) -> None:
+    bench = static_member()
+    assert bench.heartbeat("m1", epoch, instance_id="i9").error is Error.UNKNOWN_MEMBER_ID
+    assert bench.heartbeat("m2", epoch, **STATIC).error is Error.FENCED_INSTANCE_ID
+
+
+@rule(
+    "Static members: their epochs are fenced as everybody's; after leaving for now every positive one is",
+    origin="testConsumerGroupMemberEpochValidationForStaticMember",
+)
+def test_epochs_of_static_members() -> None:
+    bench = static_member()
+    assert bench.heartbeat("m1", 3, **STATIC).error is Error.FENCED_MEMBER_EPOCH
+    assert bench.heartbeat("m1", 1, **STATIC).error is Error.FENCED_MEMBER_EPOCH
+    assert bench.heartbeat("m1", 2, **STATIC).error is Error.NONE
+    bench.leave("m1", -2, **STATIC)
+    assert bench.heartbeat("m1", 2, **STATIC).error is Error.FENCED_MEMBER_EPOCH
+
+
+@rule("Static members: a member that is known gains an instance id without a new epoch")
+def test_a_dynamic_member_becomes_static() -> None:
+    bench = ConsumerBench()
+    bench.join("m1", "t1")
+    assert bench.join("m1", "t1", **STATIC).epoch == 2
+    assert bench.consumer.static_member_id("i1") == "m1"
