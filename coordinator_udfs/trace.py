@@ -30,7 +30,7 @@ from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
 from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
 from programs.command_line import examples, run_command, set_option
 from programs.errors import UserError
@@ -113,7 +113,8 @@ class Trace:
             group = self.groups.get(group_id)
             if group is None or next_deadline_ms(group) != due_ms:
                 continue
-            yield from self._lines(group_id, expire_due(group, due_ms, self.config))
+            if next_due_ms(group, until_ms, self.config) == due_ms:
+                yield from self._lines(group_id, expire_due(group, due_ms, self.config))
             self._come_back(group)
 
     def _come_back(self, group: Group) -> None:

@@ -43,7 +43,7 @@ class SettingsSeen:
     def note(self, entry: LoggedRequest) -> None:
         """Takes in one request."""
         request, recorded = entry.request, entry.recorded
-        if not isinstance(request, JoinGroupRequest):
+        if not isinstance(request, JoinGroupRequest) or request.session_timeout_ms <= 0:
             return
         match recorded.error:
             case Error.MEMBER_ID_REQUIRED:

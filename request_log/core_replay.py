@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
 
@@ -59,7 +59,8 @@ class Replay:
             group = self.groups.get(group_id)
             if group is None or next_deadline_ms(group) != due_ms:
                 continue
-            yield from self._told(group_id, expire_due(group, due_ms, self.config))
+            if next_due_ms(group, until_ms, self.config) == due_ms:
+                yield from self._told(group_id, expire_due(group, due_ms, self.config))
             again_ms = next_deadline_ms(group)
             if not group.is_known:
                 del self.groups[group_id]

@@ -97,6 +97,15 @@ class Quarantined(msgspec.Struct):
     """The line itself, cut off where it is very long."""
 
 
+class GivenUp(msgspec.Struct):
+    """A group that is followed no more: no order of its requests was found within the work that a line may cost."""
+
+    request_id: str
+    """The request at which it was given up, by its file and line."""
+    left_out: int = 0
+    """How many requests are left out, from that one on."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What became of a log's lines; used + skipped + quarantined = read."""
@@ -106,11 +115,15 @@ class Tally:
     skipped: Counter[str] = field(default_factory=Counter)
     """Lines that are passed over, by reason."""
     quarantined: Counter[str] = field(default_factory=Counter)
-    """Bad lines, by reason; the lines themselves go to the caller."""
+    """Bad lines, by the kind of reason; the lines themselves go to the caller."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """The first bad line of each kind, with its whole reason."""
     inferred: Counter[str] = field(default_factory=Counter)
     """Requests that no line says, by why they were made."""
     unsettled: Counter[str] = field(default_factory=Counter)
     """Recorded answers that no order of the requests explains, by API."""
+    given_up: dict[str, GivenUp] = field(default_factory=dict)
+    """The groups that are followed no more."""
     first_at_ms: int | None = None
     """The first timestamp of the log."""
     last_at_ms: int | None = None

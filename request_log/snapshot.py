@@ -21,7 +21,7 @@ from request_log.explaining.inferred_causes import PartitionCounts
 from request_log.following.rest_proofs import RestProofs
 from request_log.lines.files import LogLine
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
-from request_log.recorded import LoggedRequest, Quarantined, Tally
+from request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from schemas.messages import JoinGroupRequest
 
 VERSION = 2
@@ -51,6 +51,8 @@ class _Group(msgspec.Struct):
     clock_ms: int
     inferred: int
     silences: int
+    work_left: int
+    given_up: GivenUp | None
     parked: list[_Entry]
     broker: str
     is_away: bool
@@ -67,6 +69,8 @@ class _Tally(msgspec.Struct):
     used: int
     skipped: dict[str, int]
     quarantined: dict[str, int]
+    examples: dict[str, str]
+    given_up: dict[str, GivenUp]
     inferred: dict[str, int]
     unsettled: dict[str, int]
     first_at_ms: int | None
@@ -144,6 +148,8 @@ class Snapshots:
             clock_ms=model.clock_ms,
             inferred=model.inferred,
             silences=model.silences,
+            work_left=model.work_left,
+            given_up=follower.given_up,
             parked=[_entry(entry) for entry in model.parked.values()],
             broker=follower.broker,
             is_away=follower.is_away,
@@ -186,7 +192,7 @@ def restored(
 def _restore_tally(tally: Tally, kept: _Tally) -> None:
     for name in kept.__struct_fields__:
         value = getattr(kept, name)
-        setattr(tally, name, Counter(value) if isinstance(value, dict) else value)
+        setattr(tally, name, Counter(value) if isinstance(getattr(tally, name), Counter) else value)
 
 
 def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
@@ -194,6 +200,10 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     follower, model = held.follower, held.follower.model
     model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
     model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
+    model.work_left = kept.work_left
+    follower.given_up = kept.given_up
+    if kept.given_up is not None:
+        imported.tally.given_up[group_id] = kept.given_up
     model.remember_parked(_reads(imported, kept.parked))
     follower.broker, follower.is_away = kept.broker, kept.is_away
     model.offered, follower.partition_counts = kept.offered, kept.partition_counts

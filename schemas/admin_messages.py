@@ -37,11 +37,11 @@ class DescribedGroup(Shape, kw_only=True):
     protocol_type: str = ""
     protocol_data: str = ""
     members: list[DescribedGroupMember] = []
-    authorized_operations: Annotated[int, Since(3)] = -2147483648
+    authorized_operations: Annotated[Int32, Since(3)] = -2147483648
 
 
 class DescribeGroupsResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     groups: list[DescribedGroup] = []
 
 
@@ -63,7 +63,7 @@ class ListedGroup(Shape, kw_only=True):
 
 
 class ListGroupsResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Error = Error.NONE
     groups: list[ListedGroup] = []
 
@@ -83,7 +83,7 @@ class DeletableGroupResult(Shape, kw_only=True):
 
 
 class DeleteGroupsResponse(Response, kw_only=True):
-    throttle_time_ms: int = 0
+    throttle_time_ms: Int32 = 0
     results: list[DeletableGroupResult] = []
 
 
@@ -100,18 +100,18 @@ class FindCoordinatorRequest(Request, tag="FindCoordinator", kw_only=True):
 
 class Coordinator(Shape, kw_only=True):
     key: str
-    node_id: int = -1
+    node_id: Int32 = -1
     host: str = ""
-    port: int = -1
+    port: Int32 = -1
     error_code: Error = Error.NONE
     error_message: str | None = ""
 
 
 class FindCoordinatorResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Annotated[Error, Versions(0, 3)] = Error.NONE
     error_message: Annotated[str | None, Versions(1, 3)] = None
-    node_id: Annotated[int, Versions(0, 3)] = -1
+    node_id: Annotated[Int32, Versions(0, 3)] = -1
     host: Annotated[str, Versions(0, 3)] = ""
-    port: Annotated[int, Versions(0, 3)] = -1
+    port: Annotated[Int32, Versions(0, 3)] = -1
     coordinators: Annotated[list[Coordinator], Since(4)] = []

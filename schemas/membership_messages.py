@@ -46,9 +46,9 @@ class JoinGroupResponseMember(Shape, kw_only=True):
 
 
 class JoinGroupResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(2)] = 0
+    throttle_time_ms: Annotated[Int32, Since(2)] = 0
     error_code: Error = Error.NONE
-    generation_id: int = -1
+    generation_id: Int32 = -1
     protocol_type: Annotated[str | None, Since(7)] = None
     protocol_name: str | None = None
     leader: str = ""
@@ -78,7 +78,7 @@ class SyncGroupRequest(Request, tag="SyncGroup", kw_only=True):
 
 
 class SyncGroupResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Error = Error.NONE
     protocol_type: Annotated[str | None, Since(5)] = None
     protocol_name: Annotated[str | None, Since(5)] = None
@@ -98,7 +98,7 @@ class HeartbeatRequest(Request, tag="Heartbeat", kw_only=True):
 
 
 class HeartbeatResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Error = Error.NONE
 
 
@@ -131,6 +131,6 @@ class LeaveGroupResponseMember(Shape, kw_only=True):
 
 
 class LeaveGroupResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(1)] = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Error = Error.NONE
     members: Annotated[list[LeaveGroupResponseMember], Since(3)] = []

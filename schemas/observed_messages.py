@@ -8,7 +8,7 @@ moved, a member whose last request left no line. See `schemas.messages`.
 from __future__ import annotations
 
 from schemas.membership_messages import JoinGroupProtocol
-from schemas.shapes import Request, Response, Shape
+from schemas.shapes import Int32, Int64, Request, Response, Shape
 
 
 class ObservedMember(Shape, kw_only=True):
@@ -35,9 +35,9 @@ class ObservedOffset(Shape, kw_only=True):
     """A committed offset that the recording shows; -1: none is committed."""
 
     topic: str
-    partition: int
-    committed_offset: int
-    leader_epoch: int = -1
+    partition: Int32
+    committed_offset: Int64
+    leader_epoch: Int32 = -1
     metadata: str = ""
 
 
@@ -56,7 +56,7 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     is_complete: bool = False
     """`members` is complete: nobody else is a member."""
     state: str | None = None
-    generation_id: int | None = None
+    generation_id: Int32 | None = None
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None

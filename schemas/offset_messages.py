@@ -35,7 +35,7 @@ class OffsetCommitRequest(Request, tag="OffsetCommit", kw_only=True):
 
 
 class OffsetCommitResponsePartition(Shape, kw_only=True):
-    partition_index: int
+    partition_index: Int32
     error_code: Error = Error.NONE
 
 
@@ -46,7 +46,7 @@ class OffsetCommitResponseTopic(Shape, kw_only=True):
 
 
 class OffsetCommitResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(3)] = 0
+    throttle_time_ms: Annotated[Int32, Since(3)] = 0
     topics: list[OffsetCommitResponseTopic] = []
 
 
@@ -76,9 +76,9 @@ class OffsetFetchRequest(Request, tag="OffsetFetch", kw_only=True):
 
 
 class OffsetFetchResponsePartition(Shape, kw_only=True):
-    partition_index: int
-    committed_offset: int = -1
-    committed_leader_epoch: Annotated[int, Since(5)] = -1
+    partition_index: Int32
+    committed_offset: Int64 = -1
+    committed_leader_epoch: Annotated[Int32, Since(5)] = -1
     metadata: str | None = ""
     error_code: Error = Error.NONE
 
@@ -96,7 +96,7 @@ class OffsetFetchResponseGroup(Shape, kw_only=True):
 
 
 class OffsetFetchResponse(Response, kw_only=True):
-    throttle_time_ms: Annotated[int, Since(3)] = 0
+    throttle_time_ms: Annotated[Int32, Since(3)] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], Versions(0, 7)] = []
     error_code: Annotated[Error, Versions(2, 7)] = Error.NONE
     groups: Annotated[list[OffsetFetchResponseGroup], Since(8)] = []
@@ -122,7 +122,7 @@ class OffsetDeleteRequest(Request, tag="OffsetDelete", kw_only=True):
 
 
 class OffsetDeleteResponsePartition(Shape, kw_only=True):
-    partition_index: int
+    partition_index: Int32
     error_code: Error = Error.NONE
 
 
@@ -133,5 +133,5 @@ class OffsetDeleteResponseTopic(Shape, kw_only=True):
 
 class OffsetDeleteResponse(Response, kw_only=True):
     error_code: Error = Error.NONE
-    throttle_time_ms: int = 0
+    throttle_time_ms: Int32 = 0
     topics: list[OffsetDeleteResponseTopic] = []

@@ -101,12 +101,16 @@ def earliest(group: Group) -> Due | None:
     Kafka's timers fire in the order in which they were started, and a request that starts both starts sessions before
     the group's timer.
     """
+    due, sweep_ms = earliest_but_sweep(group), group.sweep_deadline_ms
+    if sweep_ms is not None and (due is None or sweep_ms < due.deadline_ms):
+        return Due(sweep_ms, Timer.SWEEP, "")
+    return due
+
+
+def earliest_but_sweep(group: Group) -> Due | None:
+    """The earliest deadline of all but the offset sweep's."""
     due = _earliest_of_members(group) if group.consumer is None else _earliest_of_consumers(group.consumer)
-    for timer, deadline_ms in (
-        (Timer.JOIN, group.join_deadline_ms),
-        (Timer.SYNC, group.sync_deadline_ms),
-        (Timer.SWEEP, group.sweep_deadline_ms),
-    ):
+    for timer, deadline_ms in ((Timer.JOIN, group.join_deadline_ms), (Timer.SYNC, group.sync_deadline_ms)):
         if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
             due = Due(deadline_ms, timer, "")
     return due

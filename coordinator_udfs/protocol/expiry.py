@@ -14,7 +14,7 @@ from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import remove_member
-from coordinator_udfs.protocol.offset_expiry import sweep_offsets
+from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
 from coordinator_udfs.protocol.rebalance import complete_join, end_initial_window, end_pending_sync, prepare_rebalance
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Timer, Turn
@@ -24,6 +24,8 @@ def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int 
     """Fires every deadline at or before now_ms, in order of time. armed_from_ms: see Turn; None means the deadline."""
     effects: list[Effect] = []
     while group.next_due_ms is not None and group.next_due_ms <= now_ms:
+        if armed_from_ms is None:
+            pass_idle_sweeps(group, now_ms, config)
         due = earliest(group)
         group.next_due_ms = None if due is None else due.deadline_ms
         if due is None or due.deadline_ms > now_ms:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
-from coordinator_udfs.protocol.deadlines import arm_sweep
+from coordinator_udfs.protocol.deadlines import arm_sweep, earliest_but_sweep
 from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 from coordinator_udfs.protocol.group import CommittedOffset, Group
 from coordinator_udfs.protocol.states import GroupState
@@ -26,16 +27,42 @@ def sweep_offsets(group: Group, turn: Turn) -> None:
     arm_sweep(group, turn)
 
 
+def pass_idle_sweeps(group: Group, until_ms: int, config: GroupConfig) -> None:
+    """Moves the sweep past all those up to until_ms that find nothing to remove, as if each of them had fired.
+
+    It stays before any other deadline, and before the first sweep that removes something: so time that passes costs by
+    what is due, not by its length.
+    """
+    sweep_ms, interval_ms = group.sweep_deadline_ms, config.offsets_retention_check_interval_ms
+    if sweep_ms is None or sweep_ms + interval_ms > until_ms or (group.is_empty and not group.offsets):
+        return
+    other, last_ms = earliest_but_sweep(group), until_ms + 1
+    if other is not None:
+        last_ms = min(last_ms, other.deadline_ms)
+    for (topic, _), offset in group.offsets.items():
+        expires_at_ms = _expires_at_ms(group, topic, offset, config)
+        last_ms = last_ms if expires_at_ms is None else min(last_ms, expires_at_ms)
+    idle = -((sweep_ms - last_ms) // interval_ms)
+    if idle > 0:
+        group.sweep_deadline_ms = sweep_ms + idle * interval_ms
+        group.updated_at_ms = max(group.updated_at_ms, group.sweep_deadline_ms - interval_ms)
+
+
 def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -> bool:
-    """The age counts from when the group became Empty, or from the commit where the group's members do not protect the
-    offset.
+    expires_at_ms = _expires_at_ms(group, topic, offset, turn.config)
+    return expires_at_ms is not None and expires_at_ms <= turn.now_ms
+
+
+def _expires_at_ms(group: Group, topic: str, offset: CommittedOffset, config: GroupConfig) -> int | None:
+    """When an offset is too old, if the group stays as it is; None: never. The age counts from when the group became
+    Empty, or from the commit where the group's members do not protect the offset.
 
     A group with a protocol type, in any state but Empty and (for type consumer) Stable, keeps everything; under the
     newer protocol every topic that nobody subscribes to is measured from the commit.
     """
     if group.consumer is not None:
         if topic in subscribed_topics(group.consumer):
-            return False
+            return None
         base_ms = offset.commit_timestamp_ms
     elif group.protocol_type is None:
         base_ms = offset.commit_timestamp_ms
@@ -43,13 +70,13 @@ def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -
         base_ms = group.state_timestamp_ms
     elif group.protocol_type == "consumer" and group.state is GroupState.STABLE and group.subscribed_topics is not None:
         if topic in group.subscribed_topics:
-            return False
+            return None
         base_ms = offset.commit_timestamp_ms
     else:
-        return False
+        return None
     if offset.expire_timestamp_ms is not None:
-        return offset.expire_timestamp_ms <= turn.now_ms
-    return turn.now_ms - base_ms >= turn.config.offsets_retention_ms
+        return offset.expire_timestamp_ms
+    return base_ms + config.offsets_retention_ms
 
 
 def remove_offsets(group: Group, keys: Iterable[tuple[str, int]], why: str, turn: Turn) -> None:

@@ -18,7 +18,7 @@ from coordinator_udfs.protocol.consumer.classic_members import (
 from coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
 from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
 from coordinator_udfs.protocol.consumer.join_group import join_consumer_group
-from coordinator_udfs.protocol.deadlines import next_deadline_ms
+from coordinator_udfs.protocol.deadlines import next_deadline_ms, settle_next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
 from coordinator_udfs.protocol.describe_groups import describe_groups
 from coordinator_udfs.protocol.effects import Effect
@@ -30,6 +30,7 @@ from coordinator_udfs.protocol.leave_group import leave_group
 from coordinator_udfs.protocol.observed import observe_group
 from coordinator_udfs.protocol.offset_commit import offset_commit
 from coordinator_udfs.protocol.offset_delete import offset_delete
+from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps
 from coordinator_udfs.protocol.offset_fetch import offset_fetch
 from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
@@ -49,7 +50,7 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 
-__all__ = ["CONSUMER_HANDLERS", "HANDLERS", "expire_due", "next_deadline_ms", "step"]
+__all__ = ["CONSUMER_HANDLERS", "HANDLERS", "expire_due", "next_deadline_ms", "next_due_ms", "step"]
 
 HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = {
     HeartbeatRequest: heartbeat,
@@ -90,6 +91,15 @@ def step(
     if now_ms > group.updated_at_ms:
         group.updated_at_ms = now_ms
     return turn.effects
+
+
+def next_due_ms(group: Group, until_ms: int, config: GroupConfig) -> int | None:
+    """The earliest deadline exactly, for a caller that lets time pass to until_ms; None if there is none.
+
+    Sweeps up to then that find nothing to remove have passed.
+    """
+    pass_idle_sweeps(group, until_ms, config)
+    return settle_next_deadline_ms(group)
 
 
 def expire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None) -> list[Effect]:

@@ -35,7 +35,6 @@ from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.lines.files import about_bytes
 from request_log.parity import Parity
-from request_log.recorded import Quarantined
 from schemas.tables import EFFECTS_FOLDER
 
 WRITER: Writer = "driver"
@@ -55,8 +54,7 @@ class Replay:
     """
 
     def __init__(self, home: Home, given: Mapping[str, str], path: Path, zone: str, console: Console) -> None:
-        unfit: list[Quarantined] = []
-        log = LogImport(path, zone_of(zone), quarantine=unfit.append)
+        log = LogImport(path, zone_of(zone))
         replay_config(given)
         with console.status("looking over the log"):
             found = log.look_over().settings
@@ -67,7 +65,7 @@ class Replay:
         self.parity = Parity()
         self._console = console
         self.comparison = Comparison(home.path / EFFECTS_FOLDER, self.parity)
-        self.importing = Import(log, home, self.comparison.expect, unfit)
+        self.importing = Import(log, home, self.comparison.expect)
         log.progress = self.importing.read_share
 
     def run(self, spark: SparkSession) -> None:

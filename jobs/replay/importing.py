@@ -21,6 +21,8 @@ from tables.request_rows import request_rows
 
 ROWS_A_COMMIT = 20_000
 ROWS_A_RUN = 100_000
+UNFIT_AT_MOST = 5_000
+"""So many bad lines, each cut to some kilobytes, are held before they are written."""
 AHEAD_AT_MOST = 1_200_000
 """How many rows may be written that the stream has not applied yet; this limits the memory for recorded answers."""
 WATERMARK_DELAY_MS = 1
@@ -35,7 +37,6 @@ class Import:
     home: Home
     expect: Callable[[Sequence[OrderedRequest]], None]
     """Called with rows before they are written, so no answer comes before its row is expected."""
-    unfit: list[Quarantined] = field(default_factory=list)
     """The lines that could not be understood, filled by `log`."""
     written: int = 0
     """How many rows are in the request table."""
@@ -46,7 +47,11 @@ class Import:
     is_done: bool = False
     error: Exception | None = None
     """What ended the import early."""
+    _unfit: list[Quarantined] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self.log.quarantine = self._hold_unfit
 
     def run(self) -> None:
         """Imports the whole log; keeps in `error` what goes wrong."""
@@ -102,7 +107,12 @@ class Import:
         tick = {name: [None] for name in REQUESTS.names} | {"request_id": [TICK_ID], "received_at_ms": [tick_ms]}
         write_deltalake(self.home.requests, pa.table(tick, schema=REQUESTS.arrow), mode="append")
 
+    def _hold_unfit(self, line: Quarantined) -> None:
+        self._unfit.append(line)
+        if len(self._unfit) >= UNFIT_AT_MOST:
+            self._write_unfit()
+
     def _write_unfit(self) -> None:
-        if not self.unfit:
-            return
-        write_deltalake(self.home.quarantine, quarantine_of_lines(self.unfit), mode="append")
+        if self._unfit:
+            write_deltalake(self.home.quarantine, quarantine_of_lines(self._unfit), mode="append")
+            self._unfit.clear()

@@ -5,7 +5,7 @@ Knows the counts and the views; must not know how a log is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -44,7 +44,8 @@ class Told(NamedTuple):
 
 def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
     """Prints the whole report."""
-    _tell_lines(console, told.tally, told.seconds)
+    for line in lines_told(told.tally, told.seconds):
+        say(console, line)
     for key, value in told.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     _tell_parity(console, told.parity)
@@ -54,20 +55,32 @@ def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
     say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
 
 
-def _tell_lines(console: Console, tally: Tally, seconds: float) -> None:
+def lines_told(tally: Tally, seconds: float) -> Iterator[str]:
+    """What became of the lines: counts, reasons by their kind with an example, groups that are followed no more."""
     skipped, quarantined = tally.skipped.total(), tally.quarantined.total()
-    say(
-        console,
+    yield (
         f"{tally.read} lines read in {seconds:.1f} s: {tally.used} used, {skipped} skipped, {quarantined} quarantined; "
-        f"from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)",
+        f"from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)"
     )
     for what, reasons in (("skipped", tally.skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
-        _tell_reasons(console, what, reasons)
+        yield from _reasons(what, reasons, tally.examples)
+    yield from given_up(tally)
 
 
-def _tell_reasons(console: Console, what: str, reasons: Mapping[str, int]) -> None:
+def _reasons(what: str, reasons: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
-        say(console, f"  {what} {count}: {reason}")
+        yield f"  {what} {count}: {reason}"
+        if reason in examples:
+            yield f"    the first: {examples[reason]}"
+
+
+def given_up(tally: Tally) -> Iterator[str]:
+    """A sentence for each group that is followed no more."""
+    for group_id, at in sorted(tally.given_up.items()):
+        yield (
+            f"  gave up on group {group_id} at {at.request_id}, where no order of its requests was found in time; "
+            f"{at.left_out} of its requests are left out"
+        )
 
 
 def _tell_parity(console: Console, parity: Parity) -> None:

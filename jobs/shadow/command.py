@@ -20,6 +20,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
+from jobs.replay.report import given_up
 from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
 from jobs.shown.terminal import Teller
 from jobs.shown.watch import Watch
@@ -152,6 +153,8 @@ class Shadow:
         self._status.stopped()
         tally = self.feed.live.tally
         counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
+        for line in given_up(tally):
+            self._teller.say(line)
         self._teller.say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
         return 0
 

@@ -37,6 +37,8 @@ FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
 LINES_AT_ONCE = 2_000
 ROWS_A_COMMIT = 20_000
+UNFIT_AT_MOST = 5_000
+"""So many bad lines are held before they are written."""
 COMMIT_EVERY_S = 0.25
 _COMMITS_SHARE = 0.1
 """How much of the time may go into commits: where commits are slow, there are fewer of them."""
@@ -128,6 +130,8 @@ class ShadowFeed:
             self._grown_at = now
         for line in lines:
             self.live.read(line)
+        if len(self._unfit) >= UNFIT_AT_MOST:
+            self._write_unfit()
         if self.has_learnt:
             self.close()
             return False

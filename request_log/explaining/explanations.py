@@ -49,11 +49,6 @@ from schemas.messages import (
 )
 
 
-def moved(context: Context, why: str, **facts: bool) -> GroupObservedRequest:
-    """The group's coordinator went away, or came, before this request."""
-    return context.seen(why, **facts)
-
-
 def explain(context: Context) -> Iterator[Explanation]:
     """What may have happened unseen before a request, so that it was answered as recorded."""
     request, error = context.entry.request, context.entry.recorded.error

@@ -15,26 +15,31 @@ Knows the model and the recorded requests of one group; knows no file and no oth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import assert_never
 
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import Context, member_id_of, newcomer_without_line, unlogged_join
-from request_log.explaining.explanations import explain, moved
+from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
+from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import (
     PartitionCounts,
     infer_cause_of_leaving,
     infer_cause_of_rejoining,
     partition_counts,
 )
-from request_log.following.group_model import GroupModel
-from request_log.following.passed_deadlines import explain_answered, let_time_pass, settle_overdue
+from request_log.following.group_model import GaveUp, GroupModel
+from request_log.following.neighbours import path_to
+from request_log.following.passed_deadlines import (
+    COORDINATOR_AWAY,
+    COORDINATOR_BACK,
+    explain_answered,
+    let_time_pass,
+    settle_overdue,
+)
 from request_log.following.topic_names import TopicNames
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.without_trial import can_skip_trial
-from request_log.recorded import LoggedRequest
+from request_log.recorded import GivenUp, LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
@@ -56,12 +61,11 @@ NEAR_MS = (2.0, 30.0)
 """The broker may have worked on a neighbour first that arrived within this time after a request: two attempts."""
 OVERDUE_MS = 3.0
 """A parked request is surely no longer parked this long after its recorded answer."""
-MOST_NEIGHBOURS = 3
-MOST_PATHS = 8
+SILENCE = "while it was silent"
+"""Stands for a request, where a group is given up between two of them."""
 DEEPEST = 50
 """How many requests may each have to wait for the next one."""
 _MOVED = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE})
-_READERS = (HeartbeatRequest, OffsetFetchRequest, DescribeGroupsRequest)
 
 
 @dataclass(slots=True)
@@ -78,6 +82,8 @@ class Follower:
     """Whether its coordinator is known to be away."""
     depth: int = 0
     """How many requests wait for the one being taken."""
+    given_up: GivenUp | None = None
+    """Where the group was given up; None while it is followed."""
     partition_counts: PartitionCounts = field(default_factory=dict)
 
     def read(self, entry: LoggedRequest) -> None:
@@ -88,6 +94,25 @@ class Follower:
         """Applies a request to the model and gives it, with whatever has to come before it."""
         if entry.is_taken:
             return
+        if self.depth:
+            self._take(entry)
+        elif self.given_up is None:
+            self.model.allow_work()
+            try:
+                self._take(entry)
+            except GaveUp:
+                self._give_up(entry.request.request_id, left_out=1)
+        else:
+            self.upcoming.note_taken(entry)
+            self.given_up.left_out += 1
+
+    def _give_up(self, request_id: str, left_out: int) -> None:
+        """The group is followed no more."""
+        self.depth = 0
+        self.model.forget_all_parked()
+        self.given_up = self.model.tally.given_up[self.model.group.group_id] = GivenUp(request_id, left_out)
+
+    def _take(self, entry: LoggedRequest) -> None:
         self.upcoming.note_taken(entry)
         if entry.was_refused:
             if entry.recorded.error in _MOVED and entry.broker == self.broker:
@@ -105,16 +130,21 @@ class Follower:
 
     def settle_overdue(self, until_ms: float) -> None:
         """Explains what answered the requests whose recorded answers were given before this time."""
-        settle_overdue(self.model, self.upcoming, until_ms)
+        try:
+            settle_overdue(self.model, self.upcoming, until_ms)
+        except GaveUp:
+            self._give_up(SILENCE, left_out=0)
 
     def hear_nothing(self, until_ms: int) -> None:
         """Lets time pass while the group is silent: what is due up to then happens, and observations say so."""
         model = self.model
-        due_ms = model.next_due_ms()
-        while due_ms is not None and due_ms <= until_ms:
-            model.adopt_deadline(model.try_deadline(due_ms))
-            model.tell_silence()
-            due_ms = model.next_due_ms()
+        model.allow_work()
+        try:
+            while self.given_up is None and (due_ms := model.next_due_ms(until_ms)) is not None:
+                model.adopt_deadline(model.try_deadline(due_ms))
+                model.tell_silence()
+        except GaveUp:
+            self._give_up(SILENCE, left_out=0)
 
     def _context(self, entry: LoggedRequest) -> Context:
         """All that an explanation of this request's answer has to go by."""
@@ -127,10 +157,8 @@ class Follower:
         model = self.model
         at_ms = model.when(entry)
         due_ms = model.group.next_due_ms
-        if due_ms is not None and due_ms < at_ms:
-            due_ms = model.next_due_ms()
-            if due_ms is not None and due_ms < at_ms:
-                return False
+        if due_ms is not None and due_ms < at_ms and model.next_due_ms(at_ms - 1) is not None:
+            return False
         return model.owed_ms + OVERDUE_MS >= entry.began_ms and can_skip_trial(model.group, entry)
 
     def _take_without_trial(self, entry: LoggedRequest) -> bool:
@@ -217,8 +245,8 @@ class Follower:
     def _after_a_deadline(self, entry: LoggedRequest, at_ms: int) -> Trial | None:
         """A deadline that is due about now fired before the request."""
         model = self.model
-        due_ms = model.next_due_ms()
-        if due_ms is None or due_ms > max(at_ms, entry.until_ms) + EARLY_MS:
+        due_ms = model.next_due_ms(max(at_ms, entry.until_ms) + EARLY_MS)
+        if due_ms is None:
             return None
         fired = model.try_deadline(due_ms)
         later_ms = max(at_ms, due_ms + 1)
@@ -233,49 +261,12 @@ class Follower:
         """Other requests of the same moment came before it. at_once: so that it is answered and need not wait."""
         if self.depth > DEEPEST:
             return None
-        told = self._told_to_rejoin(entry)
-        near = [
-            other
-            for other in self.upcoming.near(entry, near_ms)
-            if not isinstance(other.request, _READERS) and told.get(_joins_again(other), inf) >= other.began_ms
-        ]
-        path = self._path_to(entry, near, at_ms, at_once=at_once)
+        path = path_to(self.model, self.upcoming, entry, at_ms, near_ms, at_once=at_once)
         if path is None:
             return None
         for other in path:
             self.take(other)
         return self.model.try_request(entry, max(self.model.clock_ms, at_ms))
-
-    def _path_to(
-        self, entry: LoggedRequest, near: list[LoggedRequest], at_ms: int, *, at_once: bool
-    ) -> list[LoggedRequest] | None:
-        """The fewest neighbours, at most a few, after which a request fits."""
-        model = self.model
-        found: list[tuple[Group, list[LoggedRequest]]] = [(model.group, [])]
-        for _ in range(MOST_NEIGHBOURS):
-            longer = []
-            for reached, path in found:
-                for other in near:
-                    if other in path:
-                        continue
-                    trial = model.try_request(other, at_ms, reached, path)
-                    if not trial.fits:
-                        continue
-                    then = model.try_request(entry, at_ms, trial.group, [*path, other])
-                    if then.fits and (then.answers(entry.request.request_id) or not at_once):
-                        return [*path, other]
-                    longer.append((trial.group, [*path, other]))
-            found = longer[:MOST_PATHS]
-        return None
-
-    def _told_to_rejoin(self, entry: LoggedRequest) -> dict[str, float]:
-        """By member, since when it knows of a rebalance: its JoinGroup after that did not set it off."""
-        told: dict[str, float] = {}
-        if self.model.group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-            for other in (entry, *self.upcoming.in_order()):
-                if other.recorded.error is Error.REBALANCE_IN_PROGRESS:
-                    told.setdefault(member_id_of(other.request), other.began_ms)
-        return told
 
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
         """A newcomer that is in the next generation without a line joined at once with its id, and died waiting."""
@@ -341,22 +332,18 @@ class Follower:
             return
         self.is_away = True
         model.forget_all_parked()
-        due_ms, at_ms = model.next_due_ms(), entry.request.received_at_ms
-        seen = moved(self._context(entry), "the coordinator is away", is_away=True)
-        model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else min(at_ms, due_ms)))
+        at_ms = entry.request.received_at_ms
+        due_ms = model.next_due_ms(at_ms)
+        seen = self._context(entry).seen(COORDINATOR_AWAY, is_away=True)
+        model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else due_ms))
 
     def _reach_coordinator(self, entry: LoggedRequest) -> None:
         """A coordinator answers for the group again, the same or another broker."""
         if self.model.group.is_known:
             self._leave_coordinator(entry)
-            seen = moved(self._context(entry), "a coordinator has loaded the group", is_loaded=True)
+            seen = self._context(entry).seen(COORDINATOR_BACK, is_loaded=True)
             self.model.observe(seen, self.model.when(entry))
         self.is_away = False
-
-
-def _joins_again(entry: LoggedRequest) -> str:
-    """The member whose JoinGroup this is; empty for other requests and for strangers."""
-    return entry.request.member_id if isinstance(entry.request, JoinGroupRequest) else ""
 
 
 def _waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import inf
+from math import floor, inf
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import keep_alive
-from coordinator_udfs.protocol.step import step
+from coordinator_udfs.protocol.step import next_due_ms, step
 from coordinator_udfs.protocol.turn import Turn
 from request_log.explaining.context import ACCEPTED, Context, member_id_of
 from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
 from request_log.recorded import LoggedRequest, OrderedRequest, Tally
 from schemas.messages import GroupObservedRequest, GroupRequest, JoinGroupRequest
+
+MOST_WORK = 1_000_000
+"""What all trials of a group may cost at once, in members and offsets copied: some seconds."""
+TRIALS_A_LINE = 20
+"""What a line adds to that, in trials."""
+_TRIAL_WORK = 10
+"""What a trial costs beside the members and offsets that are copied."""
+
+
+class GaveUp(Exception):
+    """The trials of a group cost more than they may."""
 
 
 @dataclass(slots=True)
@@ -44,6 +54,8 @@ class GroupModel:
     """How many observations were given that only let time pass."""
     offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
     """By the id given out, what newcomers said of themselves when they were told to come back with it."""
+    work_left: int = field(default_factory=lambda: MOST_WORK)
+    """What trials may still cost."""
     _turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,11 +80,13 @@ class GroupModel:
         self, entry: LoggedRequest, at_ms: int, on: Group | None = None, after: Iterable[LoggedRequest] = ()
     ) -> Trial:
         """A recorded request, on the group as it is or as it would be after some others."""
+        self._spend()
         parked = {**self.parked, **{other.request.request_id: other for other in after}} if after else self.parked
         return try_request(self.group if on is None else on, entry, at_ms, parked, self.config)
 
     def try_deadline(self, at_ms: int, on: Group | None = None) -> Trial:
         """What is due up to this time."""
+        self._spend()
         return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
 
     def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int) -> list[Trial]:
@@ -80,13 +94,30 @@ class GroupModel:
         trials: list[Trial] = []
         group = self.group
         for request in requests:
+            self._spend()
             trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
             group = trials[-1].group
         return trials
 
-    def next_due_ms(self) -> int | None:
-        """The earliest deadline, exactly."""
-        return settle_next_deadline_ms(self.group)
+    def next_due_ms(self, until_ms: float) -> int | None:
+        """The earliest deadline, exactly, if it is not later than until_ms."""
+        due_ms = next_due_ms(self.group, floor(until_ms), self.config)
+        return due_ms if due_ms is not None and due_ms <= until_ms else None
+
+    def allow_work(self) -> None:
+        """Another line may cost something."""
+        if self.work_left < MOST_WORK:
+            self.work_left = min(MOST_WORK, self.work_left + TRIALS_A_LINE * self._trial_work)
+
+    def _spend(self) -> None:
+        self.work_left -= self._trial_work
+        if self.work_left < 0:
+            raise GaveUp
+
+    @property
+    def _trial_work(self) -> int:
+        group = self.group
+        return _TRIAL_WORK + len(group.members) + len(group.pending) + len(group.offsets)
 
     # ------------------------------------------------------------ making it so
 

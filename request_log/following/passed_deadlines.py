@@ -22,6 +22,10 @@ from schemas.errors import Error
 
 LATE_MS = 2000
 """A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
+MOST_SURVIVALS = 20
+"""After more sessions of silence that a member outlived, its coordinator was away, or the log has a hole."""
+COORDINATOR_AWAY = "the coordinator is away"
+COORDINATOR_BACK = "a coordinator has loaded the group"
 FIRES_BEFORE_ANSWER_MS = 25
 """A deadline may be later in the model than the recorded answer it leads to by up to this much."""
 
@@ -29,15 +33,17 @@ FIRES_BEFORE_ANSWER_MS = 25
 def let_time_pass(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int) -> int:
     """Fires what is due before a request; returns when the request happens: at a deadline, if that fires after it."""
     while True:
-        due = earliest(model.group)
-        model.group.next_due_ms = None if due is None else due.deadline_ms
-        if due is None or due.deadline_ms >= at_ms:
+        due = earliest(model.group) if model.next_due_ms(at_ms - 1) is not None else None
+        if due is None:
             return at_ms
         fired = model.try_deadline(due.deadline_ms)
         if _fires_before(model, upcoming, due, fired, entry, at_ms) or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
+        elif _is_after_a_hole(model, upcoming, due, entry, at_ms):
+            model.observe(model.context(entry, ()).seen(COORDINATOR_AWAY, is_away=True), due.deadline_ms)
+            model.observe(model.context(entry, ()).seen(COORDINATOR_BACK, is_loaded=True), at_ms)
         elif not _explain_survival(model, upcoming, due, entry):
             model.adopt_deadline(fired)
 
@@ -58,6 +64,15 @@ def _fires_before(
         if isinstance(effect, Reply) and effect.request_id in model.parked
     ]
     return not answered or entry.until_ms >= min(answered)
+
+
+def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> bool:
+    """Whether a member is heard again after so many sessions that its coordinator cannot have been there meanwhile."""
+    if model.parked or not _lives_on(upcoming, due, entry):
+        return False
+    member = model.group.members.get(due.member_id)
+    length_ms = member.session_timeout_ms if member is not None else 0
+    return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
 
 
 def _lives_on(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
@@ -100,8 +115,8 @@ def settle_overdue(model: GroupModel, upcoming: Upcoming, until_ms: float) -> No
     """Brings about what answered each parked request whose recorded answer was given before this time."""
     while model.owed_ms < until_ms:
         overdue = min(model.parked.values(), key=_answered_at)
-        due_ms = model.next_due_ms()
-        if due_ms is not None and due_ms <= overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS:
+        due_ms = model.next_due_ms(overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS)
+        if due_ms is not None:
             fired = model.try_deadline(due_ms)
             if fired.fits:
                 model.adopt_deadline(fired)

@@ -12,7 +12,8 @@ from programs.errors import UserError
 
 TIMESTAMP_LENGTH = 24
 """`[2026-03-01 10:15:30,123`: what a line must at least begin with."""
-_HOUR_MS = 3_600_000
+_FIRST_YEAR = 1971
+"""Times since the epoch are positive, in any zone."""
 _FOLD_MS = 30 * 60_000
 
 
@@ -46,10 +47,10 @@ class LogClock:
             base_ms = self._read_second(line)
             if base_ms is None:
                 return None
-        try:
-            at_ms = base_ms + int(line[21:24])
-        except ValueError:
+        digits = line[21:24]
+        if not digits.isdigit():
             return None
+        at_ms = base_ms + int(digits)
         self._last_ms = at_ms
         return at_ms
 
@@ -59,6 +60,8 @@ class LogClock:
         try:
             local = datetime.fromisoformat(line[1:20].decode("ascii"))
         except (ValueError, UnicodeDecodeError):
+            return None
+        if local.year < _FIRST_YEAR:
             return None
         at_ms = self._epoch_ms(local, fold=0)
         if self._last_ms - at_ms > _FOLD_MS:

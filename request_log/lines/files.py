@@ -12,8 +12,9 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
@@ -24,6 +25,12 @@ from request_log.lines.clock import LogClock
 _IS_LOG = re.compile(r"\.log($|[.-])|\.gz$")
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES_TO_FIRST_TIMESTAMP = 1000
+_SKIPPED_BYTES = 1 << 16
+_HELD = 1000
+LINE_MAX_BYTES = 16 << 20
+"""A longer line is not read: no broker logs one, and a compressed file may hold any."""
+STRAY_MS = 86_400_000
+"""A single line this far ahead of its neighbours has a wrong time."""
 BROKEN_END = b""
 """The text of a line that stands for the rest of a file that cannot be read."""
 
@@ -43,7 +50,7 @@ class LogLine(NamedTuple):
     text: bytes
     """The line without its end."""
     broken: str = ""
-    """Why the file cannot be read beyond this line, which has no text then; empty for a line that is one."""
+    """Why the file cannot be read beyond this line, which has no text then; empty for any other line."""
 
 
 def find_files(path: Path) -> list[Path]:
@@ -170,11 +177,8 @@ def read_lines(path: Path, label: str, zone: ZoneInfo, holding: re.Pattern[bytes
     passed_over: bytes | None = None
     try:
         with opened(path) as file:
-            for text in file:
+            for text, at_ms in _timed(whole_lines(file), clock):
                 number += 1
-                read_ms = clock.read(text)
-                if read_ms is not None:
-                    at_ms = read_ms
                 passed_over = text if holding is not None and holding.search(text) is None else None
                 if passed_over is None:
                     yield LogLine(label, number, at_ms, text.rstrip(b"\r\n"))
@@ -182,6 +186,58 @@ def read_lines(path: Path, label: str, zone: ZoneInfo, holding: re.Pattern[bytes
             yield LogLine(label, number, at_ms, passed_over.rstrip(b"\r\n"))
     except (OSError, EOFError, zlib.error) as error:
         yield LogLine(label, number + 1, at_ms, BROKEN_END, f"the file cannot be read from here on: {error}")
+
+
+def _timed(texts: Iterable[bytes], clock: LogClock) -> Iterator[tuple[bytes, int | None]]:
+    """Each line with its time: its own timestamp, else the time of the line above it.
+
+    The timestamp of a single line that is a day ahead of both its neighbours is wrong, and not used.
+    """
+    at_ms: int | None = None
+    far_ms = 0
+    held: list[bytes] = []
+    for text in texts:
+        read_ms = clock.read(text)
+        if held and (read_ms is not None or len(held) >= _HELD):
+            at_ms = at_ms if is_far_ahead(far_ms, read_ms) else far_ms
+            yield from ((line, at_ms) for line in held)
+            held.clear()
+        if held or (read_ms is not None and is_far_ahead(read_ms, at_ms)):
+            far_ms = far_ms if held else read_ms or 0
+            held.append(text)
+            continue
+        if read_ms is not None:
+            at_ms = read_ms
+        yield text, at_ms
+    yield from ((line, far_ms) for line in held)
+
+
+def is_far_ahead(at_ms: int, before_ms: int | None) -> bool:
+    """Whether a time is a day or more ahead of another one; False if that is None."""
+    return before_ms is not None and at_ms - before_ms > STRAY_MS
+
+
+def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file, each with its end; of a line that is too long the beginning, one byte over the maximum."""
+    for text in iter(partial(file.readline, LINE_MAX_BYTES + 1), b""):
+        yield text
+        if is_too_long(text):
+            skip_line(file)
+
+
+def is_too_long(text: bytes) -> bool:
+    """Whether what was read with `LINE_MAX_BYTES + 1` is the beginning of a longer line."""
+    return len(text) > LINE_MAX_BYTES and not text.endswith(b"\n")
+
+
+def skip_line(file: IO[bytes]) -> int:
+    """Reads up to the end of a line and keeps nothing of it; returns how many bytes."""
+    skipped = 0
+    for text in iter(partial(file.readline, _SKIPPED_BYTES), b""):
+        skipped += len(text)
+        if text.endswith(b"\n"):
+            break
+    return skipped
 
 
 def opened(path: Path) -> IO[bytes]:

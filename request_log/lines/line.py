@@ -8,16 +8,18 @@ Knows the layout of a line; knows no rule of the protocol and no order of lines.
 
 from __future__ import annotations
 
+import re
+from enum import StrEnum
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
 from request_log.lines.clock import TIMESTAMP_LENGTH
-from request_log.lines.files import LogLine
+from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
 from request_log.recorded import LoggedRequest, Recorded
 from schemas.errors import Error
-from schemas.fan_out import group_id_of, split
+from schemas.fan_out import group_id_of, names_many_groups, split
 from schemas.messages import (
     APIS,
     DeleteGroupsRequest,
@@ -57,6 +59,7 @@ REFUSED = frozenset(
 _KEY = b'"requestApiKey":'
 _VERSION = b'"requestApiVersion":'
 _NAME = b'"requestApiKeyName":"'
+_IS_NAME = re.compile(rb"[A-Z][A-Z_]{0,60}|-?\d{1,5}")
 _API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
 _UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
 _HEAD = b"] DEBUG " + COMPLETED
@@ -64,10 +67,35 @@ _SETTLES_WITHIN_MS = 5.0
 """A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
 _CONNECTIONS_KEPT = 100_000
 _HEADS_KEPT = 1000
+_HEAD_BYTES = 200
+_NAME_LENGTH = 60
+_ROUNDED_MS = 1.0
+"""By how much the times of a line may disagree, as each is rounded."""
+
+
+class Kind(StrEnum):
+    """Why a line goes to quarantine, in few words that many lines share."""
+
+    FIELD = "a field is missing, or has a wrong type or value"
+    TIME = "the times are impossible"
+    ANSWER = "the answer does not fit the request"
+    VERSION = "the API version is not known"
+    NO_JSON = "the line holds no JSON"
+    NESTED = "the JSON is nested too deeply"
+    CUT_OFF = "the line is cut off"
+    NO_BEGINNING = "the line's beginning is missing"
+    NO_TIMESTAMP = "the line has no timestamp, nor has any line above it"
+    TOO_LONG = "the line is too long"
+    AS_TEXT = "no JSON: brokers before Kafka 2.8 log requests as text"
+    FILE = "the file cannot be read from here on"
 
 
 class Unreadable(ValueError):
     """A line that should have been used and cannot; the text says why."""
+
+    def __init__(self, kind: Kind, detail: str = "") -> None:
+        super().__init__(f"{kind}: {detail}" if detail else str(kind))
+        self.kind = kind
 
 
 class LineReader:
@@ -80,8 +108,10 @@ class LineReader:
     def read(self, line: LogLine) -> list[LoggedRequest] | str:
         """The requests a line tells of, one for each group it names; or why it is passed over. Raises Unreadable."""
         if line.broken:
-            raise Unreadable(line.broken)
+            raise Unreadable(Kind.FILE, line.broken)
         text = line.text
+        if len(text) > LINE_MAX_BYTES:
+            raise Unreadable(Kind.TOO_LONG, f"more than {LINE_MAX_BYTES} bytes")
         at = text.find(_KEY)
         if at < 0:
             return _without_api(text)
@@ -89,12 +119,12 @@ class LineReader:
         message = self._heads.get(head)
         if message is None:
             message = _message_of(text, at)
-            if len(self._heads) < _HEADS_KEPT:
+            if len(self._heads) < _HEADS_KEPT and len(head) <= _HEAD_BYTES:
                 self._heads[head] = message
         if isinstance(message, str):
             return message
         if line.at_ms is None:
-            raise Unreadable("the line has no timestamp, nor has any line above it")
+            raise Unreadable(Kind.NO_TIMESTAMP)
         return self._requests(line, line.at_ms, message)
 
     def _requests(self, line: LogLine, at_ms: int, message: Message) -> list[LoggedRequest] | str:
@@ -117,6 +147,7 @@ class LineReader:
         if _is_of_newer_protocol(request):
             return NEWER_PROTOCOL
         response = completed.response
+        _refuse_other_groups(request, response)
         if isinstance(request, JoinGroupRequest):
             _note_choices(request, response)
         error = error_of(code_of(request, response))
@@ -181,19 +212,41 @@ class _Connection(NamedTuple):
 
 
 def _decoded(text: bytes, message: Message) -> Any:
+    name = f"{message.api} v{message.version}"
     try:
-        return message.decoder.decode(text[text.find(b"{") : text.rfind(b"}") + 1])
+        completed = message.decoder.decode(text[text.find(b"{") : text.rfind(b"}") + 1])
     except msgspec.ValidationError as error:
-        raise Unreadable(f"{message.api} v{message.version}: {error}") from None
+        raise Unreadable(Kind.TIME if "TimeMs`" in str(error) else Kind.FIELD, f"{name}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = "holds no JSON" if text.endswith(LOGGER) else "is cut off"
-        raise Unreadable(f"{message.api} v{message.version}: the line {what}: {error}") from None
+        raise Unreadable(Kind.NO_JSON if text.endswith(LOGGER) else Kind.CUT_OFF, f"{name}: {error}") from None
+    except RecursionError:
+        raise Unreadable(Kind.NESTED, name) from None
+    if completed.request_queue_time_ms > completed.total_time_ms + _ROUNDED_MS:
+        waited = f"requestQueueTimeMs {completed.request_queue_time_ms} of totalTimeMs {completed.total_time_ms}"
+        raise Unreadable(Kind.TIME, f"{name}: {waited}")
+    return completed
 
 
 def _recorded(error: Error, at_ms: int, completed: Any, message: Message) -> Recorded:
     sending_ms = completed.response_queue_time_ms + completed.send_time_ms
     remote_ms = completed.remote_time_ms
     return Recorded(error, at_ms, completed.total_time_ms, remote_ms, sending_ms, completed.response, message)
+
+
+def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
+    """Raises Unreadable: an answer that lists groups lacks one that the request names."""
+    match request:
+        case DescribeGroupsRequest():
+            asked, answered = request.groups, {group.group_id for group in response.groups}
+        case DeleteGroupsRequest():
+            asked, answered = request.groups_names, {result.group_id for result in response.results}
+        case OffsetFetchRequest() if names_many_groups(request):
+            asked, answered = [group.group_id for group in request.groups], {g.group_id for g in response.groups}
+        case _:
+            return
+    lacking = next((group_id for group_id in asked if group_id not in answered), None)
+    if lacking is not None:
+        raise Unreadable(Kind.ANSWER, f"group {lacking[:_NAME_LENGTH]!r} is not answered")
 
 
 def _note_choices(request: JoinGroupRequest, response: Any) -> None:
@@ -226,15 +279,15 @@ def _without_api(text: bytes) -> str:
         return "a blank line"
     if COMPLETED in text:
         if text.find(b"{") < 0 and text.endswith(LOGGER):
-            raise Unreadable("no JSON: brokers before Kafka 2.8 log requests as text")
-        raise Unreadable("the line is cut off before it names its API")
+            raise Unreadable(Kind.AS_TEXT)
+        raise Unreadable(Kind.CUT_OFF, "before it names its API")
     if text.endswith(LOGGER):
         if text[:1] == b"[" and text[20:21] in (b",", b"."):
             return "another message of the request logger"
-        raise Unreadable("the line's beginning is missing")
+        raise Unreadable(Kind.NO_BEGINNING)
     tail = text[TIMESTAMP_LENGTH:]
     if text[:1] == b"[" and text[1:5].isdigit() and _HEAD.startswith(tail):
-        raise Unreadable("the line is cut off before it names its API")
+        raise Unreadable(Kind.CUT_OFF, "before it names its API")
     return "another logger's line"
 
 
@@ -245,14 +298,14 @@ def _message_of(text: bytes, at: int) -> Message | str:
     if api is None:
         start = text.find(_NAME, at)
         name = text[start + len(_NAME) : text.find(b'"', start + len(_NAME))] if start >= 0 else key
-        return f"another API: {name.decode('utf-8', 'replace')}"
+        return f"another API: {name.decode('ascii')}" if _IS_NAME.fullmatch(name) else "another API"
     start = text.find(_VERSION, at)
     digits = text[start + len(_VERSION) : text.find(b",", start)] if start >= 0 else b""
     if not digits.isdigit() or len(digits) > 5:
-        raise Unreadable(f"{api}: requestApiVersion is missing or no number")
+        raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion is missing or no number")
     version, known = int(digits), APIS[api].versions
     if not known.has(version):
-        raise Unreadable(f"{api}: requestApiVersion {version} is not known, {known.first} to {known.last} are")
+        raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion {version}; {known.first} to {known.last} are known")
     return NO_GROUP.format(api) if api in _UNGROUPED else message_of(api, version)
 
 

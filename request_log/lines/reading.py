@@ -12,7 +12,10 @@ from request_log.lines.line import LineReader, Unreadable
 from request_log.recorded import LoggedRequest, Quarantined, Tally
 
 _RAW_KEPT = 4_000
-_REASON_SHOWN = 200
+_REASON_KEPT = 400
+_REASONS_KEPT = 200
+"""So many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""
+_OTHER = "other lines"
 
 
 class Reading:
@@ -30,13 +33,18 @@ class Reading:
         try:
             logged = self._reader.read(line)
         except Unreadable as error:
-            reason = str(error)
-            tally.quarantined[reason.partition(": ")[0] if len(reason) > _REASON_SHOWN else reason] += 1
-            text = line.text[:_RAW_KEPT].decode("utf-8", "replace")
-            self._quarantine(Quarantined(file=line.file, line=line.number, reason=reason, text=text))
+            bad = Quarantined(
+                file=line.file,
+                line=line.number,
+                reason=str(error)[:_REASON_KEPT],
+                text=line.text[:_RAW_KEPT].decode("utf-8", "replace"),
+            )
+            tally.quarantined[error.kind] += 1
+            tally.examples.setdefault(error.kind, f"{bad.file} line {bad.line}: {bad.reason}")
+            self._quarantine(bad)
             return []
         if isinstance(logged, str):
-            tally.skipped[logged] += 1
+            tally.skipped[logged if logged in tally.skipped or len(tally.skipped) < _REASONS_KEPT else _OTHER] += 1
             return []
         if logged[0].was_refused and all(entry.was_refused for entry in logged):
             tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1

@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
@@ -21,13 +22,20 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from request_log.lines.clock import LogClock
-from request_log.lines.files import LogFileError, LogLine, opened, read_lines
+from request_log.lines.files import (
+    LINE_MAX_BYTES,
+    LogFileError,
+    LogLine,
+    is_far_ahead,
+    is_too_long,
+    opened,
+    read_lines,
+    whole_lines,
+)
 
 _HEAD_BYTES = 512
 """So much of its first line tells a file from others."""
-_LINE_MAX_BYTES = 64 << 20
-STRAY_MS = 86_400_000
-"""A single line this far ahead of its neighbours has a wrong time."""
+_SKIPPED_BYTES = 1 << 16
 _LINES_TO_FIRST_TIMESTAMP = 1000
 
 
@@ -44,6 +52,8 @@ class Position(msgspec.Struct):
     """How many lines were given so far, of all files together."""
     at_ms: int | None = None
     """The last line's timestamp."""
+    is_in_long_line: bool = False
+    """Whether the next bytes belong to a line that is too long and was given already."""
     offsets: dict[int, int] = {}
     """For a topic instead of a file: the offset of the next record, by partition."""
 
@@ -79,7 +89,10 @@ class LogTail:
             return []
         lines = self._read(lines_at_most) if self._is_still_there() else []
         if not lines and self._has_moved_on():
-            lines = (self._read(lines_at_most) if self._is_still_there() else []) or self._finish()
+            if not self._is_still_there() and not self._open_copy():
+                self._begin_next()
+                return []
+            lines = self._read(lines_at_most) or self._finish()
         return lines
 
     def close(self) -> None:
@@ -107,7 +120,7 @@ class LogTail:
             return False
         self._file = opened(path)
         position = self.position
-        position.head, position.offset = head, 0
+        position.head, position.offset, position.is_in_long_line = head, 0, False
         position.first_ms = _first_ms(path, self.zone) or position.first_ms
         return True
 
@@ -117,31 +130,45 @@ class LogTail:
         lines: list[LogLine] = []
         while len(lines) < lines_at_most:
             try:
-                text = self._file.readline(_LINE_MAX_BYTES)
+                if self.position.is_in_long_line and not self._skip_long_line():
+                    break
+                text = self._file.readline(LINE_MAX_BYTES + 1)
             except (OSError, EOFError, zlib.error) as error:
                 lines.append(self._line(b"", f"the file cannot be read from here on: {error}"))
                 self._begin_next()
                 break
-            is_whole = text.endswith(b"\n") or len(text) >= _LINE_MAX_BYTES
+            is_whole = text.endswith(b"\n") or is_too_long(text)
             is_stray = is_whole and self._is_far_ahead(text) and self._is_stray()
             if not is_whole or is_stray is None:
                 self._file.seek(self.position.offset)
                 break
             self.position.offset += len(text)
+            self.position.is_in_long_line = is_too_long(text)
             self._file.seek(self.position.offset)
             lines.append(self._line(text, has_time=not is_stray))
         return lines
 
+    def _skip_long_line(self) -> bool:
+        """Whether the end of a line that is too long is reached; what is there of it is passed over."""
+        assert self._file is not None
+        text = b""
+        for text in iter(partial(self._file.readline, _SKIPPED_BYTES), b""):
+            self.position.offset += len(text)
+            if text.endswith(b"\n"):
+                self.position.is_in_long_line = False
+                break
+        return not self.position.is_in_long_line
+
     def _is_far_ahead(self, text: bytes) -> bool:
         """Whether a line is a day or more later than the one above it."""
         at_ms = self._clock.read(text)
-        return None not in (at_ms, self.position.at_ms) and (at_ms or 0) - (self.position.at_ms or 0) > STRAY_MS
+        return at_ms is not None and is_far_ahead(at_ms, self.position.at_ms)
 
     def _is_stray(self) -> bool | None:
         """Whether the next line is not as late as this one, whose time is wrong then; None: it is not there yet."""
         assert self._file is not None
-        text = self._file.readline(_LINE_MAX_BYTES)
-        return not self._is_far_ahead(text) if text.endswith(b"\n") else None
+        text = self._file.readline(LINE_MAX_BYTES + 1)
+        return not self._is_far_ahead(text) if text.endswith(b"\n") or is_too_long(text) else None
 
     def _line(self, text: bytes, broken: str = "", *, has_time: bool = True) -> LogLine:
         position = self.position
@@ -166,27 +193,23 @@ class LogTail:
         return _head_of(self.path) not in (self.position.head, b"")
 
     def _finish(self) -> list[LogLine]:
-        """The end of a file that was rotated, and the beginning of the next one."""
+        """The end of a file that was rotated, which no line's end follows, and the beginning of the next one."""
         assert self._file is not None
-        rest = self._rest()
-        self.position.offset += len(rest)
-        lines = [self._line(text) for text in rest.removesuffix(b"\n").split(b"\n")] if rest else []
+        texts = [] if self.position.is_in_long_line else list(whole_lines(self._file))
+        self.position.offset += sum(map(len, texts))
+        lines = [self._line(text) for text in texts]
         self._begin_next()
         return lines
 
-    def _rest(self) -> bytes:
-        """The end of a file that does not grow any more; a file that was emptied is read in its copy."""
-        assert self._file is not None
-        position = self.position
-        if self._is_still_there():
-            self._file.seek(position.offset)
-            return self._file.read()
+    def _open_copy(self) -> bool:
+        """Goes on in the copy of a file that was emptied; False if there is none."""
         for path in self._siblings():
-            if _head_of(path) == position.head:
-                with opened(path) as copy:
-                    copy.seek(position.offset)
-                    return copy.read()
-        return b""
+            if _head_of(path) == self.position.head:
+                self.close()
+                self._file = opened(path)
+                self._file.seek(self.position.offset)
+                return True
+        return False
 
     def _begin_next(self) -> bool:
         """Leaves the file being read, and begins the oldest one that is younger."""
@@ -215,10 +238,10 @@ def _head_of(path: Path) -> bytes:
     """The beginning of a file's first line; empty if that is not whole yet, or there is no file."""
     try:
         with opened(path) as file:
-            line = file.readline(_LINE_MAX_BYTES)
+            line = file.readline(LINE_MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         return b""
-    return line[:_HEAD_BYTES] if line.endswith(b"\n") else b""
+    return line[:_HEAD_BYTES] if line.endswith(b"\n") or is_too_long(line) else b""
 
 
 def _first_ms(path: Path, zone: ZoneInfo) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, assert_never, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, assert_never, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -32,12 +32,22 @@ from schemas.messages import (
     Shape,
     SyncGroupRequest,
 )
+from schemas.shapes import Int32
 from schemas.wire_fields import carried_names
+
+LONGEST_MS = 2**31 - 1
+"""No request takes longer: a rebalance timeout, the longest wait, has 32 bits."""
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_MS)]
+_Int16 = Annotated[int, msgspec.Meta(ge=-(2**15), le=2**15 - 1)]
+
+
+CONNECTION_LENGTH = 1_000
+"""The two ends of a connection, by name or address, are shorter."""
 
 
 class Header(msgspec.Struct, rename="camel", gc=False):
-    request_api_version: int
-    correlation_id: int
+    request_api_version: Int32
+    correlation_id: Int32
     client_id: str | None
 
 
@@ -45,13 +55,13 @@ class Completed(msgspec.Struct, rename="camel", gc=False):
     """What every line holds beside the two messages."""
 
     request_header: Header
-    connection: str
-    total_time_ms: float
-    request_queue_time_ms: float = 0.0
-    local_time_ms: float = 0.0
-    remote_time_ms: float = 0.0
-    response_queue_time_ms: float = 0.0
-    send_time_ms: float = 0.0
+    connection: Annotated[str, msgspec.Meta(max_length=CONNECTION_LENGTH)]
+    total_time_ms: Milliseconds
+    request_queue_time_ms: Milliseconds = 0.0
+    local_time_ms: Milliseconds = 0.0
+    remote_time_ms: Milliseconds = 0.0
+    response_queue_time_ms: Milliseconds = 0.0
+    send_time_ms: Milliseconds = 0.0
     principal: str | None = None
 
 
@@ -97,19 +107,24 @@ def error_of(code: int) -> Error:
 @cache
 def _wire_type(shape: type[Shape], version: int) -> type[msgspec.Struct]:
     """The shape with the fields of one version alone, every one of them mandatory, in camelCase."""
-    hints = get_type_hints(shape)
+    hints = get_type_hints(shape, include_extras=True)
     fields = [(name, _wire_hint(hints[name], version)) for name, _ in carried_names(shape, version)]
     return msgspec.defstruct(f"{shape.__name__}{version}", fields, rename="camel", gc=False)
 
 
 def _wire_hint(hint: Any, version: int) -> Any:
+    """The same type with the shapes of one version; a number keeps its bounds."""
     origin = get_origin(hint)
+    if origin is Annotated:
+        bounds = tuple(mark for mark in hint.__metadata__ if isinstance(mark, msgspec.Meta))
+        inner = _wire_hint(hint.__origin__, version)
+        return Annotated[(inner, *bounds)] if bounds else inner
     if origin in (Union, UnionType):
         return Union[tuple(_wire_hint(arm, version) for arm in get_args(hint))]  # noqa: UP007
     if origin is list:
         return list[_wire_hint(get_args(hint)[0], version)]  # type: ignore[misc]
     if hint is Error:
-        return int
+        return _Int16
     if isinstance(hint, type) and hint is not NoneType and issubclass(hint, Shape):
         return _wire_type(hint, version)
     return hint

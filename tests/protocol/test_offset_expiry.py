@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved
 from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.state_codec import encode
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
@@ -140,3 +143,33 @@ def test_a_group_with_members_stays() -> None:
 @rule("Offset expiry: minutes are counted in more than 32 bits", origin="testOffsetsRetentionMsIntegerOverflow")
 def test_a_long_retention_does_not_overflow() -> None:
     assert GroupConfig(offsets_retention_minutes=2_147_483_647).offsets_retention_ms == 128_849_018_820_000
+
+
+@rule("Offset expiry: time that passes costs by what is due in it; sweeps that find nothing to remove are passed")
+@settings(max_examples=60, deadline=None)
+@given(
+    retention_minutes=st.integers(1, 30),
+    commits=st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["m1", "admin"]), st.sampled_from([T1, T2]))),
+    leave_minute=st.none() | st.integers(0, 20),
+    until_minute=st.integers(0, 90),
+)
+def test_passing_the_sweeps_that_remove_nothing_is_as_if_each_had_fired(
+    retention_minutes: int,
+    commits: list[tuple[int, str, tuple[str, int]]],
+    leave_minute: int | None,
+    until_minute: int,
+) -> None:
+    at_once, one_by_one = (bench_with_retention(retention_minutes).stable("m1") for _ in range(2))
+    for minute in range(max(until_minute, 20) + 1):
+        one_by_one.at(minute * MINUTE_MS)
+        acts = [(client, topic) for at_minute, client, topic in commits if at_minute == minute]
+        for bench in (at_once, one_by_one) if acts or minute == leave_minute else ():
+            bench.at(minute * MINUTE_MS)
+            for client, topic in acts:
+                bench.commit(client, offsets={topic: 1})
+            if minute == leave_minute:
+                bench.leave("m1")
+    for bench in (at_once, one_by_one):
+        bench.tick(max(until_minute, 20) * MINUTE_MS)
+    assert encode(at_once.group) == encode(one_by_one.group)
+    assert at_once.effects == one_by_one.effects

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from request_log.lines.files import LogFileError
+from request_log.lines.files import LINE_MAX_BYTES, LogFileError
 from request_log.lines.tail import LogTail, Position
 from tests.shadow.numbered import line, number_of
 
@@ -150,3 +150,24 @@ def test_a_log_that_goes_on_days_later_is_believed_once_its_next_line_is_there(t
     later = tail.poll(10)
     assert [number_of(each.text) for each in later] == [2, 3]
     assert (later[0].at_ms or 0) > 61 * 86_400_000
+
+
+def test_a_line_that_is_too_long_is_given_once_cut_off_and_the_next_ones_whole(tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    writer.write(2)
+    tail = LogTail(writer.path, UTC)
+    given = [number_of(each.text) for each in tail.poll(100)]
+    with writer.path.open("ab") as file:
+        file.write(line(3)[:-1])
+        for _ in range(LINE_MAX_BYTES // (1 << 20) + 3):
+            file.write(b"0" * (1 << 20))
+    (long,) = tail.poll(100)
+    assert len(long.text) == LINE_MAX_BYTES + 1
+    with writer.path.open("ab") as file:
+        file.write(b"0" * 1000 + b"\n")
+    writer.written = 3
+    writer.write(2)
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(tail.position), type=Position)
+    tail.close()
+    given += [number_of(each.text) for each in LogTail(writer.path, UTC, kept).poll(100)]
+    assert given == [1, 2, 4, 5]

@@ -79,3 +79,15 @@ def test_a_group_that_is_gone_and_comes_back_begins_anew() -> None:
 def test_the_same_lines_give_the_same_answers() -> None:
     lines = [*STABLE, join(5, "k"), tick(100_000)]
     assert traced(*lines, effects=True) == traced(*lines, effects=True)
+
+
+def test_a_long_time_costs_by_what_is_due_in_it_and_not_by_its_length() -> None:
+    """Each group is swept every ten minutes; in a hundred years only what expires is worth a sweep."""
+    commit = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1}]}]}
+    commits = [ask(0, f"c{n}", "OffsetCommit", 8, group_id=f"g{n}", **commit) for n in range(20)]
+    forever = ["offsets.retention.minutes=2147483647", "offsets.retention.check.interval.ms=1"]
+    assert traced(*commits, tick(3 * 10**12), config=forever, effects=True)[-1]["at_ms"] == 0
+    month = traced(*commits, tick(3 * 10**12), config=["offsets.retention.minutes=43200"], effects=True)
+    removed = [line for line in month if line.get("effect") == "group_removed"]
+    assert {line["at_ms"] for line in removed} == {43_200 * 60_000}
+    assert len(removed) == 20
