@@ -4,8 +4,8 @@
                  clock.py (local timestamps), wire.py (JSON as messages), line.py (one line: used, skipped or
                  unreadable), reading.py (each line counted), work_times.py, in_order.py
     following/   one group as the log shows it: follower.py, group_model.py (the pure core's group that the recording
-                 is held against), trial.py (what would come of a request), without_trial.py, upcoming.py,
-                 passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that nobody waits)
+                 is held against), trial.py (what would come of a request), without_trial.py, neighbours.py,
+                 upcoming.py, passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that nobody waits)
     explaining/  what no line says and the answers prove: explanations.py, joins.py, rebalances.py, context.py (what a
                  conclusion has to go by), inferred_causes.py
     recorded.py  the shapes that come out: requests with the answers that were recorded for them
