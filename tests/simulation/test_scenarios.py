@@ -50,7 +50,9 @@ def play(*consumers: ConsumerPlan, until_ms: int, partitions: int = 6, **fields:
 def rebalances(world: World, since_ms: int = 0) -> list[tuple[CauseKind, str, str]]:
     """(cause, culprit, outcome) of every rebalance that began since then."""
     ended = [each.effect for each in world.record.effects if isinstance(each.effect, RebalanceEnded)]
-    return [(each.cause.kind, each.cause.client_id, each.outcome) for each in ended if each.started_at_ms >= since_ms]
+    return [
+        (each.cause.kind, each.cause.client_id, each.outcome) for each in ended if (each.started_at_ms or 0) >= since_ms
+    ]
 
 
 def told(world: World, name: str, since_ms: int = 0) -> list[tuple[int, object]]:
@@ -416,6 +418,7 @@ def test_an_application_that_comes_late_to_a_rebalance_makes_the_others_wait_for
 
 def second_rebalance_ms(world: World) -> int:
     ended = [each.effect for each in world.record.effects if isinstance(each.effect, RebalanceEnded)]
+    assert ended[1].started_at_ms is not None
     return ended[1].at_ms - ended[1].started_at_ms
 
 
