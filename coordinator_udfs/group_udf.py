@@ -27,6 +27,8 @@ from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from schemas.tables import EFFECTS, STATE, TICK_ID
 
+KEY_COLUMN, TEXT_COLUMN = "group_id", "request"
+"""What `coordinate` hands to Python of a request."""
 _OUTPUT = "effects string"
 _OUTPUT_COLUMNS = pd.Index(["effects"])
 _SHOWN_OF_AN_UNFIT_GROUP_ID = 200
@@ -78,22 +80,25 @@ def typed_effects(texts: DataFrame) -> DataFrame:
 def run_group(
     settings: StreamSettings, key: tuple[str | None], frames: Iterable[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
-    """Spark's call for one group: with its requests of the batch, or because its deadline has passed.
+    """Spark's call for one group, with its requests as frames: see run_texts."""
+    told = run_texts(settings, key[0], [text for frame in frames for text in frame[TEXT_COLUMN].tolist()], state)
+    if told:
+        yield _frame(told)
+
+
+def run_texts(settings: StreamSettings, group_id: str | None, texts: list[str], state: GroupState) -> list[str]:
+    """One turn of a group, with its requests of the batch or because its deadline has passed; the effects as texts.
 
     Ends in exactly one of remove, update with a timeout, update: Spark keeps an old timeout where nothing is done.
     """
-    texts = [text for frame in frames for text in frame["request"].tolist()]
     is_live = settings.clock is Clock.PROCESSING
     at_ms = state.getCurrentProcessingTimeMs() if is_live else state.getCurrentWatermarkMs()
-    group_id = key[0]
     if group_id is None:
-        yield _frame(_refuse(texts, at_ms, settings))
-        return
+        return _refuse(texts, at_ms, settings)
     stored = StateRow(*state.get) if state.exists else None
     outcome = take_turns(group_id, texts, stored, at_ms, settings)
     _keep(state, outcome, at_ms, is_live)
-    if outcome.rows:
-        yield _frame(texts_of(group_id, outcome.rows))
+    return texts_of(group_id, outcome.rows)
 
 
 def _keep(state: GroupState, outcome: Outcome, at_ms: int, is_live: bool) -> None:
