@@ -2,12 +2,15 @@
 
 python -m tests.streaming.doomed HOME BATCH|never [key=value]...     SIGKILL to itself in batch BATCH, after the
                                                sink's commit and before the checkpoint's; never: until it is drained
+
+Settings that begin with spark.python. are the session's.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 
 from jobs.config import JobConfig
@@ -15,11 +18,21 @@ from jobs.home import Home
 from jobs.spark.session import spark_session
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.batch_result import BatchResult
+from tests.source_tree import ROOT
+
+
+def doomed(home: str, last_batch: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a coordinator of its own until it kills itself, or until the log is drained."""
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    command = [sys.executable, "-m", "tests.streaming.doomed", home, last_batch, *pairs]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
 def main(home: str, last_batch: str, *settings: str) -> int:
-    spark = spark_session("doomed")
-    config = JobConfig.from_pairs(dict(setting.split("=", 1) for setting in settings))
+    pairs = dict(setting.split("=", 1) for setting in settings)
+    of_spark = {key: pairs.pop(key) for key in list(pairs) if key.startswith("spark.python.")}
+    spark = spark_session("doomed", of_spark)
+    config = JobConfig.from_pairs(pairs)
 
     def die(result: BatchResult) -> None:
         if str(result.batch_id) == last_batch:

@@ -12,18 +12,12 @@ import pytest
 
 from tests.requests import heartbeat
 from tests.source_tree import ROOT
+from tests.streaming.doomed import doomed
 from tests.streaming.live import Live, form, now_ms, read_rows
 from tests.streaming.logs import EVENT, home_with, recorded, told
 from tests.waiting import until
 
 Lives = Callable[..., Live]
-
-
-def doomed(home: str, last_batch: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs a coordinator of its own until it kills itself, or until the log is drained."""
-    pairs = [f"{key}={value}" for key, value in settings.items()]
-    command = [sys.executable, "-m", "tests.streaming.doomed", home, last_batch, *pairs]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.programs
