@@ -3,7 +3,8 @@
     rollcall maintain [--home FOLDER] [--conf FILE]
 
 Tables that delta-rs writes are tended by delta-rs, and only while no job holds their home; tables of a cluster job are
-tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables.
+tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables. Requests that no job
+has read yet are left alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pyspark.sql import SparkSession
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.spark.session import spark_session
+from jobs.stream.checkpoint import read_version
 from jobs.stream.upkeep import TableName, old_rows_of, tables_of, tend
+from tables.delta_log import DeltaLog
 
 CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
@@ -31,12 +34,22 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
     done = []
     with home.locked("maintenance"):
         config = replace(config, effects_writer=home.read_note().get("writer", config.effects_writer))
+        unread = _unread_commits(home)
         for kept in tables_of(home, config):
+            if kept.name == "requests" and unread:
+                done.append(f"requests: left alone, the coordinator has not read the last {unread} commits yet")
+                continue
             tend(kept, now_ms, thorough=True)
             done.append(f"{kept.name}: put together, checkpointed and cleaned")
         if config.effects_writer == "cluster":
             done += maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
     return done
+
+
+def _unread_commits(home: Home) -> int:
+    """How many commits of the request table the next start of the job has to read; it needs each of them."""
+    version = read_version(Path(home.checkpoint))
+    return 0 if version is None else max(0, DeltaLog(Path(home.requests)).latest() - version)
 
 
 def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms: int) -> list[str]:

@@ -23,6 +23,15 @@ def table_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTE
     }
 
 
+def request_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTES) -> dict[str, str]:
+    """The request table's Delta properties: those of every table, and its writers never clean its log.
+
+    Delta libraries clean it after a commit. While the job is stopped, they would remove commits that it has not read.
+    The job's upkeep cleans the log itself, and knows what was read.
+    """
+    return {**table_properties(versions_retention_minutes), "delta.enableExpiredLogCleanup": "false"}
+
+
 def differing(present: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
     """The wanted properties that a table has not, or has with another value."""
     return {name: value for name, value in wanted.items() if present.get(name) != value}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from schemas.tables import REQUESTS
 from tables.delta_appender import DeltaAppender
 from tables.delta_log import DeltaLog
-from tables.properties import table_properties
+from tables.properties import request_properties
 
 
 class RequestTable:
@@ -34,7 +34,7 @@ class RequestTable:
         # Imported here: a process that finds the table there needs no Delta library, and saves a hundred megabytes.
         from tables.opening import make_table
 
-        make_table(self._path, REQUESTS, table_properties())
+        make_table(self._path, REQUESTS, request_properties())
 
     def append(self, rows: pa.Table) -> None:
         """All the rows, at least one, in one commit. Raises OSError."""

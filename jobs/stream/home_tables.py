@@ -11,17 +11,17 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from schemas.tables import EFFECTS, QUARANTINE, REQUESTS
 from tables.opening import open_table
-from tables.properties import table_properties
+from tables.properties import request_properties, table_properties
 
 
 def properties_of(config: JobConfig) -> dict[str, str]:
-    """The Delta properties of every table of a home."""
+    """The Delta properties of the effects table and the quarantine."""
     return table_properties(config.versions_retention_minutes)
 
 
 def open_requests(home: Home, config: JobConfig) -> DeltaTable:
     """The request table, made if it is not there; a gateway or a table client may have made it before."""
-    return open_table(home.requests, REQUESTS, properties_of(config))
+    return open_table(home.requests, REQUESTS, request_properties(config.versions_retention_minutes))
 
 
 def open_effects(home: Home, config: JobConfig) -> DeltaTable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
 from datetime import UTC, datetime
@@ -176,6 +178,40 @@ def test_upkeep_can_be_turned_off(tmp_path: Path, tended: Tended) -> None:
     keeper.start()
     keeper.stop()
     assert tended.names == []
+
+
+def test_maintenance_leaves_requests_alone_until_the_job_has_read_them(tmp_path: Path) -> None:
+    config, everything = JobConfig(), ReadAllAvailable()
+    home = home_with(tmp_path, config)
+    home.settle(LIVE, "driver")
+    add_requests(home, NOW_MS, 20)
+    source = RequestTableReader(home.requests, 0, 100)
+    read = source.latestOffset({"version": -1, "tick": 0}, everything)
+
+    def finish(batch: int, offset: dict[str, int]) -> None:
+        """The files that Spark writes about a batch."""
+        for folder, text in (("offsets", f"v1\n{{}}\n{json.dumps(offset)}"), ("commits", "v1\n{}")):
+            path = tmp_path / "checkpoint" / folder / str(batch)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def maintain_a_day_later() -> str:
+        for path in Path(home.requests).rglob("*"):
+            os.utime(path, (0, 0))
+        return maintain(home, config)[0]
+
+    unread = "requests: left alone, the coordinator has not read the last {} commits yet"
+    assert maintain_a_day_later() == unread.format(21)
+    finish(0, {**read, "version": 9})
+    finish(1, read)
+    (tmp_path / "checkpoint" / "offsets" / "2").write_text("v1\n{}\n{}")
+    assert maintain_a_day_later() == "requests: put together, checkpointed and cleaned"
+    for _ in range(2):
+        assert maintain_a_day_later() == unread.format(DeltaTable(home.requests).version() - read["version"])
+    add_requests(home, NOW_MS, 1)
+    source = RequestTableReader(home.requests, 0, 100)
+    end = source.latestOffset(read, everything)
+    assert [batch.num_rows for part in source.partitions(read, end) for batch in source.read(part)] == [1]
 
 
 def test_a_stopped_home_is_maintained_and_a_used_one_is_not(

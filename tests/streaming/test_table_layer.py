@@ -15,7 +15,7 @@ from schemas.tables import EFFECTS
 from tables.checkpoints import read_checkpoint
 from tables.delta_log import DeltaLog
 from tables.live_files import live_files
-from tables.properties import table_properties
+from tables.properties import request_properties, table_properties
 from tables.table_follower import TableFollower
 from tests.requests import heartbeat
 from tests.streaming.live import Live, now_ms
@@ -85,5 +85,6 @@ def test_a_stream_goes_on_over_new_properties_and_a_restart_sets_its_own(
     running.stop()
     again = live(tmp_path / "home", **{"spark.coordinator.versions.retention.minutes": "7"})
     again.ask(heartbeat("nobody", 0, now_ms()))
-    for path in (again.home.requests, again.home.effects, again.home.quarantine):
+    assert DeltaTable(again.home.requests).metadata().configuration == request_properties(7)
+    for path in (again.home.effects, again.home.quarantine):
         assert DeltaTable(path).metadata().configuration == table_properties(7)

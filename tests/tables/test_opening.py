@@ -19,7 +19,7 @@ from jobs.stream.home_tables import open_requests
 from schemas.tables import EFFECTS, REQUESTS
 from tables.delta_log import DeltaLog
 from tables.opening import make_table, open_table
-from tables.properties import VERSIONS_RETENTION_MINUTES, table_properties
+from tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
 from tables.request_rows import RequestRow, table_of
 from tables.request_table import RequestTable
 from tables.table_follower import TableFollower
@@ -40,10 +40,10 @@ def test_the_jobs_retention_holds_for_a_table_that_a_gateway_made(tmp_path: Path
     gateways = RequestTable(Path(home.requests), "gw")
     gateways.open()
     follower = TableFollower(Path(home.requests), ["request_id"], from_version=0)
-    assert properties_at(Path(home.requests)) == table_properties(VERSIONS_RETENTION_MINUTES)
+    assert properties_at(Path(home.requests)) == request_properties(VERSIONS_RETENTION_MINUTES)
     gateways.append(table_of(rows("a")))
     config = JobConfig.from_pairs({"spark.coordinator.versions.retention.minutes": "7"})
-    assert open_requests(home, config).metadata().configuration == table_properties(7)
+    assert open_requests(home, config).metadata().configuration == request_properties(7)
     gateways.append(table_of(rows("b")))
     gateways.open()
     assert properties_at(Path(home.requests))[LOG_KEPT] == "interval 7 minutes"
@@ -89,10 +89,10 @@ def test_the_properties_are_set_while_others_append_and_no_row_is_lost(tmp_path:
         while log.latest() < 5:
             pass
         for minutes in range(1, 21):
-            open_table(tmp_path, REQUESTS, table_properties(minutes))
+            open_table(tmp_path, REQUESTS, request_properties(minutes))
     delta = DeltaTable(str(tmp_path))
     assert delta.version() == 320
-    assert delta.metadata().configuration == table_properties(20)
+    assert delta.metadata().configuration == request_properties(20)
     assert len(set(delta.to_pyarrow_table()["request_id"].to_pylist())) == 300
 
 

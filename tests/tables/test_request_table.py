@@ -72,3 +72,19 @@ def test_no_traces_of_a_commit_stay_but_the_commit(tmp_path: Path) -> None:
     table.open()
     table.append(rows(1))
     assert sorted(os.listdir(tmp_path / "requests" / "_delta_log")) == [f"{v:020d}.json" for v in range(2)]
+
+
+def test_no_writer_cleans_commits_away_that_the_job_may_not_have_read(tmp_path: Path) -> None:
+    """A day goes by after each append; delta-rs would clean the log after its own."""
+    path = tmp_path / "requests"
+    table = RequestTable(path, "gw")
+    table.open()
+    for number in range(3):
+        table.append(rows(1, f"gw-{number}"))
+        write_deltalake(str(path), rows(1, f"delta-{number}"), mode="append")
+        DeltaTable(str(path)).create_checkpoint()
+        for each in path.rglob("*"):
+            os.utime(each, (0, 0))
+    assert sorted(DeltaLog(path).versions()) == list(range(7))
+    DeltaTable(str(path)).cleanup_metadata()
+    assert len(DeltaLog(path).versions()) < 7
