@@ -101,7 +101,7 @@ test-peers: setup jars ## Run the tests against real Kafka clients and brokers (
 ifeq ($(PEERS),)
 	@echo "test-peers: there is no tests/peers_* folder, so nothing was tested."
 else
-	@$(BIN)/python -m pytest $(PEERS) $(ARGS)
+	@$(BIN)/python -m pytest $(PEERS) $(SIDE_BY_SIDE) $(ARGS)
 endif
 
 .PHONY: parity

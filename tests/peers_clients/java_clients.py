@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+
+from tests.fetching import fetched_once
 
 HERE = Path(__file__).parent / "java"
 BUILT = Path(__file__).parents[2] / "build" / "java-clients"
@@ -14,14 +15,13 @@ BUILT = Path(__file__).parents[2] / "build" / "java-clients"
 @cache
 def class_path() -> str:
     """What `java -cp` needs for the client, the tools and the worker."""
-    done = BUILT / "done"
-    sources = [HERE / "pom.xml", HERE / "Worker.java"]
-    if not done.exists() or done.stat().st_mtime < max(source.stat().st_mtime for source in sources):
-        shutil.rmtree(BUILT, ignore_errors=True)
-        fetch = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-        _run([*fetch, "-DincludeScope=runtime", f"-DoutputDirectory={BUILT / 'libs'}"])
+
+    def fetch() -> None:
+        copy = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+        _run([*copy, "-DincludeScope=runtime", f"-DoutputDirectory={BUILT / 'libs'}"])
         _run(["javac", "-d", str(BUILT / "classes"), "-cp", f"{BUILT}/libs/*", str(HERE / "Worker.java")])
-        done.touch()
+
+    fetched_once(BUILT, [HERE / "pom.xml", HERE / "Worker.java"], fetch)
     return f"{BUILT}/classes:{BUILT}/libs/*"
 
 

@@ -6,7 +6,6 @@ Knows how to start and stop a broker; must not know a test.
 from __future__ import annotations
 
 import base64
-import shutil
 import socket
 import subprocess
 import uuid
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.fetching import fetched_once
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -25,13 +25,12 @@ CONNECTOR_JARS = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-client
 def fetched(name: str) -> Path:
     """The folder with the JARs that tests/peers_kafka/<name>/pom.xml names."""
     pom, folder = HERE / name / "pom.xml", ROOT / "build" / f"kafka-{name}"
-    done = folder / ".done"
-    if not done.exists() or done.stat().st_mtime < pom.stat().st_mtime:
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def fetch() -> None:
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
         subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *copy], check=True)
-        done.touch()
-    return folder
+
+    return fetched_once(folder, [pom], fetch)
 
 
 def connector_jars() -> list[str]:
