@@ -16,9 +16,10 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.config import JobConfig
-from jobs.coordinator import main
+from jobs.coordinator import command
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
+from programs.command_line import run_command
 from tests.requests import join
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
@@ -126,6 +127,6 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day) -> 
 def test_a_users_mistake_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--home", str(tmp_path / "home"), *arguments]) == 2
+    assert run_command(command, "coordinator", ["--home", str(tmp_path / "home"), *arguments]) == 2
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", f"rollcall: {says}\n")
