@@ -21,6 +21,7 @@ from jobs.home import Home
 from jobs.sql import register_views
 from jobs.stream.home_tables import open_effects
 from jobs.stream.upkeep import Kept, tend
+from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS
 
 COMMITS, ROWS_A_COMMIT = 20_000, 20
@@ -82,7 +83,7 @@ def _rows(n: int) -> pa.Table:
         {
             "group_id": f"group-{member % 5}",
             "seq": member,
-            "effect": "reply",
+            "effect": EffectName.REPLY.value,
             "at_ms": at_ms,
             "request_id": f"beat-{n}-{member}",
             "api": "Heartbeat",

@@ -28,6 +28,7 @@ from jobs.home import Home
 from jobs.spark.session import spark_session
 from jobs.stream import query as stream
 from jobs.stream.home_tables import open_requests
+from schemas.effect_names import EffectName
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS_FOLDER, STATE
 from tables.request_rows import request_rows
@@ -51,7 +52,14 @@ def do_nothing(settings: StreamSettings, key: tuple[str], frames: Iterable[pd.Da
         state.update(("Stable", 1, "consumer", "range", "m", 1, 0, 0, "{}"))
     state.setTimeoutDuration(3_600_000)
     rows = [
-        EffectRow(n, "reply", state.getCurrentProcessingTimeMs(), json.loads(text)["request_id"], "Heartbeat", 4)
+        EffectRow(
+            n,
+            EffectName.REPLY.value,
+            state.getCurrentProcessingTimeMs(),
+            json.loads(text)["request_id"],
+            "Heartbeat",
+            4,
+        )
         for n, text in enumerate(texts)
     ]
     yield pd.DataFrame({"effects": texts_of(key[0], rows)})
@@ -126,7 +134,7 @@ class LiveHome:
 
         def are_answered() -> bool:
             for table in follower.poll():
-                replies.extend(row for row in table.to_pylist() if row["effect"] == "reply")
+                replies.extend(row for row in table.to_pylist() if row["effect"] == EffectName.REPLY)
             return len(replies) >= len(wanted)
 
         self.until(are_answered, f"{len(wanted)} answers")

@@ -18,12 +18,21 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.shown.terminal import add_row, text_of
+from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS_FOLDER
 from tables.table_follower import TableFollower
 
 SHOWN_REBALANCES = 12
 _COLUMNS = ("group_id", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
-_TOLD = pa.array(["state_changed", "member_joined", "member_removed", "group_removed", "rebalance_ended"])
+_TOLD = pa.array(
+    [
+        EffectName.STATE_CHANGED.value,
+        EffectName.MEMBER_JOINED.value,
+        EffectName.MEMBER_REMOVED.value,
+        EffectName.GROUP_REMOVED.value,
+        EffectName.REBALANCE_ENDED.value,
+    ]
+)
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
 
 
@@ -84,18 +93,18 @@ class Watch:
         group_id, detail, at_ms = str(row["group_id"]), str(row["detail"] or "{}"), int(str(row["at_ms"]))
         group = self.groups.setdefault(group_id, WatchedGroup())
         match row["effect"]:
-            case "state_changed":
+            case EffectName.STATE_CHANGED:
                 group.state = _state_decoder.decode(detail).to_state
                 group.generation_id = int(str(row["generation_id"]))
-            case "member_joined":
+            case EffectName.MEMBER_JOINED:
                 group.members[str(row["member_id"])] = str(row["client_id"])
                 return f"{_time(at_ms)}  {group_id}: {row['client_id']} became a member"
-            case "member_removed":
+            case EffectName.MEMBER_REMOVED:
                 group.members.pop(str(row["member_id"]), None)
                 return f"{_time(at_ms)}  {group_id}: {row['client_id']} is a member no longer ({row['cause']})"
-            case "group_removed":
+            case EffectName.GROUP_REMOVED:
                 del self.groups[group_id]
-            case "rebalance_ended":
+            case EffectName.REBALANCE_ENDED:
                 line = f"{_time(at_ms)}  {group_id}: {_sentence(_rebalance_decoder.decode(detail), at_ms)}"
                 self.rebalances.append(line)
                 return line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import get_args
 
@@ -14,6 +15,7 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.messages import APIS
+from tests.source_tree import ROOT, source_files
 from views.catalog import VIEWS
 from views.view import View
 
@@ -59,3 +61,19 @@ def test_the_rule_finds_a_word_that_is_never_written() -> None:
     ]
     compared = {column for view in VIEWS for column, _ in COMPARED.findall(view.sql)}
     assert compared == WORDS.keys()
+
+
+def test_no_module_spells_the_name_of_an_effect() -> None:
+    also_mean_something_else = {*CauseKind, *EndCause, "group_removed"}
+    names = set(EffectName) - also_mean_something_else
+    spelt = {
+        str(path.relative_to(ROOT)): found
+        for path in source_files()
+        if path.name != "effect_names.py" and (found := names & _texts(path.read_text()))
+    }
+    assert spelt == {}
+
+
+def _texts(source: str) -> set[str]:
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str)}
