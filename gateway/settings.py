@@ -1,8 +1,8 @@
 """The gateway's settings: keys `gateway.*` of the settings file that the coordinator reads too, and `topics`.
 
 One frozen dataclass; each key is declared once, with its default and what it means. Values come from a file, then
-from the command line. An unknown `gateway.` key, an unfit value and a contradiction are refused by name; keys of others
-are theirs to check. Knows no socket and opens nothing but that file.
+from the command line. An unknown `gateway.` key, an unfit value and a contradiction are refused by name; keys of other
+programs are not checked. Knows no socket, and opens no file but that one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Address(NamedTuple):
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it stands for every address of the machine, so that no client can be sent to it."""
+        """Whether it means every address of the machine, so that no client can be sent to it."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
@@ -68,12 +68,12 @@ _NEEDED_BY = {
     "upstream_sasl_username": "SASL",
     "upstream_sasl_password_file": "SASL",
 }
-"""What a security protocol must have for a setting to make sense."""
+"""What the security protocol must contain for a setting to have an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a gateway is told but its home. Times in ms. Raises ConfigError: a contradiction."""
+    """All settings of a gateway, without its home. Times in ms. Raises ConfigError: a contradiction."""
 
     listen: Address = setting(PREFIX + "listen", Address("127.0.0.1", 9092), "where Kafka's clients connect, host:port")
     advertised: Address | None = setting(
@@ -268,7 +268,7 @@ class Settings:
 
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> Settings:
-        """Settings from keys and texts, those of others passed over. Raises ConfigError: see the class."""
+        """Settings from keys and texts; skips keys of other programs. Raises ConfigError: see the class."""
         own = {key.name for key in KEYS.values()}
         for key in pairs:
             if key.startswith(PREFIX) and key not in own:

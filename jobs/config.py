@@ -2,7 +2,7 @@
 
 One frozen dataclass; each key is declared once, with its default and what it means. Values come from a file, then from
 spark-submit's `--conf spark.coordinator.*` (which takes Kafka's keys with that prefix too), then from `--set`. An
-unknown key, an unfit value and a contradiction are refused by name. Knows no Spark and opens nothing but that file.
+unknown key, an unfit value and a contradiction are refused by name. Knows no Spark, and opens no file but that one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tables.properties import VERSIONS_RETENTION_MINUTES
 PREFIX = "spark.coordinator."
 KAFKA_PREFIX = "kafka."
 GATEWAY_PREFIX = "gateway."
-"""Such keys are the gateway's, which reads the same file and refuses those it does not know."""
+"""Keys that begin so belong to the gateway, which reads the same file and refuses those that it does not know."""
 
 Source = Literal["delta", "kafka", "request-log"]
 Writer = Literal["driver", "cluster"]
@@ -30,9 +30,9 @@ Offsets = Literal["earliest", "latest"]
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """Everything a run of the job is told but its home. Times in ms unless the name says otherwise.
+    """All settings of a run of the job, without its home. Times in ms unless the name says otherwise.
 
-    Raises ConfigError: a contradiction.
+    Raises ConfigError: two settings that contradict each other.
     """
 
     group: GroupConfig = field(default_factory=GroupConfig)
@@ -121,7 +121,7 @@ class JobConfig:
         "effects (whole days) and quarantine older than that are removed; 0: never",
     )
     kafka_options: tuple[tuple[str, str], ...] = ()
-    """kafka.* of the file, for the connector as they are."""
+    """The keys `kafka.*` of the file, which go to Spark's connector as they are."""
 
     def __post_init__(self) -> None:
         self._check_kafka()
@@ -142,7 +142,7 @@ class JobConfig:
             raise ConfigError(f"{given[0]}: only with {PREFIX}source=kafka, which is {self.source}")
 
     def stream_settings(self, started_at_ms: int) -> StreamSettings:
-        """What the stream's function is told. What a broker has recorded is limited by nothing of ours."""
+        """The settings that the stream's function needs. What a broker has recorded is limited by nothing of ours."""
         is_live = self.clock is Clock.PROCESSING
         return StreamSettings(
             group=replace(self.group, offsets_max_bytes=self.offsets_max_bytes) if is_live else self.group,
@@ -181,7 +181,7 @@ KEYS = keys_of(JobConfig)
 
 
 def load_config(path: Path | None, *more: Mapping[str, str]) -> JobConfig:
-    """The configuration of a file, if one is given, and of what overrides it, the last one strongest."""
+    """The configuration of a file, if there is one. more: pairs that override it, later ones the earlier ones."""
     pairs = {} if path is None else read_file(path)
     for override in more:
         pairs.update(override)

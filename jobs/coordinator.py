@@ -37,7 +37,7 @@ def _submitted() -> dict[str, str]:
 
 
 def run(home: Home, config: JobConfig) -> int:
-    """Runs the query until a signal or its failure; the exit status."""
+    """Runs the query until a signal comes or it fails; returns the exit status."""
     if home.is_local:
         home.settle(LIVE, config.effects_writer)
     spark = spark_session("rollcall")
@@ -63,7 +63,7 @@ def run(home: Home, config: JobConfig) -> int:
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:
-    """Tells how the query ended; the exit status. A batch that was cut short while stopping is run again."""
+    """Prints how the query ended; returns the exit status. A batch that a stop cut short runs again."""
     reason = failure_of(query)
     if reason is not None and not was_asked:
         status.failed(reason, str(query.exception()))

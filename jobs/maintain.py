@@ -1,10 +1,10 @@
-"""Upkeep of a home's tables from outside: for a job that is stopped, or for a cluster's tables.
+"""Upkeep of a home's tables by hand: while no job runs on it, or for a cluster's tables.
 
     rollcall maintain [--home FOLDER] [--conf FILE]
 
-Tables that delta-rs writes are tended by delta-rs, and only while no job holds their home; tables of a cluster job are
-tended by Spark, beside the job or not. A live job with the driver's writer tends its own tables. Requests that no job
-has read yet are left alone.
+Tables that delta-rs writes are maintained by delta-rs, and only while no job holds their home. Tables of a cluster job
+are maintained by Spark, whether the job runs or not. A live job with the driver's writer maintains its own tables.
+Requests that no job has read yet are left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
 
 def maintain(home: Home, config: JobConfig) -> list[str]:
-    """Tends a home's tables; says what was done. Raises HomeError: no such home, or a job holds it."""
+    """Maintains a home's tables; returns a line for each. Raises HomeError: no such home, or a job holds it."""
     now_ms = int(time.time() * 1000)
     if not home.is_local:
         return maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
@@ -54,8 +54,8 @@ def _unread_commits(home: Home) -> int:
 
 
 def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms: int) -> list[str]:
-    """Tends the tables that Spark writes, with Spark."""
-    # What is removed here is younger than Delta's own week, on purpose: versions.retention.minutes says so.
+    """Maintains the tables that Spark writes, by Spark."""
+    # Delta refuses to remove files younger than a week, unless told that versions.retention.minutes means it.
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     # Vacuum lists folders in as many tasks as this, by default ten thousand; a table has a folder a day.
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "16")

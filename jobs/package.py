@@ -2,7 +2,7 @@
 
     rollcall package [dist/rollcall.zip]
 
-Knows where packages lie; the third parties that pyproject.toml pins must be in the cluster's own Python.
+Knows where packages lie. The packages that pyproject.toml pins are not in the zip: the cluster's Python must have them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from jobs.spark.jars import ROOT
 
 NOT_PACKED = ("tests", "benchmarks")
 TARGET = ROOT / "dist" / "rollcall.zip"
-# The same bytes whenever it is made of the same sources.
+# A fixed time, so that the same sources give the same bytes.
 _MADE = (1980, 1, 1, 0, 0, 0)
 
 
 def packages() -> list[Path]:
-    """The project's packages, but for those that only work on it."""
+    """The project's packages, without tests and benches."""
     return sorted(path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in NOT_PACKED)
 
 

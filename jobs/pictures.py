@@ -36,7 +36,7 @@ MARGIN = 0.02
 
 
 class PictureError(UserError):
-    """A picture that cannot be drawn; the text is the sentence for the user."""
+    """A picture that cannot be drawn; the text says why."""
 
 
 class Asked(NamedTuple):
@@ -54,8 +54,8 @@ def scenes_of(
 ) -> dict[str, Lanes | Curves]:
     """What there is to draw of a group, by the picture's name: timeline, ownership, slack.
 
-    at: the middle of the time that is shown; None: it ends with the group's latest fact. No more is shown than there
-    was. Raises, in this order: PictureError for minutes; HomeError; NoSuchGroup; MomentError; PictureError.
+    at: the middle of the time that is shown; None: the time ends with the group's latest fact. The time is cut to the
+    group's own. Raises, in this order: PictureError for minutes; HomeError; NoSuchGroup; MomentError; PictureError.
     """
     if not 0 < minutes <= LONGEST_MINUTES:
         raise PictureError(f"MINUTES={minutes:g}: is not between 0 and {LONGEST_MINUTES}.")

@@ -20,11 +20,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MomentError(UserError):
-    """A text that is no moment; the text is the sentence for the user."""
+    """A text that is no moment; the error's text shows how one is written."""
 
 
 class Moment(NamedTuple):
-    """From its first millisecond to its last, since the epoch, and as it is shown: in UTC, saying so."""
+    """A stretch of time from its first millisecond to its last one, since the epoch. text: as it is shown, in UTC."""
 
     from_ms: int
     to_ms: int

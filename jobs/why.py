@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 class WhyError(UserError):
-    """A question that cannot be answered; the text is the sentence for the user."""
+    """A question that cannot be answered; the text says why."""
 
 
 def explain_rebalance(
@@ -59,7 +59,7 @@ def explain_rebalance(
 
 
 def explanation_of(home: Home, group_id: str, generation_id: int | None = None, at: str | None = None) -> Explanation:
-    """As explain_rebalance, as an explanation; a home on this machine's disk is read without Spark."""
+    """As explain_rebalance, but returns an explanation. A home on this machine's disk is read without Spark."""
     span = None if at is None else _span(at)
     if home.is_local:
         return _explained(group_id, read_from_disk(home, group_id), generation_id, span)
@@ -96,7 +96,7 @@ def _as_json(line: Line) -> str:
 
 
 def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> None:
-    """Explains on standard output. form: text or json. Empty texts ask nothing.
+    """Prints an explanation. form: text or json. generation, at: empty if not asked for.
 
     Raises WhyError, naming what is wrong with the question, and as explanation_of does.
     """

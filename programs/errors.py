@@ -8,7 +8,7 @@ exists: hence no `from __future__ import annotations`.
 class UserError(Exception):
     """Something that a user can put right; the text is one sentence that says what, and how.
 
-    More texts are lines below it, as the last words of a program that failed.
+    More arguments are lines below it, such as the last lines that a failed program printed.
     """
 
     # The exit status of a program that ends with it.

@@ -39,7 +39,7 @@ from schemas.tables import EFFECTS_FOLDER
 
 WRITER: Writer = "driver"
 BRIEF_BYTES = 100_000_000
-"""A log with less is through before well compiled code has paid for its compiling."""
+"""A shorter log is done before the time for good compilation has paid off."""
 
 
 class ReplayError(UserError):

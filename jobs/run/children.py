@@ -1,7 +1,7 @@
-"""Processes that a program starts and surely ends: their output in log files, their end in the right order.
+"""Processes that a program starts, and that end with it: their output goes to log files.
 
 Knows processes and signals; must not know what they do. Each runs in a session of its own, so that a Ctrl-C in the
-terminal reaches the parent alone, which then ends its children as it sees fit.
+terminal reaches the parent alone, which then ends its children in its own order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TAIL_BYTES = 4000
 
 
 class Child:
-    """One Python program, `python -m module ...`, with what it prints in a log file."""
+    """One Python program, `python -m module ...`; a log file takes what it prints."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
         self.name = name
@@ -44,14 +44,14 @@ class Child:
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last line that it printed: why it ended, where it did not end by itself."""
+        """The last line that it printed, which says why it ended."""
         with self.log.open("rb") as log:
             log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else "it printed nothing"
 
     def said(self, beginning: str) -> str | None:
-        """The rest of the first line of its own that begins so, None if it has not said it yet."""
+        """The rest of the first line it printed that begins so; None if there is none yet."""
         with self.log.open("rb") as log:
             log.seek(self._begins_at)
             for line in log:
@@ -61,17 +61,17 @@ class Child:
         return None
 
     def ask_to_stop(self) -> None:
-        """SIGTERM, once."""
+        """Sends SIGTERM."""
         if self.status is None:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL, to it and to whatever it started."""
+        """Sends SIGKILL to it and to all processes that it started."""
         if self.status is None:
             os.killpg(self.pid, signal.SIGKILL)
 
     def end(self, patience_s: float) -> None:
-        """Asks it to stop, waits so long, then kills it and whatever it started."""
+        """Asks it to stop, waits so long, then kills it and all processes that it started."""
         self.ask_to_stop()
         try:
             self._process.wait(patience_s)
@@ -81,7 +81,7 @@ class Child:
 
 
 def end_all(children: Sequence[Child], patience_s: float) -> None:
-    """Ends several at once: all are asked before any is waited for."""
+    """Ends several processes: asks all of them to stop, then waits for each."""
     for child in children:
         child.ask_to_stop()
     for child in children:

@@ -1,7 +1,7 @@
 """What `rollcall run` is told by its command line, checked before anything is started.
 
 Knows the command line's words and which programs each is for; must not start or open anything but the settings
-file and, for a moment, the ports that are to be listened on.
+file and, for a moment, the ports of the gateway.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ _LOCALHOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Choices:
-    """What is to be run.
-
-    coordinator, gateway: what each program's command line says beside its home. settings: the gateway's, None where
-    requests do not come through it. seconds: after which the run ends by itself. demo_topics: the topics of the demo
-    fleet, empty where it stays out; why_no_demo: why, where that is not what was asked for.
-    """
+    """What is to be run."""
 
     home: Home
     coordinator: tuple[str, ...]
+    """The words of the coordinator's command line, without its home."""
     gateway: tuple[str, ...]
+    """The same for the gateway."""
     settings: Settings | None
+    """The gateway's settings; None where requests do not come through a gateway."""
     seconds: float
+    """How long to run; infinite: until a signal."""
     demo_topics: Mapping[str, int]
+    """The topics of the demo fleet; empty where there is no fleet."""
     why_no_demo: str = ""
+    """Why there is no fleet, where one was asked for."""
 
     @property
     def has_demo(self) -> bool:
         return bool(self.demo_topics)
 
     def refuse_what_is_in_use(self) -> None:
-        """Raises HomeError: another job works in the home; ConfigError: a port for the gateway is not to be had."""
+        """Raises HomeError: another job works in the home; ConfigError: the gateway cannot listen on a port."""
         with self.home.locked("make run"):
             pass
         if self.settings is not None:
@@ -55,7 +56,7 @@ class Choices:
 
 
 class Asked(NamedTuple):
-    """What the command line says, empty where it says nothing: see `rollcall run --help`."""
+    """The options of the command line, empty where they are not given: see `rollcall run --help`."""
 
     home: str = DEFAULT_HOME
     conf: Path | None = None

@@ -1,6 +1,6 @@
-"""`make run`: the coordinator, a gateway, a demo fleet if wanted, and what the groups do on the terminal, until Ctrl-C.
+"""`make run`: runs the coordinator, a gateway and a demo fleet until Ctrl-C, and shows what the groups do.
 
-    rollcall run          its options: `jobs.run.choices`
+    rollcall run          `jobs.run.choices` has its options
 
 At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else what the
 coordinator ended with. Knows which programs are started and in which order they end; must not know what they do.
@@ -38,7 +38,7 @@ QUESTION = (
 
 
 class Run:
-    """One run of everything. status: the exit status once it is over."""
+    """One run of all programs. status: the exit status, once they have ended."""
 
     def __init__(self, choices: Choices, console: Console) -> None:
         self._choices = choices
@@ -54,12 +54,12 @@ class Run:
         self.status = 0
 
     def ask_to_stop(self, number: int, _: object) -> None:
-        """A signal handler."""
+        """Handles a signal: ends the run."""
         self._was_terminated = number == signal.SIGTERM
         self._stop.set()
 
     def go(self) -> None:
-        """Starts, watches, ends. Raises UserError: something could not start, in its own words, or has ended."""
+        """Starts the programs, watches them, ends them. Raises UserError: one did not start, or ended by itself."""
         self._choices.refuse_what_is_in_use()
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Run:
                 server.end(SERVER_PATIENCE_S)
 
     def tell_where(self) -> None:
-        """Where the tables are, and one answer in SQL; after SIGTERM the command alone."""
+        """Prints where the tables are and, unless SIGTERM ended the run, one answer in SQL."""
         self._teller.say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
         home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
         self._teller.say(f'Ask again: make sql Q="{QUESTION}"{home}')
@@ -87,7 +87,7 @@ class Run:
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
 
     def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
-        """Until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""
+        """Waits until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""
         self._servers.append(server)
         until = time.monotonic() + START_PATIENCE_S
         with self._console.status(f"starting the {server.name} ({what_takes_time})"):
@@ -101,7 +101,7 @@ class Run:
                     )
 
     def _open_for_clients(self, settings: Settings) -> None:
-        """A gateway, and the demo fleet behind it."""
+        """Starts a gateway, and the demo fleet that connects to it."""
         gateway = GatewayProcess(self._home, *self._choices.gateway)
         self._await(gateway, "it opens its port")
         address = gateway.address
@@ -139,7 +139,7 @@ class Run:
                 raise UserError(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
 
     def _kill_whose_time_has_come(self, watch: Watch) -> None:
-        """SIGKILL to a member that is a process of its own, some seconds after it has taken up work with the others."""
+        """Kills a member that is a process of its own, some seconds after it is at work with the others."""
         for child in self._fleet:
             group = watch.group_at_work_with(child.name)
             if group is not None:
@@ -149,7 +149,7 @@ class Run:
 
 
 class _screen:
-    """A live screen on a terminal, plain lines anywhere else. Called, it shows what has happened since."""
+    """A live screen on a terminal, plain lines anywhere else. Each call shows what has happened since the last one."""
 
     def __init__(self, console: Console, watch: Watch, teller: Teller) -> None:
         self._watch = watch

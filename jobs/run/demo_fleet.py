@@ -8,10 +8,10 @@
 | orders | three, cooperative-sticky; one closes after a while | one leaves |
 | audit | three, one of them a process of its own, killed by whoever started it | one dies |
 
-What happens counts from when the group is at work, so that the story is the same on a slow machine.
+Times count from when the group is at work, so that the story is the same on a slow machine.
 
-The members are kafka-python's consumers as they come; nothing in them is ours. Their topics are empty, so what a member
-commits is how often it has looked at a partition.
+The members are kafka-python's own consumers. Their topics are empty, so a member commits how often it has looked at a
+partition.
 
 Knows the plan of each member; must not know who coordinates them.
 """
@@ -43,16 +43,15 @@ WORK_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class DemoMember:
-    """One member's plan.
-
-    joins_after_s: how long after others of its group are at work, None for at once. leaves_after_s: how long after it
-    was first given partitions, None for never. is_alone: it is a process of its own, to be killed.
-    """
+    """One member's plan."""
 
     client_id: str
     joins_after_s: float | None = None
+    """How long after others of its group are at work it joins; None: at once."""
     leaves_after_s: float | None = None
+    """How long after it first got partitions it leaves; None: never."""
     is_alone: bool = False
+    """Whether it is a process of its own, which is killed."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ FLEET = (
 )
 TOPICS = {topic: count for group in FLEET for topic, count in group.topics.items()}
 KILL_AFTER_S = 5.0
-"""How long after its group is at work audit's lone member is killed."""
+"""How long after its group is at work the lone member of `audit` is killed."""
 
 
 @dataclass(frozen=True)

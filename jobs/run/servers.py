@@ -1,6 +1,6 @@
-"""The coordinator and a gateway as child processes on a home, and how it is known that each is ready.
+"""The coordinator and a gateway as child processes on a home, and how to know that each is ready.
 
-Knows what the two programs say of themselves; must not know what they do, nor when they are to end.
+Knows what the two programs print and write about themselves; must not know what they do, nor when they end.
 """
 
 from __future__ import annotations

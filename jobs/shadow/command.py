@@ -1,9 +1,9 @@
-"""`make shadow LOG=...`: beside a running cluster, its request log followed as it is written, and its history kept.
+"""`make shadow LOG=...`: follows the request log of a running broker as it is written, and keeps its history.
 
     rollcall shadow LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER]
 
-Nothing is asked of the broker and nothing is written to it. Stopped or killed, and started again, it goes on where it
-was. Knows how the program is started and ended; must not know how a log is read, nor how the query works.
+The broker is not asked for anything. After a stop or a kill, the next start goes on at the same place. Knows how the
+program is started and ended; must not know how a log is read, nor how the query works.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ SHADOW = "shadow"
 WRITER: Writer = "driver"
 POLL_S = 0.1
 OUT_OF_ORDER_MS = 86_400_000
-"""How far apart in time rows of different groups may be: one group is held while another one is told of."""
+"""How far apart in time rows of different groups may be: rows of one group may wait while those of another go on."""
 
 
 def shadow_config(settings: Mapping[str, str]) -> JobConfig:
-    """The job's configuration: its clock is the log's, and groups need not keep step. Raises ConfigError."""
+    """The job's configuration: its clock is the log's, and groups may be at different times. Raises ConfigError."""
     return JobConfig(
         group=from_texts(GroupConfig, settings),
         clock=Clock.EVENT,
@@ -56,7 +56,7 @@ def shadow_config(settings: Mapping[str, str]) -> JobConfig:
 
 
 def tail_of(kept: Kept) -> Tail:
-    """The log from where it was read up to. Raises LogFileError, ZoneError."""
+    """The log, from the place up to which it was read. Raises LogFileError, ZoneError."""
     zone = zone_of(kept.zone)
     if kept.log.startswith(SCHEME):
         return open_topic(kept.log, zone, kept.position)
@@ -64,9 +64,9 @@ def tail_of(kept: Kept) -> Tail:
 
 
 def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
-    """What the home holds of this log, or the beginning of it.
+    """The state that the home holds of this log, or a new one.
 
-    given: broker settings that the user knows; a new shadow has what the log gives away beside them, an old one what
+    given: broker settings that the user knows. A new shadow takes the others from the log; an old one keeps those that
     it began with. Raises HomeError, LogFileError, ZoneError, ConfigError.
     """
     shadow_config(given)
@@ -88,7 +88,7 @@ def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: 
 
 
 class Shadow:
-    """A log followed on a home until a signal, or the query's failure. Raises UserError."""
+    """Follows a log on a home until a signal comes or the query fails. Raises UserError."""
 
     def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
         self.home = home
@@ -101,7 +101,7 @@ class Shadow:
         self._query = self._start()
 
     def run(self) -> int:
-        """The exit status."""
+        """Follows the log; returns the exit status."""
         upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
         upkeep.start()
         self._teller.say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
@@ -124,7 +124,7 @@ class Shadow:
         watch.rebalances.clear()
 
     def close(self) -> None:
-        """Ends Spark."""
+        """Stops Spark."""
         self._spark.stop()
 
     def _start(self) -> StreamingQuery:
@@ -134,7 +134,7 @@ class Shadow:
         return coordinator.query
 
     def _learn(self) -> None:
-        """Goes on with the settings that the log has shown, once what came before is answered by those before."""
+        """Restarts the query with the settings that the log has shown, once all earlier requests are answered."""
         try:
             self._query.processAllAvailable()
         except StreamingQueryException:
@@ -160,7 +160,7 @@ class Shadow:
 
 
 def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:
-    """Follows a log on a home until a signal; the exit status, 1 when the query failed. Raises UserError."""
+    """Follows a log on a home until a signal comes. Returns 0, or 1 if the query failed. Raises UserError."""
     log = log if log.startswith(SCHEME) else str(Path(log).absolute())
     with home.locked("a shadow"):
         kept = kept_of(home, log, zone, given, console)

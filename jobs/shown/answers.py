@@ -1,4 +1,4 @@
-"""The answer to a query, printed: as a table for people, as JSON or CSV for programs. Times are UTC, and say so.
+"""Prints the answer to a query: as a table for people, as JSON or CSV for programs. Times are in UTC.
 
 Knows the three forms. Must not know which query was asked.
 """

@@ -1,6 +1,6 @@
-"""What a home's groups do, as they do it: followed in the effects table, shown on a terminal or as plain lines.
+"""Follows what a home's groups do, in the effects table; shows it as a screen or as plain lines.
 
-Knows the effects that tell of groups, members and rebalances; must not know Spark: it reads what commits add.
+Knows the effects about groups, members and rebalances; must not know Spark: it reads what commits add.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class WatchedGroup:
 
 
 class Watch:
-    """Follows a home from now on. `look` takes in what is new and tells of it, a line a fact worth a line."""
+    """Follows a home from now on. `look` reads new effects and gives a line for each that a user wants to see."""
 
     def __init__(self, home: Path) -> None:
         self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
@@ -81,7 +81,7 @@ class Watch:
         self.rebalances: list[str] = []
 
     def look(self) -> Iterator[str]:
-        """Plain lines for what has happened since the last look."""
+        """Lines about what has happened since the last look."""
         for table in self._follower.poll():
             told = table.filter(pc.is_in(table["effect"], _TOLD))
             for row in told.to_pylist():

@@ -1,4 +1,4 @@
-"""An explanation as a page on a terminal, in the order in which a person on call would want it.
+"""An explanation as a page on a terminal, in the order in which somebody on call needs it.
 
 Knows the page alone. Must not know where the explanation came from.
 """

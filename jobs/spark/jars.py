@@ -1,4 +1,4 @@
-"""The Delta JARs that Spark does not ship: resolved once into a folder, and handed to a session from there.
+"""The Delta JARs that Spark does not ship: resolved once into a folder, from which sessions take them.
 
 Knows which JARs Delta needs beside Spark's own, and how to fetch them through Spark's Ivy. Must not know any table or
 query. Sessions take `jar_paths()` as `spark.jars`: with `spark.jars.packages` Spark would resolve them at each start,
@@ -88,7 +88,7 @@ def _submission(program: Path, ivy: Path) -> tuple[list[str], dict[str, str]]:
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     environ = {
-        # Another Spark's home or settings must not take part.
+        # Another Spark's home or settings must have no effect.
         **{key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "SPARK_CONF_DIR")},
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,

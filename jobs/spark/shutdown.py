@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as a question a program can ask, however it was started.
+"""SIGTERM and Ctrl-C as a question that a program can ask, however it was started.
 
 Under spark-submit the JVM is the parent and would end Spark in the middle of a batch; so the JVM's own handlers are
 replaced as well. Knows signals of both worlds; must not know what is to be stopped.
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from jobs.spark.session import is_submitted
 
 NAMES = ("TERM", "INT")
-# Ctrl-C reaches this process and the JVM alike: what comes so soon after the first is the same one.
+# Ctrl-C reaches this process and the JVM: a second signal that comes so soon is the same Ctrl-C.
 _SAME_S = 1.0
 
 
@@ -39,7 +39,7 @@ class _JvmHandler:
 
 
 class StopSignal:
-    """Set by the first SIGTERM or SIGINT; a second one says that it is urgent."""
+    """Set by the first SIGTERM or SIGINT; a second one makes it urgent."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._asked = threading.Event()
@@ -55,11 +55,11 @@ class StopSignal:
             gateway.jvm.sun.misc.Signal.handle(gateway.jvm.sun.misc.Signal(name), handler)
 
     def wait(self, seconds: float) -> bool:
-        """Whether a signal has come; waits so long for one."""
+        """Waits so long for a signal; whether one has come."""
         return self._asked.wait(seconds)
 
     def ask(self) -> None:
-        """As a signal does."""
+        """Does what a signal does."""
         now = time.monotonic()
         if self._asked.is_set():
             self.is_urgent = self.is_urgent or now - self._asked_at > _SAME_S

@@ -1,4 +1,4 @@
-"""`make whatif LOG=... SET=...`: what would have happened with other settings, beside what did happen.
+"""`make whatif LOG=... SET=...`: what would have happened with other settings, compared with what happened.
 
     rollcall whatif LOG --set "session.timeout.ms=30000" [--was key=value] [--zone Asia/Kolkata]
                     [--format table|json] [--out FILE]
@@ -35,7 +35,7 @@ from whatif.play import play
 from whatif.recording import Recording, recording_of
 
 TASKS_A_CORE = 4
-"""Groups differ in size; small tasks even that out."""
+"""Groups differ in size, and small tasks share the work more evenly."""
 _PLAYED = "group_id string, setting int, outcome string"
 
 Player = Callable[[Mapping[str, GroupLives], Sequence[Setting]], Iterable[tuple[str, int, Outcome]]]
@@ -43,11 +43,11 @@ Player = Callable[[Mapping[str, GroupLives], Sequence[Setting]], Iterable[tuple[
 
 
 class WhatIfError(UserError):
-    """A what-if that cannot be done; the text is the sentence for the user."""
+    """A what-if that cannot be done; the text says why."""
 
 
 def read_log(path: Path, zone: str, was: Mapping[str, str]) -> tuple[Recording, dict[str, str], int]:
-    """(the recording, the broker's settings that were inferred, the lines read). was: settings that are known.
+    """Reads a log: (the recording, the broker settings that it shows, the lines read). was: settings that are known.
 
     Raises LogFileError, ZoneError, ConfigError.
     """
@@ -59,7 +59,7 @@ def read_log(path: Path, zone: str, was: Mapping[str, str]) -> tuple[Recording, 
 
 
 def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
-    """The baseline and every setting, played. Raises SettingError before anything is."""
+    """Plays the baseline and every setting. Raises SettingError before it plays any."""
     refuse_unfit(recording, trial)
     settings = [BASELINE, *trial.settings]
     played: list[dict[str, Outcome]] = [{} for _ in settings]
@@ -69,7 +69,7 @@ def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
 
 
 def on_spark(spark: SparkSession) -> Player:
-    """Plays on Spark: one small task for a few groups and settings."""
+    """A player on Spark: a task plays a few groups under a few settings."""
 
     def run(lives: Mapping[str, GroupLives], settings: Sequence[Setting]) -> Iterator[tuple[str, int, Outcome]]:
         if not lives:
@@ -98,7 +98,7 @@ def _play_all(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def write_rows(found: Answer, out: Path) -> None:
-    """The answer's rows, one JSON object a line. Raises WhatIfError."""
+    """Writes the answer's rows, one JSON object a line. Raises WhatIfError."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in found.rows()))
@@ -107,21 +107,23 @@ def write_rows(found: Answer, out: Path) -> None:
 
 
 class Asked(NamedTuple):
-    """A what-if's question. settings: words of what to change. was: settings that the broker had, by Kafka's keys.
-
-    form: table or json. out: where the rows are left.
-    """
+    """A what-if's question."""
 
     log: Path
     settings: Sequence[str]
+    """Words that say what to change: see `whatif.changes`."""
     was: Mapping[str, str]
+    """Settings that the broker had, by Kafka's keys."""
     zone: str
+    """The zone of the log's timestamps."""
     form: str
+    """The report's form, table or json."""
     out: Path
+    """The file for the rows."""
 
 
 def whatif(asked: Asked, console: Console) -> None:
-    """Reads, plays and tells. Raises UserError."""
+    """Reads the log, plays its groups and prints the report. Raises UserError."""
     trial = trial_of(asked.settings)
     status = Terminal(stderr=True)
     with status.status("reading the log and inferring lives"):

@@ -1,6 +1,6 @@
-"""What a what-if tells: how far its baseline can be trusted, then recorded | baseline | what-if, or a sweep's curve.
+"""The report of a what-if: how far its baseline can be trusted, then recorded | baseline | what-if, or a curve.
 
-Knows an answer's figures and how to show them; must not know how they came about.
+Knows an answer's figures and how to show them; must not know how they are computed.
 """
 
 from __future__ import annotations
@@ -49,15 +49,17 @@ _CURVE = {
 
 
 class Told(NamedTuple):
-    """inferred: broker settings that the log gave away. lines: of the log. seconds: that playing took. out: the rows'
-    file.
-    """
+    """What a what-if reports."""
 
     found: Answer
     inferred: Mapping[str, str]
+    """Broker settings that follow from the log, by Kafka's keys."""
     lines: int
+    """How many lines the log has."""
     seconds: float
+    """How long the playing took."""
     out: str
+    """The file with the rows."""
 
 
 def tell(console: Console, told: Told) -> None:
@@ -93,7 +95,7 @@ def _tell_recording(console: Console, told: Told) -> None:
 
 
 def _tell_fidelity(console: Console, found: Answer) -> None:
-    """A what-if is only as good as its baseline."""
+    """Prints how well the baseline equals the recording: a what-if is only as good as that."""
     fidelities = found.fidelities
     same = sum(each.has_same_rebalances for each in fidelities.values())
     say(
@@ -162,7 +164,7 @@ def _tell_curve(console: Console, found: Answer) -> None:
 
 
 def _tell_groups(console: Console, found: Answer) -> None:
-    """Where the setting changes most, in member-seconds stopped."""
+    """Prints the groups that the setting changes most, in member-seconds stopped."""
     tried, fidelities = found.tried[0], found.fidelities
 
     def change_ms(group_id: str) -> int:
