@@ -23,6 +23,7 @@ from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, u
 from jobs.stream.upkeep import Upkeep
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
 from programs.settings import read_pairs
+from programs.visible import visible
 from tables.job_status import StatusWriter
 
 POLL_S = 0.2
@@ -67,11 +68,14 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
     reason = failure_of(query)
     if reason is not None and not was_asked:
         status.failed(reason, str(query.exception()))
-        print(f"rollcall: the query failed: {reason}", file=sys.stderr)
+        print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
         return 1
     status.stopped()
     if reason is not None:
-        print(f"rollcall: the last batch was cut short and is run again at the next start ({reason}).", file=sys.stderr)
+        print(
+            f"rollcall: the last batch was cut short and is run again at the next start ({visible(reason)}).",
+            file=sys.stderr,
+        )
     print("rollcall: the coordinator has stopped.", flush=True)
     return 0
 

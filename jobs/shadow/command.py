@@ -30,6 +30,7 @@ from jobs.stream.query import failure_of, start, stop_after_batch, unread_commit
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
 from jobs.stream.upkeep import Upkeep
 from programs.settings import from_texts
+from programs.visible import visible
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
@@ -148,7 +149,7 @@ class Shadow:
         reason = failure_of(self._query)
         if reason is not None and not self._stop.wait(0):
             self._status.failed(reason, str(self._query.exception()))
-            print(f"rollcall: the query failed: {reason}", file=sys.stderr)
+            print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
             return 1
         self._status.stopped()
         tally = self.feed.live.tally

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from jobs.preflight import Missing, find_java, run_online
 from jobs.spark.jars import JARS_FOLDER, jar_paths
+from programs.running import run_program
 
 NAME = "classes-{key}.jsa"
 MAKER = "jobs.spark.archiving"
@@ -69,4 +70,4 @@ def make_archive(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FO
 
 
 if __name__ == "__main__":
-    make_archive()
+    sys.exit(run_program(make_archive))
