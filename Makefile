@@ -104,6 +104,10 @@ else
 	@$(BIN)/python -m pytest $(PEERS) $(SIDE_BY_SIDE) $(ARGS)
 endif
 
+.PHONY: test-attack
+test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".
+	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: parity
 parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, KAFKA=1 beside a real one, TIMES=1).
 	@$(BIN)/python -m tests.gateway.parity $(if $(BOOTSTRAP),--bootstrap "$(BOOTSTRAP)") \

@@ -15,6 +15,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gateway.answering import Answering
 from gateway.backend import Backend
@@ -80,22 +81,23 @@ class Server:
 
     async def open(self) -> None:
         """Listens. Raises OSError: an address cannot be used."""
-        await self.listen(self._answering, self._settings.listen.port)
+        await self.listen(self.answering, self._settings.listen.port)
 
-    def _answering(self, client: Client) -> Answering:
+    def answering(self, client: Client) -> Answering:
+        """Takes the requests of a client that speaks to this gateway alone."""
         return Answering(client, self.routing, self.threads, self._settings)
 
     async def listen(self, taker_for: Callable[[Client], RequestTaker], port: int) -> int:
         """Gives every client that comes to a port such a request taker; the port that it became. Raises OSError."""
-
-        def inside(when_lost: Callable[[], None]) -> ClientConnection:
-            return ClientConnection(self._settings, self.connections, self.metrics, self._turns, taker_for, when_lost)
-
         door = Door(self.connections, self.metrics, self._tls)
-        address = await door.open(self._settings.listen.host, port, inside)
+        address = await door.open(self._settings.listen.host, port, partial(self.inside, taker_for))
         self._doors.append(door)
         self._addresses.append(address)
         return address.port
+
+    def inside(self, taker_for: Callable[[Client], RequestTaker], when_lost: Callable[[], None]) -> ClientConnection:
+        """What serves one client that was let in."""
+        return ClientConnection(self._settings, self.connections, self.metrics, self._turns, taker_for, when_lost)
 
     @property
     def address(self) -> Address:

@@ -1,0 +1,36 @@
+"""What can be attacked: an input of the product, how a hostile case of it is made, and what it must stand.
+
+Knows what every input has in common; must not know any of them.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Protocol
+
+
+class Finding(Exception):
+    """A case did what no case may do; the text says what, the same for the same fault."""
+
+
+class Attacked(Protocol):
+    """One input of the product. Whatever `play` raises is a finding, and so is a case that takes too long."""
+
+    name: str
+    slow_s: float
+    """A case may take so much processor time."""
+
+    def renew(self) -> None:
+        """Begins anew, as the product does after a start; called before the first case, and now and then."""
+
+    def case(self, random: Random) -> bytes:
+        """A hostile case, made of nothing but these random numbers."""
+
+    def play(self, case: bytes) -> int:
+        """Gives a case to the product; of how many hostile pieces it was. Raises Finding."""
+
+    def close(self) -> None:
+        """Ends the product."""
+
+    def figures(self) -> str:
+        """What else is worth telling of the cases so far, empty if nothing."""

@@ -1,0 +1,179 @@
+"""Attacks inputs for a stated time with cases from a seed, and tells what was found and how many cases found nothing.
+
+A finding is played again after a start: alone, else with the cases before it. What does so again is kept; what was only
+slow, once, is told and nothing more, for the machine may have been busy. Knows time, memory and seeds; knows no input.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from tests.attack.attacked import Attacked, Finding
+from tests.attack.kept import keep
+
+CASES_A_START = 2000
+"""After so many cases an input begins anew."""
+GROWTH_MAX_BYTES = 150_000_000
+"""So much more memory than at first an input may hold after a start."""
+_WARM_STARTS = 2
+"""After so many starts everything is loaded that is loaded once."""
+_MOST_FINDINGS = 20
+"""After so many different findings an input is attacked no further."""
+
+
+@dataclass
+class Report:
+    """What came of attacking one input."""
+
+    name: str
+    played: int = 0
+    """How many times something was given to the product."""
+    cases: int = 0
+    """Of how many hostile pieces that was: requests, rows, lines."""
+    slowest_s: float = 0.0
+    """In processor time."""
+    growth_bytes: int = 0
+    findings: dict[str, Path] = field(default_factory=dict)
+    """What was found, and where the case is kept."""
+    once: list[str] = field(default_factory=list)
+    """What did not happen again."""
+
+
+class Attack:
+    """An attack on one input; continues from case to case as often as it is told to."""
+
+    def __init__(self, attacked: Attacked, seed: int, folder: Path, tell: Callable[[str], None]) -> None:
+        self._attacked = attacked
+        self._seed = seed
+        self._folder = folder
+        self._tell = tell
+        self._played: list[bytes] = []
+        """The cases since the last start."""
+        self._first_bytes = 0
+        self._starts = 0
+        self.report = Report(attacked.name)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether enough was found."""
+        return len(self.report.findings) >= _MOST_FINDINGS
+
+    def case(self, number: int) -> bytes:
+        """The case of a number; the seed and the number give the same one again."""
+        return self._attacked.case(Random(f"{self._seed}/{self._attacked.name}/{number}"))
+
+    def start(self) -> None:
+        """Begins with a start of the product, and looks at the memory that the last one left."""
+        self._played.clear()
+        self._attacked.renew()
+        gc.collect()
+        self._starts += 1
+        if self._starts <= _WARM_STARTS:
+            return
+        held = _resident_bytes()
+        self._first_bytes = self._first_bytes or held
+        self.report.growth_bytes = max(self.report.growth_bytes, held - self._first_bytes)
+        if held - self._first_bytes > GROWTH_MAX_BYTES:
+            self._first_bytes = held
+            self._found(f"memory grows: {GROWTH_MAX_BYTES} bytes more than at first", [])
+
+    def play_on(self, cases: int) -> None:
+        """Plays so many more cases, up to the next start."""
+        if not self._played or len(self._played) >= CASES_A_START:
+            self.start()
+        for _ in range(cases):
+            case = self.case(self.report.played)
+            self._played.append(case)
+            self.report.played += 1
+            found, took_s, pieces = self._outcome(case)
+            self.report.cases += pieces
+            self.report.slowest_s = max(self.report.slowest_s, took_s)
+            if found:
+                self._look_again(found)
+                break
+
+    def _outcome(self, case: bytes) -> tuple[str, float, int]:
+        """What a case found, "" for nothing, how long it took, and its pieces."""
+        began, pieces, found = time.process_time(), 1, ""
+        try:
+            pieces = self._attacked.play(case)
+        except Finding as finding:
+            found = str(finding)
+        except Exception as error:
+            found = f"raises {type(error).__name__}: {_place_of(error)}"
+        took_s = time.process_time() - began
+        if not found and took_s > self._attacked.slow_s:
+            found = f"takes more than {self._attacked.slow_s:g} s"
+        return found, took_s, pieces
+
+    def _look_again(self, found: str) -> None:
+        for cases in (self._played[-1:], self._played[:]):
+            self._attacked.renew()
+            for case in cases[:-1]:
+                self._outcome(case)
+            if self._outcome(cases[-1])[0] == found:
+                self._found(found, cases)
+                break
+        else:
+            self.report.once.append(found)
+        self._played.clear()
+
+    def _found(self, found: str, cases: Sequence[bytes]) -> None:
+        if found not in self.report.findings:
+            path = keep(self._folder, self._attacked.name, found, cases)
+            self.report.findings[found] = path
+            self._tell(f"{self._attacked.name}: {found}\n  kept in {path}")
+
+
+def attack(
+    inputs: Sequence[Attacked],
+    seed: int,
+    seconds: float,
+    folder: Path,
+    tell: Callable[[str], None] = print,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Report]:
+    """Attacks the inputs one after another, each for its part of the time. tell: where findings are told."""
+    reports = []
+    for attacked in inputs:
+        attempt = Attack(attacked, seed, folder, tell)
+        ends_at = clock() + seconds / len(inputs)
+        while clock() < ends_at and not attempt.is_over:
+            attempt.play_on(50)
+        tell(_told(attempt.report, attacked.figures()))
+        attacked.close()
+        reports.append(attempt.report)
+    return reports
+
+
+def _told(report: Report, figures: str) -> str:
+    found = "without a finding" if not report.findings else f"and {len(report.findings)} findings"
+    once = f"; {len(report.once)} did not happen again" if report.once else ""
+    return (
+        f"{report.name}: {report.cases:,} cases {found}{once}; the slowest took {report.slowest_s * 1000:.0f} ms of "
+        f"processor time; memory grew by {report.growth_bytes / 1e6:.0f} MB{'; ' if figures else ''}{figures}"
+    )
+
+
+def _place_of(error: BaseException) -> str:
+    """Where an error was raised, the same for the same fault."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "nowhere"
+    code = trace.tb_frame.f_code
+    return f"{Path(code.co_filename).name} {code.co_name}"
+
+
+def _resident_bytes() -> int:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024

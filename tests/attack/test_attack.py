@@ -1,0 +1,107 @@
+"""What is attacked stands every case that was kept and some more; and an attack finds what is there to be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.attack import driver
+from tests.attack.attacked import Finding
+from tests.attack.driver import Attack, attack
+from tests.attack.inputs import INPUTS
+from tests.attack.kept import kept_cases
+
+SOME = 300
+KEPT = list(kept_cases())
+
+
+@pytest.mark.parametrize("path", [path for path, _ in KEPT], ids=[path.stem for path, _ in KEPT])
+def test_a_case_that_once_found_something_finds_nothing(path: Path) -> None:
+    kept = dict(KEPT)[path]
+    attacked = INPUTS[kept.input]()
+    try:
+        attacked.renew()
+        for case in kept.played():
+            attacked.play(case)
+    finally:
+        attacked.close()
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_some_cases_of_every_input_find_nothing(name: str, tmp_path: Path) -> None:
+    attacked = INPUTS[name]()
+    try:
+        attempt = Attack(attacked, 1, tmp_path, print)
+        while attempt.report.played < SOME:
+            attempt.play_on(SOME - attempt.report.played)
+    finally:
+        attacked.close()
+    assert attempt.report.findings == {}
+    assert attempt.report.cases >= SOME
+
+
+class Faulty:
+    """Fails by a case that begins with an A, and by a C after a B; a D takes long."""
+
+    name = "faulty"
+    slow_s = 0.01
+
+    def __init__(self) -> None:
+        self.had_b = False
+        self.starts = 0
+        self.held: list[bytes] = []
+
+    def renew(self) -> None:
+        self.had_b = False
+        self.starts += 1
+
+    def case(self, random: Random) -> bytes:
+        return random.choice("ABBBBCCCCDEEEE").encode() + random.randbytes(4)
+
+    def play(self, case: bytes) -> int:
+        self.had_b = self.had_b or case[:1] == b"B"
+        if case[:1] == b"A":
+            raise Finding("an A")
+        if case[:1] == b"C" and self.had_b:
+            raise ZeroDivisionError
+        if case[:1] == b"D":
+            sum(range(1_500_000))
+        return 1
+
+    def close(self) -> None:
+        pass
+
+    def figures(self) -> str:
+        return ""
+
+
+def test_an_attack_finds_what_is_there_and_keeps_the_cases_that_show_it_again(tmp_path: Path) -> None:
+    told: list[str] = []
+    now = iter(range(1000))
+    (report,) = attack([Faulty()], 7, 30, tmp_path, told.append, lambda: next(now))
+    assert set(report.findings) == {"an A", "raises ZeroDivisionError: test_attack.py play", "takes more than 0.01 s"}
+    assert "3 findings" in told[-1]
+    kept = {case.found: case.played() for _, case in kept_cases(tmp_path)}
+    assert kept.keys() == set(report.findings)
+    assert [case[:1] for case in kept["an A"]] == [b"A"]
+    assert any(case[:1] == b"B" for case in kept["raises ZeroDivisionError: test_attack.py play"][:-1])
+
+
+def test_the_same_seed_makes_the_same_cases_and_another_others(tmp_path: Path) -> None:
+    first, again, other = (Attack(Faulty(), seed, tmp_path, print) for seed in (1, 1, 2))
+    assert [first.case(n) for n in range(50)] == [again.case(n) for n in range(50)]
+    assert [first.case(n) for n in range(50)] != [other.case(n) for n in range(50)]
+
+
+def test_memory_that_grows_from_start_to_start_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "GROWTH_MAX_BYTES", 20_000_000)
+    attacked = Faulty()
+    attempt = Attack(attacked, 1, tmp_path, lambda line: None)
+    for _ in range(5):
+        attempt.start()
+    assert attempt.report.findings == {}
+    attacked.held.append(b"x" * 50_000_000)
+    attempt.start()
+    assert list(attempt.report.findings) == ["memory grows: 20000000 bytes more than at first"]
