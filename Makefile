@@ -11,8 +11,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
-# Two workers, one of which has the one Spark session; tests/conftest.py puts the tests into groups and in order.
-SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
+# Two workers, one of which has the one Spark session; tests/conftest.py says what a worker runs as a whole.
+SIDE_BY_SIDE := -n 2 --no-loadscope-reorder
 
 ##@ Start here
 

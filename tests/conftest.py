@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -39,32 +39,53 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+# ---------------------------------------------------------------- two workers
+
+
+SPARK_FOLDERS = ("streaming", "views")
+"""The tests that use the one Spark session: one worker has all of them."""
+PROGRAM_FOLDERS = ("run", "spark_programs", "notebooks", "readme")
+"""The tests that start Spark in programs of their own, which takes tens of seconds."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts tests into groups, each of which `-n 2 --dist loadgroup` gives to one worker, and the long groups first.
-
-    All that use the one Spark session are a group; a test that starts programs is one of its own, so that the other
-    worker goes through these meanwhile; of the others each file is a group.
-    """
+    """Marks tests by their folder, and begins with those that take longest, so that no worker ends alone with them."""
     for item in items:
-        name = _group_of(item)
-        if name:
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=_turn)
+        folder = _folder_of(item.nodeid)
+        if folder in PROGRAM_FOLDERS:
+            item.add_marker("programs")
+        if "spark" in getattr(item, "fixturenames", ()) and folder not in SPARK_FOLDERS:
+            raise pytest.UsageError(f"{item.nodeid} uses the Spark session: its place is {' or '.join(SPARK_FOLDERS)}")
+    items.sort(key=lambda item: _turn(_folder_of(item.nodeid)))
 
 
-def _group_of(item: pytest.Item) -> str:
-    if item.get_closest_marker("xdist_group"):
-        return ""
-    if _uses_spark(item):
-        return "spark"
-    return "" if item.get_closest_marker("programs") else item.nodeid.partition("::")[0]
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each worker of `-n 2` whole scopes, in the order above."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scopes(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _scope_of(nodeid)
+
+    return Scopes(config, log)
 
 
-def _turn(item: pytest.Item) -> int:
-    if _uses_spark(item):
+def _scope_of(nodeid: str) -> str:
+    """What one worker runs as a whole: all tests of the Spark session, a test of `make run`, else a file."""
+    folder = _folder_of(nodeid)
+    if folder in SPARK_FOLDERS:
+        return "the Spark session"
+    if folder == "peers_job":
+        return "the job of the peers"
+    return nodeid if folder == "run" else nodeid.partition("::")[0]
+
+
+def _turn(folder: str) -> int:
+    if folder in (*SPARK_FOLDERS, "peers_job"):
         return 0
-    return 1 if item.get_closest_marker("programs") else 2
+    return 1 + PROGRAM_FOLDERS.index(folder) if folder in PROGRAM_FOLDERS else 1 + len(PROGRAM_FOLDERS)
 
 
-def _uses_spark(item: pytest.Item) -> bool:
-    return "spark" in getattr(item, "fixturenames", ())
+def _folder_of(nodeid: str) -> str:
+    """`streaming` of tests/streaming/test_live.py::test_x."""
+    return nodeid.split("/")[1] if nodeid.count("/") > 1 else ""

@@ -50,8 +50,6 @@ def kernel() -> Iterator[KernelManager]:
     manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.programs
-@pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_promises(path: Path, kernel: KernelManager) -> None:
     notebook = nbformat.read(path, as_version=4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -34,15 +33,6 @@ class Running:
     @property
     def coordinator(self) -> Coordinator:
         return Coordinator(self.gateway, PACE)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of this folder share one job, so one worker runs them, and begins with them."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.xdist_group("job"))
-            item.add_marker(pytest.mark.programs)
 
 
 @pytest.fixture(scope="session")

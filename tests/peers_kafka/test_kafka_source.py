@@ -23,7 +23,7 @@ from schemas.messages import GroupRequest
 from tests.peers_kafka.kafka import broker, connector_jars
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.streaming.cluster_command import command_here
+from tests.spark_programs.cluster_command import command_here
 from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 

@@ -15,8 +15,6 @@ from kafka import KafkaConsumer
 
 from tests.source_tree import ROOT
 
-pytestmark = pytest.mark.programs
-
 PATIENCE_S = 400.0
 
 

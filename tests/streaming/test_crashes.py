@@ -1,4 +1,4 @@
-"""What survives a crash: exactly one copy of every effect, and everybody's membership."""
+"""What survives while the coordinator is away, and what becomes of a home whose job is killed."""
 
 from __future__ import annotations
 
@@ -8,31 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.requests import heartbeat
 from tests.source_tree import ROOT
-from tests.streaming.doomed import doomed
 from tests.streaming.live import Live, form, now_ms, read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, told
 from tests.waiting import until
 
 Lives = Callable[..., Live]
-
-
-@pytest.mark.programs
-def test_kills_between_the_sinks_commit_and_the_checkpoints_leave_no_trace(tmp_path: Path) -> None:
-    world = recorded(200, seed=3)
-    home = home_with(tmp_path / "home", world.log, 8)
-    settings = {**EVENT, "spark.coordinator.source.max.requests.per.batch": "1"}
-    for batch in ("0", "4"):
-        killed = doomed(home.location, batch, **settings)
-        assert killed.returncode == -9, killed.stdout + killed.stderr
-        assert 0 < len(read_rows(home.effects)) < len(world.effects())
-        assert not (Path(home.checkpoint) / "commits" / batch).exists()
-    done = doomed(home.location, "never", **settings)
-    assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
-    assert told(read_rows(home.effects)) == told(world.effects())
 
 
 def test_members_that_keep_sending_survive_a_coordinator_that_is_away_for_several_sessions(live: Lives) -> None:

@@ -232,7 +232,6 @@ def test_a_folder_that_is_no_home_is_refused(spark: SparkSession, tmp_path: Path
         register_views(spark, tmp_path)
 
 
-@pytest.mark.programs
 def test_the_command_answers_from_a_process_of_its_own(home: Path) -> None:
     query = "select client_id, assigned_partitions from members where group_id = 'two' order by client_id"
     command = [sys.executable, "-m", "jobs.rollcall", "sql", "--home", str(home), "--format", "json", query]

@@ -7,22 +7,20 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.maintain import maintain_cluster
 from jobs.package import pack
 from jobs.stream.home_tables import open_requests
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.streaming.cluster_command import command_here
-from tests.streaming.live import Live, now_ms, read_rows, request_rows
+from tests.spark_programs.cluster_command import command_here
+from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
 
@@ -54,7 +52,6 @@ def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[
             os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.programs
 def test_the_readmes_command_runs_the_job_on_a_cluster(
     submitted: tuple[subprocess.Popen[bytes], Home], tmp_path: Path
 ) -> None:
@@ -76,18 +73,6 @@ def test_the_readmes_command_runs_the_job_on_a_cluster(
 
     commits = list((home.path / "effects" / "_delta_log").glob("*.json"))
     assert any('"txn"' in commit.read_text() for commit in commits)
-
-
-def test_a_home_that_spark_wrote_is_maintained_by_spark(spark: SparkSession, live: Callable[..., Live]) -> None:
-    running = live(**{"spark.coordinator.effects.writer": "cluster"})
-    for client in "ab":
-        running.ask(join(client, now_ms(), f"group-of-{client}"))
-    running.stop()
-    before = read_rows(running.home.effects)
-    done = maintain_cluster(spark, running.home, running.config, now_ms())
-    assert [line.partition(":")[0] for line in done] == ["effects", "quarantine"]
-    assert len(before) >= 2
-    assert sorted(map(str, read_rows(running.home.effects))) == sorted(map(str, before))
 
 
 def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Path) -> None:

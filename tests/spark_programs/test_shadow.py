@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
 from deltalake import DeltaTable
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -24,8 +23,6 @@ from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from tests.source_tree import ROOT
 from tests.waiting import until
-
-pytestmark = pytest.mark.programs
 
 LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
 OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"

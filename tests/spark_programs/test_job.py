@@ -25,8 +25,6 @@ from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
-pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("job")]  # one program for most of them
-
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
 
 

@@ -1,6 +1,6 @@
 """A coordinator that is killed on the spot: run as a program of its own by the tests of crashes.
 
-python -m tests.streaming.doomed HOME BATCH|never [key=value]...     SIGKILL to itself in batch BATCH, after the
+python -m tests.spark_programs.doomed HOME BATCH|never [key=value]...     SIGKILL to itself in batch BATCH, after the
                                                sink's commit and before the checkpoint's; never: until it is drained
 
 Settings that begin with spark.python. are the session's.
@@ -24,7 +24,7 @@ from tests.source_tree import ROOT
 def doomed(home: str, last_batch: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Runs a coordinator of its own until it kills itself, or until the log is drained."""
     pairs = [f"{key}={value}" for key, value in settings.items()]
-    command = [sys.executable, "-m", "tests.streaming.doomed", home, last_batch, *pairs]
+    command = [sys.executable, "-m", "tests.spark_programs.doomed", home, last_batch, *pairs]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
