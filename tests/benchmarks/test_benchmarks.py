@@ -38,7 +38,8 @@ def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers
 ) -> None:
     for name in ("nonsense", "core.nonsense"):
         assert command.main([name]) == 2
-        assert capsys.readouterr().err.startswith(f"rollcall: {name}: is no bench; the layers are assignors, core, ")
+        told = f"rollcall: {name}: is no bench; the layers are assignors, consumer_groups, core, "
+        assert capsys.readouterr().err.startswith(told)
 
 
 def test_json_is_one_object_a_line_with_name_value_unit_goal_and_holds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,11 +141,12 @@ class ConsumerWatch:
     def _follow_end(self, effect: e.RebalanceEnded) -> None:
         assert self.rebalance is not None
         assert (effect.cause, effect.started_at_ms) == (self.rebalance.cause, self.rebalance.at_ms)
+        lasted_ms = effect.at_ms - self.rebalance.at_ms
         came = len(effect.joined) - len(effect.left) - len(effect.expired)
         assert effect.members_after == effect.members_before + came
         for wait in effect.waits:
             assert wait.held_others_ms is not None
-            assert 0 <= wait.held_others_ms <= effect.at_ms - effect.started_at_ms
+            assert 0 <= wait.held_others_ms <= lasted_ms
             assert wait.synced_at_ms is None or wait.joined_at_ms is not None
         self.rebalance = None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.config import KEYS, GroupConfig
+from coordinator_udfs.protocol.config import CONSUMER_KEYS, KEYS, ConsumerConfig, GroupConfig, MigrationPolicy
+from coordinator_udfs.trace import config_from
 from programs.errors import ConfigError
 from programs.settings import from_texts
 from tests.protocol.rules import rule
@@ -59,4 +60,45 @@ def test_which_partitions_exist() -> None:
 def test_a_bad_setting_is_named(key: str, value: str, says: str) -> None:
     with pytest.raises(ConfigError) as error:
         from_texts(GroupConfig, {key: value})
+    assert says in str(error.value)
+
+
+@rule("Settings: Kafka's defaults of the newer protocol")
+def test_the_defaults_of_consumer_groups_are_kafkas() -> None:
+    config = ConsumerConfig()
+    assert {key: getattr(config, name) for name, key in CONSUMER_KEYS.items()} == {
+        "group.consumer.session.timeout.ms": 45_000,
+        "group.consumer.heartbeat.interval.ms": 5_000,
+        "group.consumer.assignment.interval.ms": 1_000,
+        "group.consumer.max.size": 2_147_483_647,
+        "group.consumer.assignors": ("uniform", "range"),
+        "group.consumer.migration.policy": MigrationPolicy.BIDIRECTIONAL,
+        "group.consumer.regex.refresh.interval.ms": 600_000,
+    }
+
+
+@rule("Settings: those of the newer protocol are read beside the others")
+def test_settings_of_consumer_groups_are_read() -> None:
+    words = ["group.max.size=2", "group.consumer.max.size=3", "group.consumer.assignors=range", "topics=t1:4"]
+    config = config_from([*words, "group.consumer.migration.policy=upgrade"])
+    assert (config.group_max_size, config.topics) == (2, {"t1": 4})
+    assert config.consumer == ConsumerConfig(max_size=3, assignors=("range",), migration_policy=MigrationPolicy.UPGRADE)
+
+
+@rule("Settings: what cannot be used of the newer protocol's is named with its value")
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("group.consumer.max.size=0", "group.consumer.max.size=0: must be at least 1"),
+        ("group.consumer.session.timeout.ms=5000", "interval.ms=5000: is not below group.consumer.session.timeout.ms"),
+        ("group.consumer.assignors=sticky", "group.consumer.assignors=sticky: must name some of uniform, range"),
+        ("group.consumer.assignors=range,range", "each once"),
+        ("group.consumer.migration.policy=maybe", "group.consumer.migration.policy=maybe: is none of bidirectional"),
+        ("group.consumer.regex.refresh.interval.ms=9999", "must be at least 10000"),
+        ("group.consumer.maximum=1", "group.consumer.maximum: is no setting"),
+    ],
+)
+def test_a_bad_setting_of_consumer_groups_is_named(word: str, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        config_from([word])
     assert says in str(error.value)

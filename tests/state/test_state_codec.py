@@ -9,9 +9,11 @@ import pytest
 
 from coordinator_udfs import state_codec
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import MemberRemoved
 from coordinator_udfs.protocol.step import expire_due
 from coordinator_udfs.state_codec import StateError
 
+CONSUMER_DOCUMENT = Path(__file__).parent / "documents" / "consumer-v2.json"
 DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("v*.json"))
 
 
@@ -80,3 +82,35 @@ def test_a_document_that_cannot_be_read_is_named(document: str, says: str) -> No
     with pytest.raises(StateError, match=says) as caught:
         state_codec.decode("orders", document)
     assert "orders" in str(caught.value)
+
+
+def test_a_document_of_a_consumer_group_is_read_and_goes_on() -> None:
+    group = state_codec.decode("orders", CONSUMER_DOCUMENT.read_text())
+    consumer = group.consumer
+    assert consumer is not None
+    assert (group.group_type, group.shown_state, group.generation_id) == ("consumer", "Reconciling", 5)
+    assert [(m.member_id, m.state, m.member_epoch) for m in consumer.members.values()] == [
+        ("m1", "unrevoked", 2),
+        ("m2", "unreleased", 3),
+        ("c1", "unreleased", 5),
+    ]
+    assert consumer.static_member_id("i1") == "m1"
+    assert consumer.owner_of("t1", 3) == "m1"
+    assert consumer.patterns == {"t2": ("t2",)}
+    assert group.offsets["t1", 0].committed_offset == 7
+    effects = expire_due(group, 7_000, GroupConfig())
+    assert [e.member_id for e in effects if isinstance(e, MemberRemoved)] == ["m1"]
+
+
+def test_the_columns_of_a_consumer_group_say_what_its_document_says() -> None:
+    group = state_codec.decode("orders", CONSUMER_DOCUMENT.read_text())
+    row = state_codec.encode(group)
+    assert (row.state, row.generation_id, row.protocol_type) == ("Reconciling", 5, "consumer")
+    assert (row.leader_id, row.member_count, row.next_deadline_ms) == (None, 3, 7_000)
+    assert state_codec.encode(state_codec.decode("orders", row.document)) == row
+
+
+def test_a_consumer_group_whose_member_has_an_unknown_state_is_refused() -> None:
+    document = CONSUMER_DOCUMENT.read_text().replace('"unrevoked"', '"asleep"')
+    with pytest.raises(StateError, match="asleep"):
+        state_codec.decode("orders", document)
