@@ -3,11 +3,11 @@
     python -m coordinator_udfs.trace [--config key=value]... [--effects] < requests.jsonl > replies.jsonl
 
 A line in: at_ms, request_id, api, api_version, client_id, client_host and the request's own fields, Kafka's names in
-snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup gives the member id of its
-answer a name, and `$m1` stands for that id wherever one stands. `{"at_ms": 5000, "api": "Tick"}` lets time pass.
-Topics have no ids here: where Kafka has TopicId a line has `topic`, the name. They change by `{"at_ms": 5000, "api":
-"CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list of names; none of them
-is answered.
+snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup, or on a ConsumerGroupHeartbeat
+v0, gives the member id of its answer a name, and `$m1` stands for that id wherever one stands. `{"at_ms": 5000, "api":
+"Tick"}` lets time pass. Topics have no ids here: where Kafka has TopicId a line has `topic`, the name. They change by
+`{"at_ms": 5000, "api": "CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list
+of names; none of these is answered.
 A line out: at_ms, request_id, api and the fields of the response; with --effects every other fact too, each with its
 `effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a Tick fires all up
 to and at its time; the end of input fires nothing. A malformed line ends the run: its number on stderr, status 2.
