@@ -11,6 +11,8 @@ import base64
 import logging
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +38,9 @@ LATENCY_S = 0.1
 _OTHER_KEYS = (-1, 4, 19, 24, 68, 999, 32_767)
 _FRAMES = (1, 1, 1, 2, 3, 10, 60)
 _HEARTBEAT = codec("Heartbeat", 4)
+_STREAM_BYTES = 3_000_000
+_PIECE_BYTES = 262_144
+_CUTS = 8
 _GOOD_OF_EACH = 20
 """So many well-formed requests of each API and version are made once, to be changed; a tenth of all is made anew."""
 _PASSWORD_S = 0.02
@@ -239,11 +244,11 @@ class Frames:
         if authenticates and random.random() < 0.7:
             frames[:0] = _log_in(random)
         if random.random() < 0.02:
-            frames *= random.choice((10, 100))
+            frames *= max(1, min(random.choice((10, 100)), _STREAM_BYTES // sum(map(len, frames))))
         stream = b"".join(frames)
         if random.random() < 0.2:
             stream = hostile.mutated(random, stream)
-        cuts = [random.randrange(1, 300) for _ in range(random.choice((0, 0, 0, 1, 5, 30)))]
+        cuts = [random.randrange(1, 300) for _ in range(random.choice((0, 0, 0, 0, 1, _CUTS)))]
         return msgspec.msgpack.encode(Case(stream, cuts, random.random() < 0.9, authenticates))
 
     def _frame(self, random: Random) -> bytes:
@@ -259,13 +264,15 @@ class Frames:
         played = msgspec.msgpack.decode(case, type=Case)
         gateway = self._gateways[played.authenticates]
         peer, connection = gateway.client("10.0.0.2", played.reads)
-        at = 0
-        for size in [*played.cuts, max(1, len(played.stream))]:
-            if peer.is_over or peer.is_reading_paused or at >= len(played.stream):
+        latency_s = 0.0
+        for piece in _pieces(played):
+            if not peer.is_over:
+                gateway.loop.call_soon(connection.data_received, piece)
+            latency_s = max(latency_s, gateway.heartbeat_s())
+            if peer.is_reading_paused:
+                gateway.settle(connection, 0.0)
+            if peer.is_over or peer.is_reading_paused:
                 break
-            gateway.loop.call_soon(connection.data_received, played.stream[at : at + size])
-            at += size
-        latency_s = gateway.heartbeat_s()
         gateway.settle(connection, _PASSWORD_S if played.authenticates else 0.0)
         peer.close()
         gateway.step()
@@ -312,6 +319,16 @@ def _codecs(users: Path) -> list[Codec]:
 def _good_frame(random: Random, spoken: Codec) -> bytes:
     entity = random_entity(random, spoken.request_type)
     return spoken.write_request(0, hostile.text(random)[:1000], entity)[4:]
+
+
+def _pieces(case: Case) -> Iterator[bytes]:
+    """The stream as it comes: cut as the case says, then in pieces as long as a socket gives."""
+    at = 0
+    for size in chain(case.cuts[:_CUTS], repeat(_PIECE_BYTES)):
+        if at >= len(case.stream):
+            return
+        yield case.stream[at : at + size]
+        at += size
 
 
 def _framed(frame: bytes) -> bytes:
