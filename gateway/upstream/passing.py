@@ -83,7 +83,8 @@ class Passing:
         if expects_no_answer(head, frame):
             self._link.send(frame, None)
             return
-        slot = self._client.answers.line_up(_PASSED_ON, len(frame))
+        # Its bytes are the link's to count, which has them.
+        slot = self._client.answers.line_up(_PASSED_ON, 0)
         self._link.send(frame, Passed(slot, head, self._rewriting.is_for(head)))
 
     # ------------------------------------------------------------ answers, as the link brings them

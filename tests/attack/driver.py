@@ -6,6 +6,8 @@ slow, once, is told and nothing more, for the machine may have been busy. Knows 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import time
 from collections.abc import Callable, Sequence
@@ -172,6 +174,9 @@ def _place_of(error: BaseException) -> str:
 
 
 def _resident_bytes() -> int:
+    """What the process holds; memory that was freed is first given back, where the system's library can do that."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
     status = Path("/proc/self/status")
     if not status.exists():
         return 0

@@ -24,6 +24,7 @@ class ScriptedBroker:
         self.answer: Answering = self.echo
         self.connections = 0
         self.nodes = [7]
+        self.topics: list[str] = []
         self.hangs_up = False
         self._writers: list[asyncio.StreamWriter] = []
         self._ends: asyncio.Queue[None] = asyncio.Queue()
@@ -66,7 +67,8 @@ class ScriptedBroker:
         match head.api_key:
             case 3:
                 nodes = [{"node_id": node, **self._place()} for node in self.nodes]
-                return written("Metadata", head, {"brokers": nodes, "controller_id": 7})
+                topics = [{"name": name} for name in self.topics]
+                return written("Metadata", head, {"brokers": nodes, "controller_id": 7, "topics": topics})
             case 18:
                 ranges = {0: 13, 1: 18, 3: 13, 11: 9, 17: 1, 28: 5, 60: 2, 68: 1, 99: 3}
                 keys = [{"api_key": key, "min_version": 0, "max_version": last} for key, last in ranges.items()]

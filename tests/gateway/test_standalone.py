@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import tracemalloc
 import uuid
 from typing import Any
 
 import pytest
 
+from gateway.exchange import Ask, Caller, Later
+from gateway.standalone.empty_log import EmptyLog
 from gateway.topic_ids import TopicIds
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
 from schemas.messages import APIS
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, heartbeat
@@ -189,6 +195,28 @@ async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, to
         assert answer.responses[0].partitions[0].error_code.name == error
         answer = await client.call("Fetch", version, **fetch(version, "t1", partition=4, wait_ms=60_000))
         assert answer.responses[0].partitions[0].error_code.name == "unknown_topic_or_partition"
+
+
+@asynchronous
+async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
+    spoken, topics = codec("Fetch", 11), {"t": 40_000}
+    (fetches,) = [e for e in EmptyLog(topics, TopicIds(topics), 0).endpoints() if e.api == "Fetch"]
+    partitions = [{"partition": number} for number in range(40_000)]
+    values = {"max_wait_ms": 2**31 - 1, "topics": [{"topic": "t", "partitions": partitions}]}
+    frame = spoken.write_request(1, "c", entity_of(spoken.request_type, values))[4:]
+    del partitions, values
+    tracemalloc.start()
+    _, message = spoken.read_request(frame)
+    later = fetches.answer(Ask(spoken, message, frame, "c", Caller("c", "/h", ("h", 1))))
+    assert tracemalloc.get_traced_memory()[0] > len(frame)
+    del message
+    gc.collect()
+    assert tracemalloc.get_traced_memory()[0] < 100_000
+    tracemalloc.stop()
+    assert isinstance(later, Later)
+    (told,) = later.response(later.future).build().responses
+    assert len(told.partitions) == 40_000
+    later.future.cancel()
 
 
 @asynchronous

@@ -77,6 +77,19 @@ async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it
 
 
 @asynchronous
+async def test_a_long_answer_that_names_brokers_is_rewritten_while_others_are_served() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        broker.topics = [f"topic-{number}" for number in range(20_000)]
+        client, quiet = await Client.connect(server.address), await Client.connect(server.address)
+        asked = asyncio.create_task(client.call("Metadata", 12, topics=None))
+        while not asked.done():
+            await quiet.call("Heartbeat", 4, **heartbeat())
+        told = asked.result()
+        assert [(known.node_id, known.port) for known in told.brokers] == [(7, server.address.port)]
+        assert len(told.topics) == 20_000
+
+
+@asynchronous
 async def test_a_long_answer_passes_in_pieces_as_fast_as_the_client_reads() -> None:
     async with scripted_broker() as broker, gateway_before(broker) as server:
         size = 40_000_000
