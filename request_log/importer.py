@@ -24,6 +24,7 @@ from request_log.lines.files import LogFiles
 from request_log.lines.in_order import InOrder
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
+from request_log.lines.silences import Silences
 from request_log.lines.work_times import WorkTimes
 from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import MEMBERSHIP, Survey, WaitsToCome, survey
@@ -54,6 +55,7 @@ class LogImport:
     survey: Survey | None = None
     """What the first look found; None before it."""
     _names: TopicNames = field(default_factory=TopicNames)
+    _silences: Silences = field(default_factory=Silences)
     _followers: dict[str, Follower] = field(default_factory=dict)
     _pending: InOrder[LoggedRequest] = field(default_factory=lambda: InOrder(attrgetter("began_ms")))
     _ordered: InOrder[OrderedRequest] = field(default_factory=lambda: InOrder(attrgetter("request.received_at_ms")))
@@ -75,7 +77,9 @@ class LogImport:
         reading = Reading(LineReader(), self.tally, self.quarantine)
         waits, work_times = WaitsToCome(found), WorkTimes()
         for line in LogFiles(self.path, self.zone):
-            for entry in work_times.read(line.at_ms, reading.read(line)):
+            logged = reading.read(line)
+            self._silences.note(line, logged)
+            for entry in work_times.read(line.at_ms, logged):
                 self._await(entry, found)
                 waits.note(entry)
             if self.tally.read % _LINES_AT_ONCE == 0:
@@ -95,7 +99,7 @@ class LogImport:
             self._followers[entry.group_id].take(entry)
         if until_ms == inf:
             for follower in self._followers.values():
-                follower.settle_overdue(self.tally.last_at_ms or 0)
+                follower.finish(self.tally.last_at_ms or 0)
         for ordered in self._ordered.take_before(until_ms - ORDER_MS):
             at_ms = max(ordered.request.received_at_ms, self._at_ms)
             self._seq = self._seq + 1 if at_ms == self._at_ms else 0
@@ -108,6 +112,6 @@ class LogImport:
         follower = self._followers.get(entry.group_id)
         if follower is None:
             model = GroupModel(Group(entry.group_id), self.config, self.tally, self._ordered.add)
-            follower = self._followers[entry.group_id] = Follower(model, found, self._names)
+            follower = self._followers[entry.group_id] = Follower(model, found, self._names, self._silences)
         follower.read(entry)
         self._pending.add(entry)

@@ -28,6 +28,7 @@ from request_log.following.topic_names import TopicNames
 from request_log.lines.files import LogLine
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
+from request_log.lines.silences import SILENT_MS, Silences
 from request_log.lines.work_times import WorkTimes
 from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import CameBack, Survey
@@ -41,8 +42,6 @@ FIRST_LOOK_AHEAD_MS = 10_000
 """How much is read beyond the first request of a group that is older than the log: heartbeats name its members."""
 BACK_WITHIN_MS = 7_500
 """A leave without a reason may be a poll timeout if its process is back within this time."""
-STOOD_STILL_MS = 5_000
-"""If a log has no line for so long, its broker may have been away."""
 RETURN_WITHIN_MS = 10_000
 """Members come back within so long after their broker was away."""
 FORGOTTEN_AFTER_MS = 3_600_000
@@ -93,17 +92,14 @@ class LiveImport:
         self.work_times = WorkTimes()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
-        self.still_from_ms = self.still_until_ms = 0
-        """The last time in which the log had no line, and the broker may have been away."""
+        self.silences = Silences()
         self._survey = Survey(came_back=self.came_back.leaves)
         self._reading = Reading(self.reader, self.tally, quarantine)
 
     def read(self, line: LogLine) -> None:
         """Takes in a line. Lines come in the order they were written."""
-        last_ms = self.tally.last_at_ms
         logged = self._reading.read(line)
-        if last_ms is not None and (line.at_ms or 0) - last_ms > STOOD_STILL_MS:
-            self.still_from_ms, self.still_until_ms = last_ms, line.at_ms or 0
+        self.silences.note(line, logged)
         for part, entry in enumerate(logged):
             entry.line, entry.part = line, part
         for entry in self.work_times.read(line.at_ms, logged):
@@ -139,7 +135,9 @@ class LiveImport:
         if held is None:
             ordered: list[OrderedRequest] = []
             model = GroupModel(Group(group_id), self.config, self.tally, ordered.append)
-            held = self.groups[group_id] = Held(Follower(model, self._survey, self.names), ordered=ordered)
+            held = self.groups[group_id] = Held(
+                Follower(model, self._survey, self.names, self.silences), ordered=ordered
+            )
         return held
 
     def hold(self, entry: LoggedRequest) -> None:
@@ -190,10 +188,13 @@ class LiveImport:
 
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
         """Up to when time has passed for a group of which nothing is held; while the log stood still none has."""
-        until_ms = min(last_ms, now_ms - LOOK_AHEAD_MS)
-        is_back = held.at_ms >= self.still_until_ms or now_ms >= self.still_until_ms + RETURN_WITHIN_MS
-        has_ended = now_ms - last_ms > STOOD_STILL_MS
-        return until_ms if is_back or has_ended else min(self.still_from_ms, until_ms)
+        broker = held.follower.broker
+        until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS)
+        silence = self.silences.last(broker)
+        if silence is None or held.at_ms >= silence.until_ms or now_ms >= silence.until_ms + RETURN_WITHIN_MS:
+            return until_ms
+        has_ended = now_ms - last_ms > SILENT_MS
+        return until_ms if has_ended else min(silence.from_ms, until_ms)
 
     @staticmethod
     def _let_time_pass(held: Held, until_ms: float) -> None:

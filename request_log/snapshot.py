@@ -20,6 +20,7 @@ from coordinator_udfs.state_codec import decode, encode
 from request_log.explaining.inferred_causes import PartitionCounts
 from request_log.following.rest_proofs import RestProofs
 from request_log.lines.files import LogLine
+from request_log.lines.silences import Silences
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
 from request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from schemas.messages import JoinGroupRequest
@@ -91,7 +92,7 @@ class _Snapshot(msgspec.Struct):
     left: list[tuple[str, str, str, float]]
     leaves: list[str]
     work_times: _WorkTimes
-    still_ms: tuple[int, int]
+    silences: Silences
     groups: dict[str, msgspec.Raw]
 
 
@@ -133,7 +134,7 @@ class Snapshots:
                 unsettled=[(place, _entry(entry)) for place, entry in imported.work_times.unsettled],
                 began_ms={by: ms for by, ms in began_ms if by is not None and ms > last_ms - _CONNECTION_MATTERS_MS},
             ),
-            still_ms=(imported.still_from_ms, imported.still_until_ms),
+            silences=imported.silences,
             groups={group_id: kept.encoded for group_id, kept in self._kept.items()},
         )
         return _encoder.encode(snapshot)
@@ -183,7 +184,7 @@ def restored(
     work_times.at_ms, work_times.lines = snapshot.work_times.at_ms, snapshot.work_times.lines
     work_times.unsettled += [(place, _read(imported, entry)) for place, entry in snapshot.work_times.unsettled]
     work_times.began_ms.update(snapshot.work_times.began_ms)
-    imported.still_from_ms, imported.still_until_ms = snapshot.still_ms
+    imported.silences = snapshot.silences
     for group_id, group in groups.items():
         _restore_group(imported, group_id, group)
     return imported

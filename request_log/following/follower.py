@@ -33,12 +33,14 @@ from request_log.following.passed_deadlines import (
     COORDINATOR_BACK,
     explain_answered,
     let_time_pass,
+    pass_absence,
     settle_overdue,
 )
 from request_log.following.topic_names import TopicNames
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.without_trial import can_skip_trial
+from request_log.lines.silences import Silence, Silences
 from request_log.recorded import GivenUp, LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
@@ -75,6 +77,7 @@ class Follower:
     model: GroupModel
     survey: Survey
     names: TopicNames
+    silences: Silences
     upcoming: Upcoming = field(default_factory=Upcoming)
     broker: str = ""
     """The broker whose group this is."""
@@ -128,6 +131,20 @@ class Follower:
         self._take_by_trial(entry)
         self.depth -= 1
 
+    def finish(self, end_ms: int) -> None:
+        """Explains what was still to be answered when the log ended; after it, time passes by itself.
+
+        Only that the broker was away meanwhile must be told.
+        """
+        self.settle_overdue(end_ms)
+        model, absent_ms = self.model, self.silences.absent_until_ms(self.broker)
+        while self.given_up is None and (due_ms := model.next_due_ms(min(end_ms, absent_ms))) is not None:
+            silence = self._silence_at(due_ms)
+            if silence is not None and silence.is_of_broker:
+                pass_absence(model, silence.from_ms, silence.until_ms)
+            else:
+                model.adopt_deadline(model.try_deadline(due_ms))
+
     def settle_overdue(self, until_ms: float) -> None:
         """Explains what answered the requests whose recorded answers were given before this time."""
         try:
@@ -141,10 +158,17 @@ class Follower:
         model.allow_work()
         try:
             while self.given_up is None and (due_ms := model.next_due_ms(until_ms)) is not None:
+                silence = self._silence_at(due_ms)
+                if silence is not None and silence.is_of_broker:
+                    pass_absence(model, silence.from_ms, silence.until_ms)
+                    continue
                 model.adopt_deadline(model.try_deadline(due_ms))
                 model.tell_silence()
         except GaveUp:
             self._give_up(SILENCE, left_out=0)
+
+    def _silence_at(self, at_ms: int) -> Silence | None:
+        return self.silences.of(self.broker, at_ms)
 
     def _context(self, entry: LoggedRequest) -> Context:
         """All that an explanation of this request's answer has to go by."""
@@ -179,7 +203,7 @@ class Follower:
         if model.owed_ms + OVERDUE_MS < entry.began_ms:
             settle_overdue(model, self.upcoming, entry.began_ms - OVERDUE_MS)
         self._take_first_leader(entry)
-        at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry))
+        at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry), self._silence_at)
         self._infer(entry)
         trial = model.try_request(entry, at_ms)
         if not trial.fits:

@@ -9,6 +9,9 @@ Knows deadlines and owed answers; does not know which request is taken next.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.turn import Timer
@@ -17,8 +20,10 @@ from request_log.explaining.rebalances import explain_overdue, explain_survival
 from request_log.following.group_model import GroupModel
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
+from request_log.lines.silences import Silence
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
+from schemas.messages import GroupObservedRequest
 
 LATE_MS = 2000
 """A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
@@ -30,22 +35,49 @@ FIRES_BEFORE_ANSWER_MS = 25
 """A deadline may be later in the model than the recorded answer it leads to by up to this much."""
 
 
-def let_time_pass(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int) -> int:
-    """Fires what is due before a request; returns when the request happens: at a deadline, if that fires after it."""
+def let_time_pass(
+    model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int, silence_at: Callable[[int], Silence | None]
+) -> int:
+    """Fires what is due before a request; returns when the request happens: at a deadline, if that fires after it.
+
+    silence_at: the silence of the group's broker that a time lies in.
+    """
     while True:
         due = earliest(model.group) if model.next_due_ms(at_ms - 1) is not None else None
         if due is None:
             return at_ms
+        silence = silence_at(due.deadline_ms)
+        if silence is not None and (silence.is_of_broker or _has_outlived(model, upcoming, entry, silence)):
+            pass_absence(model, silence.from_ms, min(silence.until_ms, at_ms))
+            continue
         fired = model.try_deadline(due.deadline_ms)
         if _fires_before(model, upcoming, due, fired, entry, at_ms) or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
         elif _is_after_a_hole(model, upcoming, due, entry, at_ms):
-            model.observe(model.context(entry, ()).seen(COORDINATOR_AWAY, is_away=True), due.deadline_ms)
-            model.observe(model.context(entry, ()).seen(COORDINATOR_BACK, is_loaded=True), at_ms)
+            pass_absence(model, due.deadline_ms, at_ms)
         elif not _explain_survival(model, upcoming, due, entry):
             model.adopt_deadline(fired)
+
+
+def pass_absence(model: GroupModel, from_ms: int, until_ms: int) -> None:
+    """No timer ran in this time, for the coordinator was away."""
+    model.forget_all_parked()
+    observed = partial(
+        GroupObservedRequest, request_id=f"absence@{until_ms}", api_version=0, group_id=model.group.group_id
+    )
+    model.observe(observed(why=COORDINATOR_AWAY, is_away=True), max(model.clock_ms, from_ms))
+    model.observe(observed(why=COORDINATOR_BACK, is_loaded=True), max(model.clock_ms, until_ms))
+
+
+def _has_outlived(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, silence: Silence) -> bool:
+    """Whether a member is heard again after a silence in which its session would have ended."""
+    return not silence.is_disproved and any(
+        _lives_on(upcoming, Due(member.session_deadline_ms, None, member.member_id), entry)
+        for member in model.group.members.values()
+        if member.session_deadline_ms is not None and silence.from_ms < member.session_deadline_ms <= silence.until_ms
+    )
 
 
 def _fires_before(

@@ -14,6 +14,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import APIS, GroupRequest, HeartbeatRequest, Response
+from schemas.messages import APIS, GroupObservedRequest, GroupRequest, HeartbeatRequest, Response
 from schemas.wire_fields import carried, parse_request
 
 START_MS = 1_772_359_200_000
@@ -110,6 +111,8 @@ class _Sent:
     worked_ms: float
     connection: str
     answered: Answered
+    again: Callable[[], None]
+    """Sends it once more."""
 
 
 @dataclass
@@ -139,6 +142,7 @@ class Broker:
         self._due: dict[str, float] = {}
         self._busy: set[str] = set()
         self._waiting: dict[str, list[Callable[[], None]]] = {}
+        self._down_until_ms = 0.0
 
     def at(self, at_ms: float, call: Callable[[], None]) -> None:
         """Plans a call, ms since the epoch."""
@@ -160,6 +164,11 @@ class Broker:
 
         Its answer is given back when it has been sent, unless its client died.
         """
+        ends: dict[str, Any]
+        if self.now_ms < self._down_until_ms:
+            ends = {"client_id": client_id, "host": host, "connection": connection}
+            self._ask_again(lambda: self.send(api, version, answered, **ends, **fields))
+            return
         if connection in self._busy:
             ends = {"client_id": client_id, "host": host, "connection": connection}
             self._waiting.setdefault(connection, []).append(lambda: self.send(api, version, answered, **ends, **fields))
@@ -170,9 +179,40 @@ class Broker:
         request = parse_request({"api": api, "api_version": version, **envelope, **fields})
         queued_ms = self._random.random() * self.slow_ms
         worked_ms = self.now_ms + queued_ms + self._random.random() * self.slow_ms
-        sent = _Sent(request, self.now_ms, self.now_ms + queued_ms, worked_ms, connection, answered)  # type: ignore[arg-type]
+        ends = {"client_id": client_id, "host": host, "connection": connection}
+        again = partial(self.send, api, version, answered, **ends, **fields)
+        sent = _Sent(request, self.now_ms, self.now_ms + queued_ms, worked_ms, connection, answered, again)  # type: ignore[arg-type]
         self._open[request.request_id] = sent
         self.at(worked_ms, lambda: self._work(sent))
+
+    def crash(self, down_ms: float) -> None:
+        """Goes down hard: what it was asked is lost and asked again when it is back, and its groups are loaded then."""
+        self._down_until_ms = back_ms = self.now_ms + down_ms
+        lost = [sent for sent in self._open.values() if sent.connection not in self.dead]
+        self._open.clear()
+        self._busy.clear()
+        self._waiting.clear()
+        self._observe_all(is_away=True)
+        self.at(back_ms, lambda: self._observe_all(is_away=False))
+        for sent in lost:
+            self._ask_again(sent.again)
+
+    def _ask_again(self, ask: Callable[[], None]) -> None:
+        """Clients reconnect within a second."""
+        self.at(self._down_until_ms + self._random.random() * 1000, ask)
+
+    def _observe_all(self, *, is_away: bool) -> None:
+        for group_id, group in self.groups.items():
+            self._count += 1
+            seen = GroupObservedRequest(
+                request_id=f"b{self._count}",
+                api_version=0,
+                group_id=group_id,
+                why="the broker of the test",
+                is_away=is_away,
+                is_loaded=not is_away,
+            )
+            self._tell(group_id, step(group, seen, round(self.now_ms), self.config))
 
     def kill(self, connection: str) -> None:
         """A client dies: what it is owed leaves no line."""
@@ -195,6 +235,8 @@ class Broker:
         return path
 
     def _work(self, sent: _Sent) -> None:
+        if self._open.get(sent.request.request_id) is not sent:
+            return
         group_id = group_id_of(sent.request)
         group = self.groups.setdefault(group_id, Group(group_id))
         if not isinstance(sent.request, HeartbeatRequest):

@@ -25,7 +25,6 @@ INFERRED = {
         "the coordinator is away",
         "a coordinator has loaded the group",
         "a join phase that ended without a member",
-        "a member outlived its session",
     },
 }
 

@@ -12,7 +12,8 @@ import pytest
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, MemberRemoved, RebalanceEnded
 from request_log.lines.files import LogFiles
-from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, STOOD_STILL_MS, LiveImport
+from request_log.lines.silences import SILENT_MS
+from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, LiveImport
 from request_log.snapshot import SnapshotError, Snapshots, restored
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
@@ -91,9 +92,7 @@ def goes_on_ms(path: Path, at_ms: int) -> int:
     """The time, or when the log went on after that if it stood still then or soon after."""
     times = [line.at_ms or 0 for line in lines_of(path)]
     stills = [
-        (a, b)
-        for a, b in pairwise(times)
-        if b - a > STOOD_STILL_MS and a - COMPLETE_WITHIN_MS < at_ms < b + STOOD_STILL_MS
+        (a, b) for a, b in pairwise(times) if b - a > SILENT_MS and a - COMPLETE_WITHIN_MS < at_ms < b + SILENT_MS
     ]
     return max([at_ms, *(b + RETURN_WITHIN_MS - COMPLETE_WITHIN_MS + 1000 for _, b in stills)])
 

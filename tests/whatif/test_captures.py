@@ -126,7 +126,7 @@ INCIDENTS = ROOT / "tests" / "request_log" / "incidents"
         # Races of a few ms, and what a stopped process had under way.
         ("clients", {"big-start", "static-kp", "zombie-rdk"}),
         # A coordinator that fails is not played.
-        ("failover", {"fo-c", "fo-k", "fo-st"}),
+        ("failover", {"fo-c", "fo-st"}),
     ],
 )
 def test_further_incidents_are_played_as_they_were_but_for_these(name: str, parted: set[str]) -> None:

@@ -1,0 +1,136 @@
+"""When a broker wrote no line at all, and whether it was away meanwhile: gone down hard, and back with its groups.
+
+Members of two groups that fell silent together and are accepted after it by the ids they had show that it was their
+broker that was away, not they. A request that waited through a silence shows that the broker was there. Whether a
+single group's members outlived their sessions is for those to say who know the sessions.
+
+Knows times, brokers and member ids; knows no session and no state of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from request_log.lines.files import LogLine
+from request_log.recorded import LoggedRequest
+from schemas.errors import Error
+
+SILENT_MS = 5_000
+"""A broker without a line for so long may have been away: no session is shorter, and members beat more often."""
+BEFORE_MS = 10_000
+"""Who was heard so shortly before a silence was there when it began."""
+GROUPS_AT_LEAST = 2
+_HEARD = 100_000
+_FORGOTTEN_AFTER_MS = 3_600_000
+"""How long a silence is kept that shows nothing by itself."""
+_ACCEPTED = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+
+Heard = dict[str, int]
+"""By group and member, when it was heard last."""
+
+
+class Silence(msgspec.Struct):
+    """A time in which a broker wrote no line."""
+
+    from_ms: int
+    """Its last line before."""
+    until_ms: int
+    """Its first line after."""
+    before: set[str]
+    """The members that were there when it began, with their groups."""
+    back: set[str]
+    """The groups of which one of them was accepted after it."""
+    is_disproved: bool = False
+    """A request waited at the broker meanwhile."""
+
+    @property
+    def is_of_broker(self) -> bool:
+        """Whether groups show that their broker was away."""
+        return len(self.back) >= GROUPS_AT_LEAST and not self.is_disproved
+
+
+class Broker(msgspec.Struct):
+    """One broker."""
+
+    alive_ms: int
+    """Its last line."""
+    heard: Heard
+    silences: list[Silence]
+
+
+class Silences(msgspec.Struct):
+    """The silences of all brokers, while their lines are read in order of time."""
+
+    brokers: dict[str, Broker] = {}
+    broker_of: dict[str, str] = {}
+    """The broker that writes to a file, by the file."""
+
+    def note(self, line: LogLine, logged: Sequence[LoggedRequest]) -> None:
+        """Takes in a line with its requests. One that tells of none shows that its broker is alive."""
+        for entry in logged:
+            self._note(line.file, entry)
+        if not logged and line.at_ms is not None:
+            broker = self.brokers.get(self.broker_of.get(line.file, ""))
+            if broker is not None and line.at_ms - broker.alive_ms <= SILENT_MS:
+                broker.alive_ms = max(broker.alive_ms, line.at_ms)
+
+    def _note(self, file: str, entry: LoggedRequest) -> None:
+        at_ms = entry.recorded.answered_at_ms
+        broker = self.brokers.get(entry.broker)
+        if broker is None:
+            broker = self.brokers[entry.broker] = Broker(at_ms, {}, [])
+        self.broker_of[file] = entry.broker
+        member = _member_of(entry)
+        if at_ms - broker.alive_ms > SILENT_MS:
+            _note_silence(broker, at_ms)
+        if broker.silences:
+            _note_what_shows(broker.silences[-1], entry, member, at_ms)
+        broker.alive_ms = max(broker.alive_ms, at_ms)
+        if member:
+            broker.heard[member] = at_ms
+        if len(broker.heard) > _HEARD:
+            broker.heard = {each: ms for each, ms in broker.heard.items() if ms >= at_ms - BEFORE_MS}
+
+    def of(self, broker: str, at_ms: int) -> Silence | None:
+        """The silence of a broker that a time lies in."""
+        found = self.brokers.get(broker)
+        silences: Iterator[Silence] = reversed(found.silences) if found is not None else iter(())
+        return next((each for each in silences if each.from_ms < at_ms <= each.until_ms), None)
+
+    def last(self, broker: str) -> Silence | None:
+        """The last silence of a broker."""
+        found = self.brokers.get(broker)
+        return found.silences[-1] if found is not None and found.silences else None
+
+    def absent_until_ms(self, broker: str) -> int:
+        """The end of the last silence in which a broker was away; 0 if there is none."""
+        found = self.brokers.get(broker)
+        silences = found.silences if found is not None else ()
+        return max((each.until_ms for each in silences if each.is_of_broker), default=0)
+
+    def alive_ms(self, broker: str, otherwise_ms: int) -> int:
+        """The last line of a broker."""
+        found = self.brokers.get(broker)
+        return otherwise_ms if found is None else found.alive_ms
+
+
+def _member_of(entry: LoggedRequest) -> str:
+    member_id = getattr(entry.request, "member_id", "")
+    return f"{entry.group_id}\0{member_id}" if member_id else ""
+
+
+def _note_silence(broker: Broker, until_ms: int) -> None:
+    from_ms = broker.alive_ms
+    before = {member for member, heard_ms in broker.heard.items() if heard_ms >= from_ms - BEFORE_MS}
+    broker.heard.clear()
+    kept = [each for each in broker.silences if each.is_of_broker or each.until_ms >= until_ms - _FORGOTTEN_AFTER_MS]
+    broker.silences = [*kept, Silence(from_ms, until_ms, before, set())]
+
+
+def _note_what_shows(silence: Silence, entry: LoggedRequest, member: str, at_ms: int) -> None:
+    if at_ms - entry.recorded.total_ms <= silence.from_ms:
+        silence.is_disproved = True
+    elif at_ms <= silence.until_ms + BEFORE_MS and member in silence.before and entry.recorded.error in _ACCEPTED:
+        silence.back.add(entry.group_id)

@@ -1,0 +1,108 @@
+"""A broker that goes down hard writes no line for any group until it is back: nobody's session ended by that.
+
+Knows the broker of these tests, and both importers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import MemberRemoved, RebalanceStarted
+from request_log.live import LiveImport
+from tests.request_log.broker import START_MS, Broker
+from tests.request_log.fleet import MemberOf
+from tests.request_log.imported import Imported, imported, rebalances_in
+from tests.shadow.fed import Feed, effects_of, lines_of
+
+CRASH_MS, DOWN_MS = 20_000, 25_000
+BACK_MS = START_MS + CRASH_MS + DOWN_MS
+END_MS = 70_000
+
+
+def stage(groups: int, members: int = 3, seed: int = 0) -> tuple[Broker, dict[str, list[MemberOf]]]:
+    """A broker that is down for four sessions, and members that come back to it."""
+    broker = Broker(seed=seed)
+    fleet = {f"g{n}": [MemberOf(broker, f"g{n}", f"g{n}-m{i}") for i in range(members)] for n in range(groups)}
+    for place, member in enumerate(member for group in fleet.values() for member in group):
+        broker.at(START_MS + 100 * place, begin(member))
+    broker.at(START_MS + CRASH_MS, lambda: broker.crash(DOWN_MS))
+    return broker, fleet
+
+
+def begin(member: MemberOf) -> Callable[[], None]:
+    """What starts a member."""
+
+    def start() -> None:
+        member.start()
+
+    return start
+
+
+def rebalances(found: Imported | Feed, group_id: str) -> list[tuple[int, str, str]]:
+    if isinstance(found, Imported):
+        return found.rebalances(group_id)
+    effects = effects_of(found.rows, GroupConfig(), found.live.tally.last_at_ms)
+    return rebalances_in([(group_id, effect) for effect in effects[group_id]], group_id)
+
+
+def read(broker: Broker, folder: Path) -> list[Imported | Feed]:
+    broker.run(START_MS + END_MS)
+    path = broker.write(folder / "requests.log")
+    return [imported(path), Feed(LiveImport(GroupConfig())).feed(lines_of(path)).end()]
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_that_come_back_go_on_as_they_were(groups: int, seed: int, tmp_path: Path) -> None:
+    broker, fleet = stage(groups, seed=seed)
+    for found in read(broker, tmp_path):
+        for group_id in fleet:
+            assert rebalances(found, group_id) == rebalances_in(broker.effects, group_id)
+    assert imported(tmp_path / "requests.log").parity.share == 1.0
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_who_died_meanwhile_expires_a_session_after_the_broker_is_back(groups: int, seed: int, tmp_path: Path) -> None:
+    broker, fleet = stage(groups, seed=seed)
+    broker.at(START_MS + CRASH_MS + 5_000, fleet["g0"][1].kill)
+    for found in read(broker, tmp_path):
+        told = rebalances(found, "g0")
+        assert told == rebalances_in(broker.effects, "g0")
+        assert told[-1][1:] == ("session_expired", fleet["g0"][1].member_id)
+    whole = imported(tmp_path / "requests.log")
+    (gone,) = whole.of_group("g0", MemberRemoved)
+    (*_, started) = whole.of_group("g0", RebalanceStarted)
+    assert gone.at_ms == started.at_ms
+    assert BACK_MS + 5_000 < started.at_ms < BACK_MS + 8_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_group_that_never_comes_back_expires_after_the_broker_is_back(seed: int, tmp_path: Path) -> None:
+    broker, fleet = stage(4, seed=seed)
+    for member in fleet["g3"]:
+        broker.at(START_MS + CRASH_MS + 1_000, member.kill)
+    for found in read(broker, tmp_path):
+        rows = found.rows
+        effects = effects_of(rows, GroupConfig(), START_MS + END_MS)["g3"]
+        removed = [effect.at_ms for effect in effects if isinstance(effect, MemberRemoved)]
+        assert len(removed) == 3
+        assert all(BACK_MS + 5_000 < at_ms < BACK_MS + 8_000 for at_ms in removed)
+
+
+def test_members_that_stood_still_together_and_are_told_that_they_expired_did_expire(tmp_path: Path) -> None:
+    """Their broker was there all the while: it answers UNKNOWN_MEMBER_ID."""
+    broker = Broker()
+    fleet = {f"g{n}": [MemberOf(broker, f"g{n}", f"g{n}-m{i}") for i in range(2)] for n in range(2)}
+    for place, member in enumerate(member for group in fleet.values() for member in group):
+        broker.at(START_MS + 100 * place, begin(member))
+        broker.at(START_MS + CRASH_MS, partial(member.stall, DOWN_MS))
+    for found in read(broker, tmp_path):
+        for group_id in fleet:
+            assert rebalances(found, group_id) == rebalances_in(broker.effects, group_id)
+            assert "session_expired" in [cause for _, cause, _ in rebalances(found, group_id)]
