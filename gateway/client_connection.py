@@ -108,6 +108,7 @@ class ClientConnection(asyncio.Protocol):
     def _may_take(self) -> bool:
         return not (
             self.is_ended
+            or self._transport.is_closing()
             or self.answers.is_held
             or self.is_write_paused
             or len(self.answers) >= self._settings.max_in_flight
@@ -170,8 +171,9 @@ class ClientConnection(asyncio.Protocol):
     # ------------------------------------------------------------ answers
 
     def write(self, part: bytes) -> None:
-        """Sends bytes of the answer that is due."""
-        self._transport.write(part)
+        """Sends bytes of the answer that is due, if the client is still there."""
+        if not self._transport.is_closing():
+            self._transport.write(part)
 
     def _answered(self, slot: Slot) -> None:
         self._metrics.latencies.add(slot.api, self._loop.time() - slot.asked_at)

@@ -27,7 +27,7 @@ class Directory:
     """Groups by id, kept up by facts in the order they happened."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, tuple[str, str]] = {}
+        self._groups: dict[str, Known] = {}
 
     def learn_history(self, facts: Iterable[Fact]) -> None:
         """Takes in facts of the past, in any order: the last of each group counts."""
@@ -42,20 +42,20 @@ class Directory:
     def learn(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.GROUP_CREATED:
-                self._groups[fact.group_id] = ("", _EMPTY)
+                self._groups[fact.group_id] = (fact.group_id, "", _EMPTY)
             case EffectName.GROUP_REMOVED:
                 self._groups.pop(fact.group_id, None)
             case EffectName.STATE_CHANGED:
                 change = _change.decode(fact.detail or "{}")
-                self._groups[fact.group_id] = (change.protocol_type or "", change.to_state)
+                self._groups[fact.group_id] = (fact.group_id, change.protocol_type or "", change.to_state)
             case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
                 pass
             case _:
                 assert_never(fact.effect)
 
     def __iter__(self) -> Iterator[Known]:
-        return iter([(group_id, *known) for group_id, known in self._groups.items()])
+        return iter(list(self._groups.values()))
 
     def by_state(self) -> Counter[str]:
         """How many groups are in each state."""
-        return Counter(state for _, state in list(self._groups.values()))
+        return Counter(state for _, _, state in list(self._groups.values()))
