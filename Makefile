@@ -70,11 +70,11 @@ shadow: jars ## Follow a broker's request log as it is written, until Ctrl-C: LO
 	@exec $(ROLLCALL) shadow $(LOGGED) -- "$$LOG"
 
 .PHONY: sql
-sql: jars ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) -- "$$Q"
+sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ENGINE=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
 
 .PHONY: why
-why: jars ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
+why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: pictures

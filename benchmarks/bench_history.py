@@ -1,18 +1,20 @@
-"""Asking a long history: `make why` and the view `storms` over 1,000,000 effects, as commands from start to end.
+"""Asking a history: `make why` and `make sql`, as commands from start to end, in a small home and in long ones.
 
 Knows how a history of many groups is made out of one. Must not know how it is asked.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -25,8 +27,11 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER
+from views.catalog import VIEWS
+from views.view import View
 
 EFFECT_COUNT = 1_000_000
+SMALL_COUNT = 10_000
 GROUP_COUNT = 200
 MEMBERS = 20
 FIRST_MS = 1_772_334_720_000
@@ -35,40 +40,93 @@ GROUPS_A_COMMIT = 20
 
 
 @bench
-def a_million_effects() -> Iterator[Figure]:
-    """Each command in a process of its own, Spark's start included where it starts Spark."""
+def asking_a_small_home() -> Iterator[Figure]:
+    """From the command to its last line, the process's start included."""
     home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
     try:
-        count = _write_history(home)
-        if count < EFFECT_COUNT:
-            raise AssertionError(f"only {count} effects were written")
-        yield Figure("effects", count, "rows")
-        why_s = _seconds("why", "--home", str(home), f"{GROUP_ID}-7")
-        yield Figure("why_1000000_effects", why_s, "s", at_most(10))
-        query = "select * from storms"
-        storms_s = _seconds("sql", "--home", str(home), "--format", "csv", query, lines=GROUP_COUNT + 1)
-        yield Figure("storms_1000000_effects", storms_s, "s", at_most(20))
+        _write_history(home, SMALL_COUNT)
+        questions = {"cold": "select state, count(*) from groups group by state", "columns": "describe rebalances"}
+        for name, query in questions.items():
+            yield Figure(f"sql_{name}", _ask(home, query, lines=2).seconds, "s", at_most(1))
+        why = _run("why", "--home", str(home), f"{GROUP_ID}-7")
+        yield Figure("why_cold", why.seconds, "s", at_most(1))
     finally:
         shutil.rmtree(home)
 
 
-def _seconds(*command: str, lines: int = 1) -> float:
-    """How long a subcommand took on the clock. Raises AssertionError: it failed, or printed too little."""
+@bench
+def asking_a_million_effects() -> Iterator[Figure]:
+    """The slowest view of all, for one group, over all groups, and as of a moment in the middle."""
+    home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
+    try:
+        count = _write_history(home, EFFECT_COUNT)
+        if count < EFFECT_COUNT:
+            raise AssertionError(f"only {count} effects were written")
+        yield Figure("effects", count, "rows")
+        yield Figure("why_1000000_effects", _run("why", "--home", str(home), f"{GROUP_ID}-7").seconds, "s", at_most(1))
+        of_one = [_ask(home, f"select * from {view.name} where group_id = '{GROUP_ID}-7'").seconds for view in VIEWS]
+        yield Figure("sql_1000000_effects_a_group", max(of_one), "s", at_most(2))
+        of_all = [_ask(home, _summed(view)).seconds for view in VIEWS]
+        yield Figure("sql_1000000_effects_summed", max(of_all), "s", at_most(2))
+        moment = (datetime.fromtimestamp(FIRST_MS / 1000, UTC) + timedelta(minutes=10)).strftime("%Y-%m-%d %H:%M")
+        of_then = [_ask(home, _summed(view), "--at", moment).seconds for view in VIEWS]
+        yield Figure("sql_1000000_effects_at_a_moment", max(of_then), "s", at_most(2))
+    finally:
+        shutil.rmtree(home)
+
+
+@bench
+def asking_ten_million_effects() -> Iterator[Figure]:
+    """The most that a question over all groups takes."""
+    home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
+    try:
+        _write_history(home, 10 * EFFECT_COUNT)
+        asked = [_ask(home, _summed(view)) for view in VIEWS]
+        yield Figure("sql_10000000_effects_memory", max(one.memory_mb for one in asked), "MB", at_most(500))
+        yield Figure("sql_10000000_effects_summed", max(one.seconds for one in asked), "s")
+    finally:
+        shutil.rmtree(home)
+
+
+class _Asked(NamedTuple):
+    """A command that has ended: by the wall's clock, and the most memory it had at one time."""
+
+    seconds: float
+    memory_mb: float
+
+
+def _summed(view: View) -> str:
+    """A question over all rows of a view that needs each of its columns."""
+    columns = [column.name for column in view.columns if not column.type.startswith("array")]
+    return f"select count(*) as n, {', '.join(f'max({name}) as {name}' for name in columns)} from {view.name}"
+
+
+def _ask(home: Path, query: str, *options: str, lines: int = 1) -> _Asked:
+    return _run("sql", "--home", str(home), "--engine", "duckdb", "--format", "csv", *options, query, lines=lines)
+
+
+def _run(*command: str, lines: int = 1) -> _Asked:
+    """Runs a subcommand. Raises AssertionError: it failed, or said too little."""
     started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", *command], capture_output=True, text=True, check=False
-    )
-    seconds = time.monotonic() - started
-    if done.returncode != 0 or len(done.stdout.splitlines()) < lines:
-        raise AssertionError(f"{command[0]} gave {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}")
-    return seconds
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen([sys.executable, "-m", "jobs.rollcall", *command], stdout=out, stderr=err)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode != 0 or len(out.readlines()) < lines:
+            raise AssertionError(f"{command[0]} gave {process.returncode}: {err.read()[-300:]}")
+    return _Asked(seconds, used.ru_maxrss / 1024)
 
 
-def _write_history(home: Path) -> int:
+def _write_history(home: Path, count: int) -> int:
     """Writes the same history for every group, some groups in each commit; returns the number of effects."""
-    rows = _life(EFFECT_COUNT // GROUP_COUNT)
+    rows = _life(count // GROUP_COUNT)
     columns = {
-        name: [getattr(row, name) for row in rows] for name in EFFECTS.names if name in EffectRow.__struct_fields__
+        name: [getattr(row, name) for row in rows]
+        for name in EFFECTS.names
+        if name in EffectRow.__struct_fields__ and name != "group_id"
     }
     days = [datetime.fromtimestamp((row.at_ms or 0) / 1000, UTC).date() for row in rows]
     for first in range(0, GROUP_COUNT, GROUPS_A_COMMIT):

@@ -19,6 +19,7 @@ from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
 from jobs.spark.session import is_submitted, spark_session
 from jobs.spark.shutdown import StopSignal
+from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
@@ -41,8 +42,9 @@ def run(home: Home, config: JobConfig) -> int:
     """Runs the query until a signal comes or it fails; returns the exit status."""
     if home.is_local:
         home.settle(LIVE, config.effects_writer)
-    spark = spark_session("rollcall")
+    spark = spark_session("rollcall", pool_settings())
     stop = StopSignal(spark)
+    answers = WarmAnswers(spark, home) if home.is_local else None
     status = StatusWriter(home.path if home.is_local else None)
     try:
         coordinator = start(spark, home, config, on_batch=lambda done: status.batch_done(*done))
@@ -51,6 +53,8 @@ def run(home: Home, config: JobConfig) -> int:
         upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
         if upkeep is not None:
             upkeep.start()
+        if answers is not None:
+            answers.start()
         print(f"rollcall: the coordinator runs on {home.shown}; Ctrl-C stops it.", flush=True)
         while query.isActive and not stop.wait(POLL_S):
             pass
@@ -60,6 +64,8 @@ def run(home: Home, config: JobConfig) -> int:
             upkeep.stop()
         return _report(query, stop.wait(0), status)
     finally:
+        if answers is not None:
+            answers.stop()
         spark.stop()
 
 

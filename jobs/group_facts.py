@@ -8,18 +8,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
-
-from deltalake.exceptions import TableNotFoundError
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Any
 
 from jobs.home import Home, HomeError
-from jobs.sql import check_home, register_views
+from jobs.queries import check_home
 from programs.errors import UserError
+from tables.delta_log import DeltaLogError
 from tables.group_rows import GroupRows, day_of
 from why.explanation import Read
 from why.facts import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SHOWN_GROUPS = 10
 
@@ -29,11 +29,11 @@ class NoSuchGroup(UserError):
 
 
 def read_from_disk(home: Home, group_id: str) -> Read:
-    """A reader of a group's facts, by delta-rs. Raises HomeError, NoSuchGroup."""
+    """A reader of a group's facts, by DuckDB. Raises HomeError, NoSuchGroup."""
     check_home(home)
     try:
         rows = GroupRows(home.effects, group_id)
-    except TableNotFoundError:
+    except DeltaLogError:
         raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
     if rows.is_empty():
         raise NoSuchGroup(_no_such(group_id, rows.groups()))
@@ -47,6 +47,10 @@ def last_fact_ms(home: Home, group_id: str) -> int:
 
 def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
     """A reader of a group's facts, by Spark; the view `effects` is this home's then. Raises HomeError, NoSuchGroup."""
+    from pyspark.sql import functions as F
+
+    from jobs.spark.views import register_views
+
     register_views(spark, home, ["effects"])
     effects = spark.table("effects")
     own = effects.where(F.col("group_id") == group_id)

@@ -12,20 +12,21 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from jobs.group_facts import read_by_spark, read_from_disk
 from jobs.home import Home
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
-from jobs.spark.session import spark_session
 from jobs.timestamps import read_moment
 from programs.errors import UserError
 from programs.visible import visible_json
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span
 from why.rows import Line, lines_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = (
     "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, slack or next', "
@@ -63,6 +64,8 @@ def explanation_of(home: Home, group_id: str, generation_id: int | None = None, 
     span = None if at is None else _span(at)
     if home.is_local:
         return _explained(group_id, read_from_disk(home, group_id), generation_id, span)
+    from jobs.spark.session import spark_session
+
     spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     return _explained(group_id, read_by_spark(spark, home, group_id), generation_id, span)

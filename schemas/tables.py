@@ -12,9 +12,10 @@ Knows names and types; knows no Spark, no protocol and no path but these four na
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 REQUESTS_FOLDER = "requests"
 EFFECTS_FOLDER = "effects"
@@ -43,15 +44,17 @@ class Table(NamedTuple):
     @property
     def arrow(self) -> pa.Schema:
         """The table's Arrow schema; every column may be null."""
-        return pa.schema([(column.name, _ARROW[column.type]) for column in self.columns])
+        # Whoever asks in SQL knows the columns without Arrow, which takes longer to load than the answer.
+        import pyarrow as pa
+
+        kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "date": pa.date32()}
+        return pa.schema([(column.name, kinds[column.type]) for column in self.columns])
 
     @property
     def ddl(self) -> str:
         """The table's schema as Spark reads it: `group_id string, seq long, ...`."""
         return ", ".join(f"{column.name} {column.type}" for column in self.columns)
 
-
-_ARROW = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "date": pa.date32()}
 
 REQUESTS = Table(
     (

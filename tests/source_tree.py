@@ -22,6 +22,7 @@ PACKAGES = (
     "offsets_topic",
     "whatif",
     "views",
+    "duck_sql",
     "why",
     "pictures",
     "gateway",

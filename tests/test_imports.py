@@ -53,6 +53,7 @@ LAYERS = {
     ),
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs.protocol", "schemas", "programs"), third_party=True),
     "views": Layer(own=("views", "schemas")),
+    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas"), third_party=True),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),
     "gateway": Layer(
@@ -63,6 +64,7 @@ LAYERS = {
         own=(
             "jobs",
             "views",
+            "duck_sql",
             "why",
             "pictures",
             "request_log",
@@ -85,6 +87,7 @@ LAYERS = {
             "benchmarks",
             "jobs",
             "views",
+            "duck_sql",
             "request_log",
             "offsets_topic",
             "whatif",
@@ -200,6 +203,11 @@ def test_importing_a_pure_package_loads_nothing_heavy_and_no_randomness(package:
 
 def test_the_names_of_a_tables_files_are_known_without_loading_what_reads_them() -> None:
     assert loaded_by(["tables.delta_log", "tables.live_files"]).isdisjoint(HEAVY | {"deltalake"})
+
+
+@pytest.mark.parametrize("module", ["jobs.sql", "jobs.why"])
+def test_who_is_on_call_does_not_wait_for_spark_or_arrow_to_load(module: str) -> None:
+    assert loaded_by([module]).isdisjoint({"pyspark", "pyarrow", "pandas", "numpy", "deltalake"})
 
 
 def test_a_heavy_module_is_seen_to_be_loaded() -> None:

@@ -42,12 +42,12 @@ WITH turns AS (
     WHERE effect <> 'member_removed'
   )
 ), runs AS (
-  SELECT group_id, topic, partition, member_id, client_id, effect, generation_id, at_ms, until_ms,
+  SELECT group_id, topic, partition, member_id, client_id, effect, generation_id, at_ms, until_ms, turn,
     turn - row_number() OVER (PARTITION BY group_id, member_id, topic, partition ORDER BY turn) AS run
   FROM holdings
   LATERAL VIEW explode(partitions) AS partition
 ), intervals AS (
-  SELECT group_id, topic, partition, member_id, any_value(client_id) AS client_id,
+  SELECT group_id, topic, partition, member_id, max_by(client_id, turn) AS client_id,
     min(struct(at_ms, generation_id)) FILTER (WHERE effect = 'assigned') AS given,
     CASE WHEN count(until_ms) = count(*) THEN max(until_ms) END AS to_ms
   FROM runs

@@ -6,7 +6,7 @@ Knows the views, and which of them another one's SQL reads from. Must not know w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from views.assignments import ASSIGNMENTS
 from views.deploys import DEPLOYS
@@ -24,6 +24,7 @@ from views.replies import REPLIES
 from views.sessions import SESSIONS
 from views.standstills import STANDSTILLS
 from views.storms import STORMS
+from views.tables import TABLE_VIEWS
 from views.view import View
 
 LISTED: tuple[View, ...] = (
@@ -66,3 +67,20 @@ def _reads_from(view: View) -> set[str]:
 
 VIEWS = foundations_first(LISTED)
 """Every view, in the order in which they are registered."""
+
+NAMES = (*(table.name for table in TABLE_VIEWS), *(view.name for view in VIEWS))
+"""Everything that a query may name."""
+
+
+def names_in(query: str) -> set[str]:
+    """The views and tables that a query names."""
+    return set(re.findall(r"\w+", query.lower())) & set(NAMES)
+
+
+def with_foundations(names: Collection[str]) -> set[str]:
+    """The names and those of every view and table that their SQL stands on."""
+    found = {name for name in NAMES if name in names}
+    for view in reversed(VIEWS):
+        if view.name in found:
+            found |= names_in(view.sql)
+    return found

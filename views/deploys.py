@@ -66,7 +66,7 @@ WITH known AS (
   HAVING count_if(since_at <= first_at) >= {CLIENTS}
 ), deployed AS (
   SELECT group_id, from_at, restarts, clients,
-    greatest(any_value(back_at), max(coalesce(ended_at, started_at))) AS to_at,
+    greatest(max(back_at), max(coalesce(ended_at, started_at))) AS to_at,
     count(started_at) AS rebalances,
     coalesce(sum(duration_ms), 0) AS rebalancing_ms
   FROM counted c
@@ -83,7 +83,8 @@ WITH known AS (
 ), owners AS (
   SELECT group_id, d.from_at, topic, partition,
     count(DISTINCT client_id) > 1 AS is_moved,
-    min_by(client_id, a.from_at) = max_by(client_id, a.from_at) AS is_back
+    min_by(client_id, struct(a.from_at, a.generation_id, a.member_id))
+      = max_by(client_id, struct(a.from_at, a.generation_id, a.member_id)) AS is_back
   FROM deployed d
   JOIN assignments a USING (group_id)
   WHERE a.from_at <= d.to_at AND coalesce(a.to_at >= d.from_at, true)

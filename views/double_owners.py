@@ -41,7 +41,7 @@ WITH acts AS (
     lead(client_id) OVER in_time AS new_client_id,
     lead(from_at) OVER in_time AS given_at
   FROM assignments
-  WINDOW in_time AS (PARTITION BY group_id, topic, partition ORDER BY from_at, generation_id)
+  WINDOW in_time AS (PARTITION BY group_id, topic, partition ORDER BY from_at, generation_id, member_id)
 )
 SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_client_id, new_member_id, new_client_id,
   lost_at, given_at,
@@ -49,7 +49,7 @@ SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_
   unix_millis(max(acted_at)) - unix_millis(given_at) AS overlap_ms,
   count_if(api = 'Heartbeat') AS heartbeats,
   count_if(api = 'OffsetCommit') AS commits,
-  min_by(error_code, acted_at) AS error_code
+  min_by(error_code, struct(acted_at, error_code)) AS error_code
 FROM handed_over
 JOIN acts USING (group_id, member_id)
 WHERE new_member_id <> member_id AND acted_at > given_at

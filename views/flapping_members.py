@@ -74,9 +74,9 @@ WITH known AS (
   FROM turns
 ), flapping AS (
   SELECT group_id, client, run,
-    max_by(client_id, joined_ms) AS client_id,
-    max_by(client_host, joined_ms) AS client_host,
-    any_value(group_instance_id) AS group_instance_id,
+    max_by(client_id, struct(joined_ms, member_id)) AS client_id,
+    max_by(client_host, struct(joined_ms, member_id)) AS client_host,
+    max(group_instance_id) AS group_instance_id,
     min(joined_at) AS from_at,
     max(joined_at) AS to_at,
     count(*) AS memberships,
@@ -85,8 +85,8 @@ WITH known AS (
     min(period_ms) FILTER (WHERE period_ms <= 3600000) AS shortest_period_ms,
     max(period_ms) FILTER (WHERE period_ms <= 3600000) AS longest_period_ms,
     CAST(percentile(ended_ms - joined_ms, 0.5) AS BIGINT) AS lasted_ms,
-    max_by(session_timeout_ms, joined_ms) AS session_timeout_ms,
-    max_by(rebalance_timeout_ms, joined_ms) AS max_poll_interval_ms,
+    max_by(session_timeout_ms, struct(joined_ms, member_id)) AS session_timeout_ms,
+    max_by(rebalance_timeout_ms, struct(joined_ms, member_id)) AS max_poll_interval_ms,
     max(is_overlap AND period_ms <= 3600000) AS is_ambiguous
   FROM runs
   GROUP BY group_id, client, run

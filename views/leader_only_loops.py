@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import GROUP_ID, IN_ORDER, Column, View
 
 REBALANCES = 3
 
@@ -39,10 +39,10 @@ WITH leaders AS (
 ), numbered AS (
   SELECT *,
     unix_millis(started_at) AS started_ms,
-    row_number() OVER (PARTITION BY group_id ORDER BY started_at, from_generation_id) AS place
+    row_number() OVER (PARTITION BY group_id ORDER BY {IN_ORDER}) AS place
   FROM rebalances
 ), led AS (
-  SELECT n.group_id, n.place, max_by(l.leader_id, l.formed_at) AS leader_id
+  SELECT n.group_id, n.place, max_by(l.leader_id, struct(l.formed_at, l.leader_id)) AS leader_id
   FROM numbered n
   JOIN leaders l
     ON l.group_id = n.group_id AND l.generation_id = n.from_generation_id AND l.formed_at <= n.started_at
@@ -62,8 +62,8 @@ WITH leaders AS (
     ) AS loop
   FROM lonely
 )
-SELECT group_id, cause_member_id AS member_id, any_value(cause_client_id) AS client_id,
-  any_value(cause_client_host) AS client_host, any_value(cause_group_instance_id) AS group_instance_id,
+SELECT group_id, cause_member_id AS member_id, max_by(cause_client_id, place) AS client_id,
+  max_by(cause_client_host, place) AS client_host, max_by(cause_group_instance_id, place) AS group_instance_id,
   min(started_at) AS from_at,
   max(started_at) AS to_at,
   count(*) AS rebalances,

@@ -38,7 +38,7 @@ WITH commits AS (
   SELECT group_id, offset.topic, offset.partition, struct(at_ms, seq, place) AS turn, member_id, offset
   FROM commits
   UNION ALL
-  SELECT group_id, topic, partition, struct(at_ms, seq, 0), NULL, NULL
+  SELECT group_id, topic, partition, struct(at_ms, seq, 0 AS place), NULL, NULL
   FROM removals
   LATERAL VIEW explode(partitions) AS partition
 ), latest AS (

@@ -26,6 +26,8 @@ job's last commit, in a session that stays open too.
   stand there.
 - `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
   at the end of that millisecond, from the facts up to then alone: `groups` and `members` of any moment.
+- `make sql` asks DuckDB, without Spark, where the query is proven to be answered alike, else Spark: see
+  [decision 8](decisions/0008-duckdb-answers-spark-sql.md).
 - Ask for one group by `group_id`, and for some days by `at_date` where a view has it: files that hold neither are
   skipped.
 """

@@ -43,7 +43,7 @@ WITH turns AS (
   FROM effects
   WHERE effect IN ('member_joined', 'member_updated', 'member_removed')
 ), memberships AS (
-  SELECT group_id, member_id, any_value(client_id) AS client_id,
+  SELECT group_id, member_id, min_by(client_id, struct(at_ms, seq)) AS client_id,
     min(at_ms) FILTER (WHERE effect = 'member_joined') AS joined_at_ms,
     max(struct(at_ms, cause)) FILTER (WHERE effect = 'member_removed') AS ended,
     from_json(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import GROUP_ID, IN_ORDER, Column, View
 
 THRESHOLD = 6
 
@@ -31,21 +31,22 @@ STORMS = View(
     ),
     sql=f"""
 WITH begun AS (
-  SELECT group_id, started_at, ended_at, duration_ms, cause, cause_client_id, cause_client_host, from_generation_id,
+  SELECT group_id, started_at, ended_at, duration_ms, cause, cause_client_id, cause_client_host, cause_member_id,
+    from_generation_id,
     lead(started_at, {THRESHOLD - 1}) OVER in_time <= started_at + INTERVAL 1 HOUR AS is_dense,
     started_at > lag(started_at) OVER in_time + INTERVAL 1 HOUR AS is_late,
     count(*) OVER (
       PARTITION BY group_id ORDER BY started_at RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW
     ) AS in_the_hour
   FROM rebalances
-  WINDOW in_time AS (PARTITION BY group_id ORDER BY started_at, from_generation_id)
+  WINDOW in_time AS (PARTITION BY group_id ORDER BY {IN_ORDER})
 ), stormy AS (
   SELECT *, count_if(coalesce(is_late, true)) OVER (
-      PARTITION BY group_id ORDER BY started_at, from_generation_id
+      PARTITION BY group_id ORDER BY {IN_ORDER}
     ) AS storm
   FROM (
     SELECT *, max(coalesce(is_dense, false)) OVER (
-        PARTITION BY group_id ORDER BY started_at, from_generation_id
+        PARTITION BY group_id ORDER BY {IN_ORDER}
         ROWS BETWEEN {THRESHOLD - 1} PRECEDING AND CURRENT ROW
       ) AS is_stormy
     FROM begun
@@ -64,7 +65,7 @@ WITH begun AS (
 ), causes AS (
   SELECT *, array_sort(transform(
       transform(
-        array_distinct(begun_by.cause),
+        array_distinct(transform(begun_by, b -> b.cause)),
         one -> struct(one AS cause, CAST(size(filter(begun_by, b -> b.cause = one)) AS BIGINT) AS times)
       ),
       one -> struct(
@@ -79,7 +80,10 @@ WITH begun AS (
 ), named AS (
   SELECT *, get(array_sort(transform(
       array_distinct(clients),
-      one -> struct(-size(filter(clients, c -> c = one)) AS rank, one.cause_client_id, one.cause_client_host)
+      one -> struct(
+        -size(filter(clients, c -> c = one)) AS rank, one.cause_client_id, coalesce(one.cause_client_host, '') AS host,
+        one.cause_client_host
+      )
     )), 0) AS client
   FROM clients
 )

@@ -64,7 +64,7 @@ LIVES = f"""
       max(synced_generation_id) AS synced_generation_id,
       max(id_given) AS id_given
     FROM (
-      SELECT group_id, member_id, any_value(api) AS api,
+      SELECT group_id, member_id, max(api) AS api,
         min(at_ms) FILTER (WHERE effect = 'request_parked') AS parked_ms,
         max(at_ms) FILTER (WHERE {IS_ANSWER}) AS answered_ms,
         count_if(effect = 'request_parked') > 0 AND count_if(effect IN ('reply', 'request_dropped')) = 0 AS is_waiting,
@@ -94,6 +94,9 @@ LIVES = f"""
 request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
 every answer to a request that was parked, and every generation that it is in), what it waits for, the latest generation
 that it sent a SyncGroup for, and what became of the id that it was given."""
+
+IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
+"""The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
 
 SILENCES = f"""signs AS (
   SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry

@@ -26,7 +26,6 @@ from jobs.replay.comparison import Comparison
 from jobs.replay.importing import WATERMARK_DELAY_MS, Import
 from jobs.replay.report import Told, tell
 from jobs.spark.session import spark_session
-from jobs.sql import register_views
 from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
 from programs.errors import UserError
@@ -157,5 +156,4 @@ def replay(
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started
-        register_views(spark, home)
-        tell(console, spark, home, Told(work.importing.log.tally, work.parity, work.inferred, seconds))
+        tell(console, home, Told(work.importing.log.tally, work.parity, work.inferred, seconds))

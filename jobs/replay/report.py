@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from duck_sql.engine import ask
 from jobs.home import Home
 from jobs.shown.terminal import add_row, say, text_of
 from request_log.parity import Difference, Parity
@@ -42,14 +43,14 @@ class Told(NamedTuple):
     """How long the replay took."""
 
 
-def tell(console: Console, spark: SparkSession, home: Home, told: Told) -> None:
+def tell(console: Console, home: Home, told: Told) -> None:
     """Prints the whole report."""
     for line in lines_told(told.tally, told.seconds):
         say(console, line)
     for key, value in told.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     _tell_parity(console, told.parity)
-    _tell_rebalances(console, spark)
+    _tell_rebalances(console, home)
     where = f"ROLLCALL_HOME={home.shown}"
     say(console)
     say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
@@ -110,8 +111,10 @@ def _tell_difference(console: Console, found: Difference) -> None:
     console.print(table)
 
 
-def _tell_rebalances(console: Console, spark: SparkSession) -> None:
-    rows = spark.sql(_REBALANCES).limit(SHOWN_REBALANCES + 1).collect()
+def _tell_rebalances(console: Console, home: Home) -> None:
+    answer = ask(home.path, _REBALANCES, limit=SHOWN_REBALANCES + 1)
+    names = [column.name for column in answer.columns]
+    rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in answer.rows]
     shown = f"the first {SHOWN_REBALANCES}" if len(rows) > SHOWN_REBALANCES else str(len(rows))
     say(console)
     say(console, f"rebalances (UTC), {shown}:")

@@ -27,13 +27,16 @@ _generation = click.option(
 @click.argument("query", metavar="QUERY")
 @format_option(("table", "json", "csv"))
 @at_option("Everything as it was at a moment")
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; Spark is asked second else."
+)
 @home_option
-def sql(query: str, form: str, at: str, home: str) -> None:
+def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
     """Ask a home in SQL. `show tables` and `describe groups` say what there is."""
     from jobs.home import Home
-    from jobs.sql import answer
+    from jobs.sql import answer_query
 
-    answer(Home(home), query, form, at or None)
+    answer_query(Home(home), query, at, form, engine or "")
 
 
 @click.command(

@@ -26,6 +26,7 @@ from jobs.shown.terminal import Teller
 from jobs.shown.watch import Watch
 from jobs.spark.session import spark_session
 from jobs.spark.shutdown import StopSignal
+from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
 from jobs.stream.upkeep import Upkeep
@@ -97,7 +98,8 @@ class Shadow:
         self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
         self._teller = Teller(console)
         with console.status("starting Spark"):
-            self._spark = spark_session("rollcall shadow")
+            self._spark = spark_session("rollcall shadow", pool_settings())
+        self._answers = WarmAnswers(self._spark, home)
         self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
         self._query = self._start()
 
@@ -105,6 +107,7 @@ class Shadow:
         """Follows the log; returns the exit status."""
         upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
         upkeep.start()
+        self._answers.start()
         self._teller.say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
         watch, has_more = Watch(self.home.path), False
         while self._query.isActive and not self._stop.wait(0 if has_more else POLL_S):
@@ -126,6 +129,7 @@ class Shadow:
 
     def close(self) -> None:
         """Stops Spark."""
+        self._answers.stop()
         self._spark.stop()
 
     def _start(self) -> StreamingQuery:

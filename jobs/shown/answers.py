@@ -14,18 +14,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
-from jobs.shown.terminal import Terminal, text_of
+from duck_sql.engine import ROWS_SHOWN
+from jobs.shown.tables import console_of, show_texts
 from programs.visible import visible, visible_json
 
-ROWS_SHOWN = 1000
 _MACHINE_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 _HUMAN_TIME = "yyyy-MM-dd HH:mm:ss.SSS"
-# Wide enough that a line sent to a file or a pipe is never broken.
-_UNBROKEN_WIDTH = 100_000
 
 
 def write_answer(answer: DataFrame, form: str, out: TextIO | None = None) -> None:
@@ -55,22 +50,19 @@ def write_csv(answer: DataFrame, out: TextIO) -> None:
 
 def write_table(answer: DataFrame, out: TextIO) -> None:
     """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    console = Terminal(file=out, highlight=False)
-    if not console.is_terminal:
-        console.width = _UNBROKEN_WIDTH
-    show_table(answer, console)
+    show_table(answer, console_of(out))
 
 
 def show_table(answer: DataFrame, console: Console) -> None:
     """As write_table, on a console of any width."""
+    show_texts(console, *table_texts(answer))
+
+
+def table_texts(answer: DataFrame) -> tuple[list[str], list[bool], list[list[str | None]]]:
+    """What a table shows: the columns' names, which of them are numbers, and the rows, one more than it has at most."""
     rows = _as_texts(answer, _HUMAN_TIME).limit(ROWS_SHOWN + 1).collect()
-    table = _table(answer, rows[:ROWS_SHOWN])
-    if _width_of(table, console) <= console.width:
-        console.print(table)
-    else:
-        for number, row in enumerate(rows[:ROWS_SHOWN], 1):
-            console.print(_record(f"row {number}", answer.columns, row))
-    console.print(_caption(len(rows)))
+    fields = answer.schema.fields
+    return answer.columns, [isinstance(field.dataType, T.NumericType) for field in fields], [list(row) for row in rows]
 
 
 FORMATS: dict[str, Callable[[DataFrame, TextIO], None]] = {
@@ -105,39 +97,5 @@ def _as_text(field: T.StructField, time_format: str) -> Column:
             return column.cast("string")
 
 
-def _table(answer: DataFrame, rows: Sequence[Sequence[str | None]]) -> Table:
-    table = Table()
-    for field in answer.schema.fields:
-        is_number = isinstance(field.dataType, T.NumericType)
-        table.add_column(text_of(field.name), justify="right" if is_number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    return table
-
-
-def _width_of(table: Table, console: Console) -> int:
-    return Measurement.get(console, console.options.update(max_width=_UNBROKEN_WIDTH), table).maximum
-
-
-def _record(title: str, names: Sequence[str], row: Sequence[str | None]) -> Table:
-    """One row as a block: a line a column."""
-    record = Table(title=title, title_justify="left", show_header=False)
-    record.add_column(no_wrap=True, style="bold")
-    record.add_column(overflow="fold")
-    for name, value in zip(names, row, strict=True):
-        record.add_row(text_of(name), _cell(value))
-    return record
-
-
-def _cell(value: str | None) -> Text:
-    return Text("null", style="dim") if value is None else text_of(value)
-
-
 def _visible(row: Sequence[str | None]) -> list[str | None]:
     return [None if value is None else visible(value) for value in row]
-
-
-def _caption(count: int) -> str:
-    if count > ROWS_SHOWN:
-        return f"the first {ROWS_SHOWN} rows, times in UTC; FORMAT=csv or FORMAT=json gives all"
-    return f"{count} {'row' if count == 1 else 'rows'}, times in UTC"

@@ -104,10 +104,11 @@ def _artifact_file(jar: Path) -> str:
 
 def main() -> int:
     """Checks Java, and resolves the JARs unless they are there. The exit status: see `programs.running`."""
-    return run_program(_check_and_resolve)
+    return run_program(make_ready)
 
 
-def _check_and_resolve() -> None:
+def make_ready() -> None:
+    """Checks Java, and resolves the JARs unless they are there. Raises Missing."""
     check_java()
     if missing_jars():
         resolve()

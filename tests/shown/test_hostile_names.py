@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
+from duck_sql.engine import Answer as Rows
+from duck_sql.engine import AnswerColumn
+from duck_sql.types import STRING
 from jobs.home import Home
 from jobs.replay import report as replay_report
 from jobs.rollcall.__main__ import main
@@ -119,17 +121,18 @@ def test_the_rows_of_a_rebalance_stay_exact_data(name: str, tmp_path: Path, caps
 
 
 @names
-def test_the_report_of_a_replay(name: str) -> None:
+def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {
         **{"started_at": "05:39", "group_id": name, "cause": "member_left", "culprit": name, "cause_client_host": name},
         **{"client_reason": name, "from_generation_id": 1, "to_generation_id": 2, "members_before": 1},
         **{"members_after": 1, "duration_ms": 5, "outcome": "completed"},
     }
-    spark: Any = SimpleNamespace(sql=lambda _: spark, limit=lambda _: spark, collect=lambda: [SimpleNamespace(**row)])
+    columns = tuple(AnswerColumn(column, STRING) for column in row)
+    monkeypatch.setattr(replay_report, "ask", lambda *_, **__: Rows(columns, iter([tuple(row.values())])))
     parity = Parity()
     parity.first.append(Difference("r", name, "Heartbeat", 4, name, 5, {"error": name}, {"error": "NONE"}))
     told = replay_report.Told(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
-    assert told_safely(printed(lambda console: replay_report.tell(console, spark, Home(name), told)), name)
+    assert told_safely(printed(lambda console: replay_report.tell(console, Home(name), told)), name)
 
 
 @pytest.fixture(scope="module")

@@ -74,14 +74,11 @@ def test_the_stream_and_the_pure_core_tell_the_same_story(replayed: tuple[Home, 
     assert ours == theirs
 
 
-def test_the_report_names_lines_parity_and_culprits(
-    spark: SparkSession, replayed: tuple[Home, Replay], tmp_path: Path
-) -> None:
+def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replay], tmp_path: Path) -> None:
     home, work = replayed
-    register_views(spark, home)
     with (tmp_path / "report").open("w") as out:
         told = Told(work.importing.log.tally, work.parity, {"group.max.size": "3"}, 1.0)
-        tell(Console(file=out, width=200), spark, home, told)
+        tell(Console(file=out, width=200), home, told)
     report = (tmp_path / "report").read_text()
     assert "parity: 100.000% of" in report
     assert "views-agg: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3 members" in report

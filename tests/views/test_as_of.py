@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
 from jobs.rollcall.__main__ import main
-from jobs.sql import NAMES, register_views
+from jobs.sql import register_views
 from jobs.timestamps import MomentError
 from tests.protocol.invariants_play import Call
 from tests.views.histories import one_expires, one_leaves, two_members
 from tests.views.random_homes import History, random_plays, told
 from tests.views.state_facts import next_deadline_ms, partitions_of, settled_leader, waits_for
 from tests.views.story import write_effects
+from views.catalog import NAMES
 
 PLAYS = 60
 # Where in the order of all requests of all groups the views are held against the state.

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.sql import NAMES, definition_of, names_in, register_views, with_foundations
+from jobs.spark.views import definition_of
+from jobs.sql import register_views
 from tests.source_tree import ROOT
 from tests.views.histories import two_members
 from tests.views.story import write_effects
-from views.catalog import VIEWS
+from views.catalog import NAMES, VIEWS, names_in, with_foundations
 from views.page import page
 from views.tables import TABLE_VIEWS
 

@@ -16,13 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from jobs.home import HomeError
+from jobs.queries import QueryError, check_query
 from jobs.rollcall.__main__ import main
 from jobs.shown.answers import show_table, write_answer
-from jobs.sql import NAMES, QueryError, ask, check_query, refusals_named, register_views
+from jobs.spark.views import ask, refusals_named
+from jobs.sql import register_views
 from schemas.tables import REQUESTS
 from tests.source_tree import ROOT
 from tests.views.histories import deleted, two_members
 from tests.views.story import write_effects
+from views.catalog import NAMES
 
 ODD = """
 SELECT timestamp'2026-03-01 03:12:00.5' AS at, 'a "b",\nc' AS text, array('x', 'y') AS names,

@@ -1,0 +1,43 @@
+"""A query about a home that Spark answers, in a session that is started for it.
+
+Knows what a session for one query needs. Must not know why DuckDB did not answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TextIO
+
+import pandas as pd
+from pyspark.sql import DataFrame
+
+from jobs.home import Home
+from jobs.shown.answers import write_answer
+from jobs.spark.jars import make_ready
+from jobs.spark.session import spark_session
+from jobs.spark.views import ask, refusals_named, register_views
+from views.catalog import names_in
+
+
+def frame(home: Home, query: str, at: str | None) -> pd.DataFrame:
+    """The answer to a query as a pandas frame. Raises QueryError, MomentError, HomeError, Missing."""
+    found = _asked(home, query, at)
+    with refusals_named():
+        return found.toPandas()
+
+
+def answer(home: Home, query: str, at: str | None, form: str, out: TextIO) -> None:
+    """Prints the answer to a query. Raises QueryError, MomentError, HomeError, Missing."""
+    found = _asked(home, query, at)
+    with refusals_named():
+        write_answer(found, form, out)
+
+
+def _asked(home: Home, query: str, at: str | None) -> DataFrame:
+    make_ready()
+    spark = spark_session("rollcall sql", is_brief=True)
+    spark.sparkContext.setLogLevel("OFF")
+    # Python's half of Spark would print every refusal a second time, as JSON with its trace.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    register_views(spark, home, names_in(query), at)
+    return ask(spark, query)

@@ -1,0 +1,114 @@
+"""A home's tables and views in a Spark session, and queries that Spark answers or refuses.
+
+A view is read anew at every query, so a session sees what the running job has committed last. Knows where tables lie
+and how Spark words a refusal; the views themselves stand in `views`. Must not write to any table: only the job does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.home import Home, HomeError
+from jobs.queries import QueryError, check_home, check_query, is_there
+from jobs.timestamps import read_moment
+from views.catalog import NAMES, VIEWS, with_foundations
+from views.tables import TABLE_VIEWS, TableView
+from views.view import View
+
+_POSITION = re.compile(r"\(?line (?P<line>\d+),? pos(?P<is_from_one>ition)? (?P<position>\d+)")
+
+
+def register_views(
+    spark: SparkSession, home: str | Path | Home, names: Collection[str] = (), at: str | None = None
+) -> None:
+    """Makes a home's tables and views known to a session, in place of another home's.
+
+    names: only these and what they stand on; none means all. at: as they were at the end of this moment's first
+    millisecond, from what had happened by then; None: as they are. Raises, in this order: MomentError; HomeError for no
+    such home, one without any table, a session that cannot read Delta. A table that is not there yet, as the effects
+    before the first batch, is empty until views are registered again.
+    """
+    until_ms = None if at is None else read_moment(at).from_ms
+    place = home if isinstance(home, Home) else Home(home)
+    check_home(place)
+    wanted = with_foundations(names or NAMES)
+    for table in TABLE_VIEWS:
+        if table.name in wanted:
+            rows = _until(_read(spark, place, table), table, until_ms)
+            rows.selectExpr(*table.selects).createOrReplaceTempView(table.name)
+    for view in VIEWS:
+        if view.name in wanted:
+            spark.sql(definition_of(view))
+
+
+def definition_of(view: View) -> str:
+    """The statement that registers a view; each column carries what it holds, for `describe` to tell."""
+    columns = ", ".join(f"{column.name} COMMENT {_quoted(column.holds)}" for column in view.columns)
+    about = _quoted(f"One row is {view.row}. {view.rule}")
+    return f"CREATE OR REPLACE TEMPORARY VIEW {view.name} ({columns}) COMMENT {about} AS {view.sql}"
+
+
+def ask(spark: SparkSession, query: str) -> DataFrame:
+    """The answer to a query, not computed yet. Raises QueryError: as check_query, or Spark refuses it."""
+    check_query(query)
+    with refusals_named():
+        return spark.sql(query)
+
+
+@contextmanager
+def refusals_named() -> Iterator[None]:
+    """What Spark raises becomes QueryError: its message without the trace, and where in the query."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise QueryError(f"query: {reason_of(str(error))}") from None
+
+
+def reason_of(text: str) -> str:
+    """Spark's own words out of an exception's text: the first message with an error class, and its place from 1."""
+    found = re.search(r"\[(?P<name>[A-Z][A-Z0-9_.]+)\]\s+(?P<message>[^\n]+)", text)
+    message = found["message"] if found else text.strip().partition("\n")[0]
+    message = re.sub(r"\s*SQLSTATE: \w+.*$", "", message).strip().rstrip(".;")
+    if found and found["name"] == "TABLE_OR_VIEW_NOT_FOUND":
+        message = f"{message.partition('. ')[0]}; there are {', '.join(sorted(NAMES))}"
+    where = _POSITION.search(text)
+    if where is None:
+        return f"{message}."
+    position = int(where["position"]) + (0 if where["is_from_one"] else 1)
+    return f"{message} (line {where['line']}, position {position})."
+
+
+def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
+    if home.is_local and not is_there(home, table):
+        return spark.createDataFrame([], table.table.ddl)
+    try:
+        return spark.read.format("delta").load(f"{home.location}/{table.folder}")
+    except (AnalysisException, Py4JJavaError) as error:
+        text = str(error)
+        if "DELTA_CONFIGURE_SPARK_SESSION" in text or "DATA_SOURCE_NOT_FOUND" in text:
+            advice = "make it by jobs.spark.session.spark_session, or give it the settings of conf/spark-local.conf"
+            raise HomeError(f"this Spark session cannot read Delta tables: {advice}.") from None
+        if not home.is_local and re.search(r"PATH_NOT_FOUND|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND", text):
+            return spark.createDataFrame([], table.table.ddl)
+        raise HomeError(f"{home.shown}: its {table.name} cannot be read: {reason_of(text)}") from None
+
+
+def _until(rows: DataFrame, table: TableView, until_ms: int | None) -> DataFrame:
+    """The rows that had come to be by then, all for None; files of later days are not read."""
+    if until_ms is None:
+        return rows
+    rows = rows.where(F.col(table.moment) <= until_ms)
+    is_parted = "at_date" in table.table.names
+    return rows.where(F.col("at_date") <= F.to_date(F.timestamp_millis(F.lit(until_ms)))) if is_parted else rows
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,61 @@
+"""DuckDB over the files of a home's tables: how it is set up, and which files a table has.
+
+A database of this process, in memory, that loads nothing from elsewhere and writes to a temporary folder what does not
+fit. Knows Delta's log by `tables.live_files`; must not know what is in a table's rows, nor load pyarrow or deltalake.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+
+from schemas.tables import Table
+from tables.delta_log import AddedFile, DeltaLog
+from tables.live_files import live_files
+
+MEMORY_MB = 320
+"""What DuckDB may use before it writes to the temporary folder; the process has some 130 MB beside it."""
+_MOST_THREADS = 4
+
+
+def open_database() -> duckdb.DuckDBPyConnection:
+    """An empty database."""
+    return duckdb.connect(
+        config={
+            "threads": min(os.cpu_count() or 1, _MOST_THREADS),
+            "memory_limit": f"{MEMORY_MB}MB",
+            "temp_directory": str(Path(tempfile.gettempdir()) / f"rollcall-duckdb-{os.getpid()}"),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            # A name that is not a table's must not be found among the program's variables.
+            "python_enable_replacements": "false",
+        }
+    )
+
+
+def files_of(folder: Path, database: duckdb.DuckDBPyConnection) -> list[str]:
+    """The paths of a Delta table's data files at its latest version.
+
+    Raises DeltaLogError: there is no table, or it cannot be read so; OSError; duckdb.Error for a broken checkpoint.
+    """
+
+    def read_checkpoint(paths: Sequence[Path]) -> Iterator[AddedFile]:
+        read = f"SELECT add.path FROM read_parquet([{_listed(paths)}]) WHERE add IS NOT NULL"
+        for (path,) in database.execute(read).fetchall():
+            yield AddedFile(path=path)
+
+    return [str(path) for path in live_files(DeltaLog(folder), read_checkpoint).paths]
+
+
+def rows_of(files: Sequence[str], table: Table) -> str:
+    """What stands in FROM for the rows of a table's files; there must be one. A day's files alone are read for it."""
+    days = ", hive_partitioning = true, hive_types = {'at_date': DATE}" if table.partition_by else ""
+    return f"read_parquet([{_listed(files)}]{days})"
+
+
+def _listed(paths: Sequence[str | Path]) -> str:
+    return ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)

@@ -1,0 +1,179 @@
+"""Asking a home by DuckDB alone: what is loaded, printed and refused, and which files are read."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from duck_sql.engine import ask
+from duck_sql.literals import shown_interval
+from duck_sql.terms import NotProven
+from jobs.home import Home
+from jobs.queries import QueryError
+from jobs.rollcall.__main__ import main
+from jobs.shown.plain_answers import java_double, write_answer
+from jobs.sql import answer_query, frame_of
+from schemas.tables import REQUESTS
+from tests.source_tree import ROOT
+from tests.views.histories import deleted, one_expires, one_leaves, two_members
+from tests.views.story import write_effects
+from views.catalog import NAMES
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write_effects(tmp_path, {"two": two_members().rows})
+    return tmp_path
+
+
+def answered(home: Path, query: str, form: str = "json", at: str = "") -> str:
+    out, err = io.StringIO(), io.StringIO()
+    assert answer_query(Home(home), query, at, form, "duckdb", out, err) == 0
+    assert err.getvalue() == ""
+    return out.getvalue()
+
+
+def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
+    program = (
+        "import sys; from jobs.rollcall.__main__ import main\n"
+        f"main(['sql', '--home', {str(home)!r}, 'select state, count(*) from groups group by state'])\n"
+        f"main(['why', '--home', {str(home)!r}, 'two'])\n"
+        "heavy = ('pyspark', 'pyarrow', 'pandas', 'numpy', 'deltalake')\n"
+        "print(*(name for name in heavy if name in sys.modules), 'end')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "end"
+    assert "│ Stable │        1 │" in done.stdout
+
+
+def test_every_form(home: Path) -> None:
+    query = (
+        "select client_id, joined_at, assigned_partitions, session_timeout_ms / 4 as quarter_ms from members order by 1"
+    )
+    assert answered(home, query).splitlines()[0] == (
+        '{"client_id":"a","joined_at":"1970-01-01T00:00:01.000Z","assigned_partitions":["t-0"],"quarter_ms":2500.0}'
+    )
+    assert answered(home, query, "csv").splitlines() == [
+        "client_id,joined_at,assigned_partitions,quarter_ms",
+        'a,1970-01-01T00:00:01.000Z,"[""t-0""]",2500.0',
+        'b,1970-01-01T00:00:03.000Z,"[""t-1""]",2500.0',
+    ]
+    table = answered(home, query, "table", at="1970-01-01 00:00:02")
+    assert "│ a         │ 1970-01-01 00:00:01.000 │ t-0, t-1            │     2500.0 │" in table
+    assert table.endswith("1 row, times in UTC\nas it was at 1970-01-01 00:00:02.000 UTC\n")
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (
+            "select *\nfrom nowhere",
+            f"query: The table or view `nowhere` cannot be found; there are {', '.join(sorted(NAMES))} "
+            "(line 2, position 6).",
+        ),
+        (
+            "select topic, size from offsets",
+            "query: The column `size` cannot be found; there are group_id, topic, partition, committed_offset, "
+            "leader_epoch, metadata, committed_at, member_id (line 1, position 15).",
+        ),
+        ("select o.size from offsets o", "query: The column `o.size` cannot be found; there are group_id, topic, "),
+    ],
+)
+def test_a_name_that_is_not_there_is_told_at_once_with_those_that_are(home: Path, query: str, sentence: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        answered(home, query)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_one_engine_alone_says_so_where_it_cannot_answer(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sql", "--home", str(home), "--engine"]
+    assert main([*arguments, "duckdb", "select sha2('a', 256) as h"]) == 2
+    assert capsys.readouterr().err == "rollcall: ENGINE=duckdb: the query is not proven for it: sha2().\n"
+    with pytest.raises(QueryError, match=r"^ENGINE=presto: is none of duckdb, spark\.$"):
+        answer_query(Home(home), "select 1", engine="presto")
+
+
+@pytest.mark.parametrize("statement", ["describe members", "desc members", "show views", "SHOW COLUMNS IN members;"])
+def test_what_there_is_needs_no_query(home: Path, statement: str) -> None:
+    rows = [json.loads(line) for line in answered(home, statement).splitlines()]
+    names = [next(row[key] for key in ("col_name", "viewName") if key in row) for row in rows]
+    assert "assigned_partitions" in names or names == sorted(NAMES)
+
+
+def test_a_home_without_effects_is_empty(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "requests"), REQUESTS.arrow.empty_table())
+    for name in NAMES:
+        assert answered(tmp_path, f"select * from {name}") == ""
+
+
+def test_the_files_are_those_of_the_latest_version(home: Path) -> None:
+    for number in range(6):
+        write_effects(home, {f"left {number}": one_leaves().rows, f"gone {number}": deleted(f"gone {number}").rows})
+    table = DeltaTable(str(home / "effects"))
+    table.optimize.compact()
+    table.create_checkpoint()
+    write_effects(home, {"late": one_expires().rows})
+    expected = sorted(str(one) for one in DeltaTable(str(home / "effects")).to_pyarrow_table()["group_id"].to_pylist())
+    found = [json.loads(line)["group_id"] for line in answered(home, "select group_id from effects").splitlines()]
+    assert sorted(found) == expected
+    for file in (home / "effects" / "_delta_log").glob("*.checkpoint.parquet"):
+        file.write_bytes(b"broken")
+    with pytest.raises(NotProven):
+        ask(home, "select count(*) from effects")
+
+
+def test_a_frame_for_notebooks(home: Path) -> None:
+    frame = frame_of(home, "select client_id, joined_at from members order by client_id")
+    assert list(frame.columns) == ["client_id", "joined_at"]
+    assert frame["client_id"].tolist() == ["a", "b"]
+    assert str(frame["joined_at"].dtype).startswith("datetime64")
+    assert frame_of(home, "select count(*) as n from members", at="1970-01-01 00:00:02")["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (0.1, "0.1"),
+        (0.001, "0.001"),
+        (0.00099, "9.9E-4"),
+        (1.5e-7, "1.5E-7"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (12345678.25, "1.234567825E7"),
+        (-1.5e300, "-1.5E300"),
+        (123456789012345680.0, "1.2345678901234568E17"),
+        (1 / 3, "0.3333333333333333"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+    ],
+)
+def test_a_double_is_written_as_java_writes_it(value: float, text: str) -> None:
+    assert java_double(value) == text
+
+
+@pytest.mark.parametrize(
+    ("length_us", "text"),
+    [
+        (0, "INTERVAL '0 00:00:00' DAY TO SECOND"),
+        (1_500_000, "INTERVAL '0 00:00:01.5' DAY TO SECOND"),
+        (-90_061_000_001, "INTERVAL '-1 01:01:01.000001' DAY TO SECOND"),
+    ],
+)
+def test_an_interval_is_written_as_spark_writes_it(length_us: int, text: str) -> None:
+    assert shown_interval(length_us) == text
+
+
+def test_a_string_is_quoted_as_json_quotes_it(home: Path) -> None:
+    out = io.StringIO()
+    write_answer(ask(home, "select 'a\"b' as x, 'ü' as y, concat('a', 'b') as `ö\"`"), "json", out)
+    assert json.loads(out.getvalue()) == {"x": 'a"b', "y": "ü", 'ö"': "ab"}
