@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway jobs benchmarks tests)
+SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway page jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 # Two workers, one of which has the one Spark session; tests/conftest.py says what a worker runs as a whole.
 SIDE_BY_SIDE := -n 2 --no-loadscope-reorder
@@ -51,8 +51,12 @@ LOGGED = $${SET:+--set "$$SET"} $${ZONE:+--zone "$$ZONE"}
 NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: LOG= names no log: make $@ LOG=$(1)" >&2; exit 2; }
 
 .PHONY: run
-run: jars ## Run coordinator, gateway and demo fleet until Ctrl-C (LISTEN=, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
-	@exec $(ROLLCALL) run $(PLACES) $(if $(filter 0,$(DEMO)),--no-demo) $${DEMO_SECONDS:+--demo-seconds "$$DEMO_SECONDS"}
+run: jars ## Run coordinator, gateway, page and demo fleet until Ctrl-C (LISTEN=, PAGE=host:port or 0, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
+	@exec $(ROLLCALL) run $(PLACES) $${PAGE:+--page "$$PAGE"} $(if $(filter 0,$(DEMO)),--no-demo) $${DEMO_SECONDS:+--demo-seconds "$$DEMO_SECONDS"}
+
+.PHONY: page
+page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
 
 .PHONY: replay
 replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
@@ -94,7 +98,7 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 
 .PHONY: test
 test: setup jars ## Run every test that needs nothing but Python and Java (ARGS="-k name", ARGS="-n 0" in one process).
-	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(SIDE_BY_SIDE) $(ARGS)
+	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' --ignore=tests/browser $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
 test-peers: setup jars ## Run the tests against real Kafka clients and brokers (tests/peers_*).
@@ -107,6 +111,16 @@ endif
 .PHONY: test-attack
 test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".
 	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: test-browser
+test-browser: setup ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
+	@$(BIN)/python -m tests.browser.chromium
+	@$(BIN)/python -m pytest tests/browser $(ARGS)
+
+.PHONY: screenshots
+screenshots: setup ## Draw the page's pictures in the README anew: docs/pictures/page-*.png.
+	@$(BIN)/python -m tests.browser.chromium
+	@$(BIN)/python -m tests.browser.screenshots
 
 .PHONY: parity
 parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, KAFKA=1 beside a real one, TIMES=1).

@@ -11,8 +11,8 @@ from gateway.settings import Address
 from programs.errors import ConfigError
 
 
-def refuse_unusable(address: Address, another: str) -> None:
-    """Listens there for a moment. Raises ConfigError: it cannot; another: how to name another place."""
+def refuse_unusable(address: Address, another: str, who: str = "the gateway") -> None:
+    """Listens there for a moment. Raises ConfigError: it cannot. another: how to name another place for who."""
     host = address.host or None
     try:
         for family, kind, protocol, _, place in socket.getaddrinfo(
@@ -26,6 +26,6 @@ def refuse_unusable(address: Address, another: str) -> None:
                 tried.listen()
     except OSError as error:
         raise ConfigError(
-            f"the gateway cannot start: nothing can listen on {address} ({error.strerror}): "
+            f"{who} cannot start: nothing can listen on {address} ({error.strerror}): "
             f"name another place with {another}=host:port."
         ) from None

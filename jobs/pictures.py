@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobs.group_facts import last_fact_ms, read_from_disk
 from jobs.home import Home
-from jobs.timestamps import read_moment
 from jobs.why import explanation_of
 from pictures.ownership import ownership
 from pictures.rebalance import rebalance
@@ -25,6 +24,7 @@ from pictures.stretch import NothingToShow, stretch_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 from programs.errors import UserError
+from programs.timestamps import read_moment
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -27,8 +27,8 @@ from duck_sql.terms import NoSuchName, NotProven
 from jobs.home import Home
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
-from jobs.timestamps import read_moment
 from jobs.warm_spark import NoWarmSpark, ask_running
+from programs.timestamps import read_moment
 
 if TYPE_CHECKING:
     import pandas as pd

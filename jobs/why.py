@@ -18,8 +18,8 @@ from jobs.group_facts import read_by_spark, read_from_disk
 from jobs.home import Home
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
-from jobs.timestamps import read_moment
 from programs.errors import UserError
+from programs.timestamps import read_moment
 from programs.visible import visible_json
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span

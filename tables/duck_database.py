@@ -22,23 +22,24 @@ MEMORY_MB = 320
 _MOST_THREADS = 4
 
 
-def open_database() -> duckdb.DuckDBPyConnection:
-    """An empty database."""
+def open_database(file: Path | None = None, memory_mb: int = MEMORY_MB) -> duckdb.DuckDBPyConnection:
+    """An empty database, in memory or in a new file. memory_mb: what it may use before it writes to a folder."""
     return duckdb.connect(
+        str(file or ":memory:"),
         config={
             "threads": min(os.cpu_count() or 1, _MOST_THREADS),
-            "memory_limit": f"{MEMORY_MB}MB",
+            "memory_limit": f"{memory_mb}MB",
             "temp_directory": str(Path(tempfile.gettempdir()) / f"rollcall-duckdb-{os.getpid()}"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             # A name that is not a table's must not be found among the program's variables.
             "python_enable_replacements": "false",
-        }
+        },
     )
 
 
-def files_of(folder: Path, database: duckdb.DuckDBPyConnection) -> list[str]:
-    """The paths of a Delta table's data files at its latest version.
+def files_of(folder: Path, database: duckdb.DuckDBPyConnection, version: int | None = None) -> list[str]:
+    """The paths of a Delta table's data files at a version, by default the latest.
 
     Raises DeltaLogError: there is no table, or it cannot be read so; OSError; duckdb.Error for a broken checkpoint.
     """
@@ -48,7 +49,7 @@ def files_of(folder: Path, database: duckdb.DuckDBPyConnection) -> list[str]:
         for (path,) in database.execute(read).fetchall():
             yield AddedFile(path=path)
 
-    return [str(path) for path in live_files(DeltaLog(folder), read_checkpoint).paths]
+    return [str(path) for path in live_files(DeltaLog(folder), read_checkpoint, version).paths]
 
 
 def rows_of(files: Sequence[str], table: Table) -> str:

@@ -26,6 +26,7 @@ PACKAGES = (
     "why",
     "pictures",
     "gateway",
+    "page",
     "jobs",
     "benchmarks",
 )

@@ -60,9 +60,14 @@ LAYERS = {
         own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol", "programs"),
         third_party=True,
     ),
+    "page": Layer(
+        own=("page", "duck_sql", "views", "why", "pictures", "gateway", "tables", "schemas", "programs"),
+        third_party=True,
+    ),
     "jobs": Layer(
         own=(
             "jobs",
+            "page",
             "views",
             "duck_sql",
             "why",

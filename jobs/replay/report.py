@@ -54,6 +54,7 @@ def tell(console: Console, home: Home, told: Told) -> None:
     where = f"ROLLCALL_HOME={home.shown}"
     say(console)
     say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
+    say(console, f"To look at it in a browser: make page {where}")
 
 
 def lines_told(tally: Tally, seconds: float) -> Iterator[str]:

@@ -19,6 +19,7 @@ NAME = "rollcall"
 PLACES = {
     "run": "jobs.rollcall.serving:run",
     "gateway": "gateway.__main__:command",
+    "page": "page.__main__:command",
     "sql": "jobs.rollcall.asking:sql",
     "why": "jobs.rollcall.asking:why",
     "pictures": "jobs.rollcall.asking:pictures",

@@ -22,6 +22,9 @@ from programs.command_line import conf_option, examples, home_option, place_opti
 @home_option
 @conf_option
 @place_options
+@click.option(
+    "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere; 127.0.0.1:8080 else."
+)
 @click.option("--demo/--no-demo", default=True, help="With the demo's consumers, or without.")
 @click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after so long.")
 def run(
@@ -31,6 +34,7 @@ def run(
     topics: str,
     upstream: str,
     metrics: str,
+    page: str,
     demo: bool,
     demo_seconds: str,
 ) -> int:
@@ -38,7 +42,7 @@ def run(
     from jobs.run.choices import Asked
     from jobs.run.command import run_everything
 
-    return run_everything(Asked(home, conf, listen, topics, upstream, metrics, demo, demo_seconds))
+    return run_everything(Asked(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page))
 
 
 @click.command(epilog=examples("rollcall maintain", "rollcall maintain --home s3a://bucket/rollcall"))

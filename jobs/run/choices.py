@@ -16,10 +16,13 @@ from gateway.ports import refuse_unusable
 from gateway.settings import PREFIX, Address, Settings
 from jobs.config import JobConfig
 from jobs.home import DEFAULT_HOME, Home
+from page.settings import DEFAULT_PLACE, settings_of
 from programs.errors import ConfigError
 from programs.settings import parse_topics, read_file
 
 TOPICS = "topics"
+NOWHERE = "0"
+"""What PAGE= says where no page is wanted."""
 _LOCALHOST = "127.0.0.1"
 
 
@@ -34,6 +37,8 @@ class Choices:
     """The same for the gateway."""
     settings: Settings | None
     """The gateway's settings; None where requests do not come through a gateway."""
+    page: tuple[str, ...] | None
+    """The words of the page's command line, without its home; None where it is not served."""
     seconds: float
     """How long to run; infinite: until a signal."""
     demo_topics: Mapping[str, int]
@@ -66,6 +71,7 @@ class Asked(NamedTuple):
     metrics: str = ""
     is_demo_wanted: bool = True
     demo_seconds: str = ""
+    page: str = ""
 
     @property
     def places(self) -> dict[str, str]:
@@ -96,10 +102,18 @@ def choices(asked: Asked, demo_topics: Mapping[str, int]) -> Choices:
         coordinator=(*file, *_set(told if pairs.get(TOPICS) else {})),
         gateway=(*file, *_set(places | told)),
         settings=settings if is_behind_gateway else None,
+        page=_page(asked.page, file, pairs),
         seconds=_seconds(asked.demo_seconds),
         demo_topics=shown,
         why_no_demo=why_no_demo if asked.is_demo_wanted else "",
     )
+
+
+def _page(place: str, file: tuple[str, ...], pairs: Mapping[str, str]) -> tuple[str, ...] | None:
+    if place == NOWHERE:
+        return None
+    settings_of(place or DEFAULT_PLACE, pairs)
+    return (*file, *(("--listen", place) if place else ()))
 
 
 def _set(pairs: Mapping[str, str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from jobs.home import DEFAULT_HOME, HomeError
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
-from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from jobs.shown.terminal import Teller, Terminal
 from jobs.shown.watch import Watch
 from programs.errors import UserError
@@ -30,6 +30,7 @@ from programs.errors import UserError
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
 SERVER_PATIENCE_S = 90.0
+PAGE_PATIENCE_S = 30.0
 LOOK_EVERY_S = 0.25
 QUESTION = (
     "select group_id, to_generation_id, cause, cause_client_id, duration_ms, members_after, outcome "
@@ -69,6 +70,7 @@ class Run:
             self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
             self._teller.say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
+            self._open_page()
             if self._choices.settings is not None and not self._stop.is_set():
                 self._open_for_clients(self._choices.settings)
             self._watch(watch)
@@ -99,6 +101,22 @@ class Run:
                     raise UserError(
                         f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}."
                     )
+
+    def _open_page(self) -> None:
+        """The page; where its port is in use, the run goes on without it."""
+        if self._choices.page is None or self._stop.is_set():
+            return
+        page = PageProcess(self._home, *self._choices.page)
+        until = time.monotonic() + PAGE_PATIENCE_S
+        while not page.is_ready and page.status is None and time.monotonic() < until:
+            if self._stop.wait(LOOK_EVERY_S):
+                break
+        if page.is_ready:
+            self._servers.append(page)
+            self._teller.say(f"The page is at {page.address}")
+        else:
+            page.end(SERVER_PATIENCE_S)
+            self._teller.say(f"The page stays out: {page.last_words().removeprefix('rollcall: ')}")
 
     def _open_for_clients(self, settings: Settings) -> None:
         """Starts a gateway, and the demo fleet that connects to it."""

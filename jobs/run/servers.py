@@ -1,6 +1,6 @@
-"""The coordinator and a gateway as child processes on a home, and how to know that each is ready.
+"""The coordinator, a gateway and the page as child processes on a home, and how to know that each is ready.
 
-Knows what the two programs print and write about themselves; must not know what they do, nor when they end.
+Knows what these programs print and write about themselves; must not know what they do, nor when they end.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from gateway.settings import Address, parse_address
 from jobs.home import Home
 from jobs.run.children import Child
+from page.__main__ import LISTENS
 from tables.job_status import read_status
 
 _LISTENS = "rollcall: the gateway listens on "
@@ -29,6 +30,23 @@ class CoordinatorProcess(Child):
         """Whether its query runs."""
         status = read_status(self._home)
         return status is not None and status.process == self.pid and status.state == "running"
+
+
+class PageProcess(Child):
+    """`python -m page`; words: its command line beside the home."""
+
+    def __init__(self, home: Home, *words: str) -> None:
+        super().__init__("page", ["page", "--home", home.location, *words], home.path / "logs" / "page.log")
+
+    @property
+    def address(self) -> str | None:
+        """As a browser opens it, once it is served."""
+        said = self.said(LISTENS)
+        return None if said is None else said.partition(";")[0]
+
+    @property
+    def is_ready(self) -> bool:
+        return self.address is not None
 
 
 class GatewayProcess(Child):

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from jobs.home import Home, HomeError
 from jobs.queries import QueryError, check_home, check_query, is_there
-from jobs.timestamps import read_moment
+from programs.timestamps import read_moment
 from views.catalog import NAMES, VIEWS, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View

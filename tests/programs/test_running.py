@@ -12,9 +12,9 @@ import pytest
 from coordinator_udfs.trace import TraceError
 from jobs.home import HomeError
 from jobs.preflight import Missing
-from jobs.timestamps import MomentError
 from programs.errors import ConfigError, UserError
 from programs.running import run_program
+from programs.timestamps import MomentError
 from request_log.lines.clock import ZoneError
 from request_log.lines.files import LogFileError
 from tests.source_tree import ROOT

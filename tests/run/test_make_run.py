@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from deltalake import DeltaTable
@@ -19,7 +20,7 @@ PATIENCE_S = 400.0
 
 
 def start(home: Path, **environ: str) -> subprocess.Popen[str]:
-    places = {"LISTEN": "127.0.0.1:0", "METRICS": "127.0.0.1:0"}
+    places = {"LISTEN": "127.0.0.1:0", "METRICS": "127.0.0.1:0", "PAGE": "127.0.0.1:0"}
     settings = {**os.environ, "ROLLCALL_HOME": str(home), **places, **environ}
     return subprocess.Popen(
         ["make", "run"],
@@ -84,7 +85,9 @@ def read_until(process: subprocess.Popen[str], wanted: tuple[str, ...]) -> str:
 def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
-    told = read_until(process, (f"The coordinator runs on {home}", *STORY))
+    told = read_until(process, (f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY))
+    with urlopen(told.partition("The page is at ")[2].split()[0]) as page:
+        assert b"payments" in page.read()
     os.killpg(process.pid, signal.SIGINT)
     rest, complaints = process.communicate(timeout=PATIENCE_S)
     told += rest
@@ -142,6 +145,8 @@ def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_p
     [
         ({}, "cannot be a home"),
         ({"LISTEN": "9092"}, "gateway.listen=9092: is not of the form host:port"),
+        ({"PAGE": "8080"}, "PAGE=8080: is not of the form host:port"),
+        ({"PAGE": "0.0.0.0:8080"}, "PAGE=0.0.0.0:8080: others reach it, so it needs gateway.users"),
         ({"CONF": "no/such.conf"}, "no/such.conf: cannot be read"),
     ],
 )

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from coordinator_udfs.protocol.group import Group
 from jobs.rollcall.__main__ import main
 from jobs.sql import register_views
-from jobs.timestamps import MomentError
+from programs.timestamps import MomentError
 from tests.protocol.invariants_play import Call
 from tests.views.histories import one_expires, one_leaves, two_members
 from tests.views.random_homes import History, random_plays, told

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from jobs.rollcall.__main__ import main
 from jobs.shown.why_page import show_page
-from jobs.timestamps import MomentError, read_moment
+from programs.timestamps import MomentError, read_moment
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import explained

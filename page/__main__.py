@@ -1,0 +1,52 @@
+"""The page as a process: `rollcall page`, or `python -m page`, with the same options.
+
+Serves any home: one that runs, one that has stopped, a replay's, a shadow's. Ends at SIGTERM or Ctrl-C. Knows how the
+program is started; must not know what is on a page.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from page.settings import DEFAULT_PLACE, settings_of
+from programs.command_line import conf_option, examples, home_option, run_command
+from programs.errors import ConfigError
+from programs.settings import read_file
+
+NAME = "python -m page"
+LISTENS = "rollcall: the page is at "
+
+
+@click.command(epilog=examples("rollcall page", "rollcall page --home .rollcall-d-kill --listen 127.0.0.1:8090"))
+@home_option
+@conf_option
+@click.option(
+    "--listen", "--page", "listen", metavar="HOST:PORT", default="", help=f"Where it is served; {DEFAULT_PLACE} else."
+)
+def command(home: str, conf: Path | None, listen: str) -> None:
+    """Show a home in a browser: its groups, their history, rebalances explained."""
+    from gateway.ports import refuse_unusable
+    from page.serving import PageServer
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    settings = settings_of(listen or DEFAULT_PLACE, {} if conf is None else read_file(conf))
+    folder = Path(home).expanduser().absolute()
+    if not folder.is_dir():
+        raise ConfigError(f"{home} is no home: there is no such folder; ROLLCALL_HOME names another.")
+    refuse_unusable(settings.listen, "PAGE", "the page")
+    server = PageServer(folder, home, settings)
+    server.run(lambda address: print(f"{LISTENS}{address}; Ctrl-C stops it.", flush=True))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: see `programs.running`."""
+    return run_command(command, NAME, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

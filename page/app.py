@@ -1,0 +1,280 @@
+"""Which address is answered by what.
+
+Every address holds all that its page shows (group, moment, span, filter), so that it can be pasted into a chat and
+shows a colleague the same. Knows addresses and their fields; must not know how an answer is found.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.templating import Jinja2Templates
+
+from page import details, drawings, lists, queries, shown
+from page.fields import FieldError, Fields
+from page.history import History, ms_of
+from page.live import Watch
+from page.queries import QueryRefused
+from pictures.stretch import NothingToShow
+from views.catalog import VIEWS
+from why.rebalances import Span
+from why.words import moment
+
+HERE = Path(__file__).parent
+DEFAULT_QUERY = "select group_id, state, generation_id, member_count from groups order by group_id"
+DEFAULT_MINUTES = 30.0
+LONGEST_MINUTES = 24 * 60.0
+
+Answering = Callable[[Request], Awaitable[Response]]
+
+
+PageMethod = Callable[["Pages", Request], Awaitable[Response]]
+
+
+def once_loaded(answer: PageMethod) -> PageMethod:
+    """Until the effects are there, the page says that they are being read."""
+    return _after(lambda history: history.is_loaded, answer)
+
+
+def once_ready(answer: PageMethod) -> PageMethod:
+    """Until the lists of all groups are there, the page says that they are being made."""
+    return _after(lambda history: history.is_ready, answer)
+
+
+def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMethod:
+    async def answering(pages: Pages, request: Request) -> Response:
+        if is_there(pages.history):
+            return await answer(pages, request)
+        return pages.page(request, "reading.html", Fields(request.query_params))
+
+    return answering
+
+
+class Pages:
+    """The answers, over one home's history."""
+
+    def __init__(self, history: History, name: str) -> None:
+        self.history = history
+        self.watch = Watch(history)
+        self.name = name
+        self.templates = Jinja2Templates(directory=HERE / "templates")
+        self.templates.env.globals |= {
+            "time_of": shown.time_of,
+            "length_of": shown.length_of,
+            "share_of": shown.share_of,
+            "link": shown.link,
+            "cell": shown.cell,
+            "key": shown.key,
+            "ms_of": ms_of,
+            "moment": moment,
+        }
+        self.templates.env.filters["v"] = shown.shortened
+        self.templates.env.trim_blocks = self.templates.env.lstrip_blocks = True
+
+    # ------------------------------------------------------------ pages
+
+    @once_ready
+    async def overview(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        until_ms, span = fields.until_ms, fields.span
+        rows = await run_in_threadpool(lists.overview, self.history, self._now_ms(until_ms), until_ms, span)
+        states = sorted({row["state"] for row in rows if row["state"]})
+        kinds = sorted({kind.name for kind in lists.DETECTORS})
+        return self.page(
+            request,
+            "overview.html",
+            fields,
+            rows=rows,
+            states=states,
+            kinds=kinds,
+            span=span,
+            params=request.query_params,
+        )
+
+    @once_loaded
+    async def group(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        group_id, minutes = fields.group_id, fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
+        found = await run_in_threadpool(details.group, self.history, group_id, fields.until_ms)
+        if found is None:
+            return self._missing(request, fields, f"The home knows no group {shown.shortened(group_id)} at that time.")
+        owned = None
+        topic, partition = fields.topic, fields.partition
+        if topic is not None and partition is not None:
+            at_ms = self._now_ms(fields.until_ms)
+            owned = await run_in_threadpool(details.owners, self.history, group_id, topic, partition, at_ms)
+        return self.page(
+            request,
+            "group.html",
+            fields,
+            group_id=group_id,
+            minutes=minutes,
+            topic=topic,
+            partition=partition,
+            owned=owned,
+            shown_rebalances=details.SHOWN_REBALANCES,
+            **found,
+        )
+
+    @once_loaded
+    async def rebalance(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        found = await run_in_threadpool(self._explained, fields)
+        if found is None:
+            return self._missing(request, fields, f"{shown.shortened(fields.group_id)} had no such rebalance.")
+        near = await run_in_threadpool(details.neighbours, self.history, found["explanation"], fields.until_ms)
+        return self.page(request, "rebalance.html", fields, group_id=fields.group_id, near=near, **found)
+
+    @once_ready
+    async def troubles(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        found = await run_in_threadpool(lists.troubles, self.history, fields.until_ms)
+        return self.page(request, "troubles.html", fields, troubles=found)
+
+    @once_loaded
+    async def sql(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        query, refused, answer = fields.query, "", None
+        if query:
+            try:
+                answer = await run_in_threadpool(queries.answer, self.history, query, fields.until_ms)
+            except QueryRefused as refusal:
+                refused = str(refusal)
+        return self.page(
+            request,
+            "sql.html",
+            fields,
+            query=query or DEFAULT_QUERY,
+            is_asked=bool(query),
+            answer=answer,
+            refused=refused,
+            views=VIEWS,
+            most_rows=queries.MOST_ROWS,
+        )
+
+    # ------------------------------------------------------------ what scripts and programs ask for
+
+    async def sql_file(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        found = await run_in_threadpool(queries.answer, self.history, fields.query, fields.until_ms)
+        if request.path_params["form"] == "csv":
+            return _file(queries.as_csv(found), "text/csv; charset=utf-8", "answer.csv")
+        return _file(queries.as_json(found), "application/x-ndjson", "answer.jsonl")
+
+    async def picture(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        name = request.path_params["name"]
+        if name not in drawings.PICTURES:
+            raise FieldError(f"No picture is named {name[:50]!r}.")
+        minutes = fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
+        text = await run_in_threadpool(drawings.of_group, self.history, fields.group_id, name, fields.until_ms, minutes)
+        return Response(text, media_type="application/json")
+
+    async def rebalance_picture(self, request: Request) -> Response:
+        found = await run_in_threadpool(self._explained, Fields(request.query_params))
+        if found is None:
+            raise FieldError("There was no such rebalance.")
+        text = await run_in_threadpool(drawings.of_rebalance, self.history, found["explanation"])
+        return Response(text, media_type="application/json")
+
+    async def strip(self, request: Request) -> Response:
+        until_ms = Fields(request.query_params).until_ms
+        text = await run_in_threadpool(drawings.strip_json, self.history, until_ms)
+        return Response(text, media_type="application/json")
+
+    async def events(self, request: Request) -> Response:
+        if self.watch.is_full:
+            return PlainTextResponse("Too many pages listen; this one changes when it is loaded again.", 503)
+        return StreamingResponse(self.watch.events(), media_type="text/event-stream")
+
+    async def health(self, request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    # ------------------------------------------------------------ parts
+
+    def _explained(self, fields: Fields) -> dict[str, Any] | None:
+        started_ms = fields.started_ms
+        at = None if started_ms is None else Span(started_ms, started_ms, str(started_ms))
+        return details.rebalance(self.history, fields.group_id, fields.generation_id, at, fields.until_ms)
+
+    def _now_ms(self, until_ms: int | None) -> int:
+        """The moment the page tells of: the chosen one, now while a job goes on, else the last fact's."""
+        if until_ms is not None:
+            return until_ms
+        if self.watch.liveness.is_live:
+            return int(time.time() * 1000)
+        span = self.history.span_ms()
+        return 0 if span is None else span[1]
+
+    def page(self, request: Request, template: str, fields: Fields, status: int = 200, **told: Any) -> Response:
+        given = {
+            "home": self.name,
+            "path": request.url.path,
+            "at": fields.at,
+            "liveness": self.watch.liveness,
+            "until_ms": fields.until_ms,
+            **told,
+        }
+        return self.templates.TemplateResponse(request, template, given, status_code=status)
+
+    def _missing(self, request: Request, fields: Fields, sentence: str) -> Response:
+        return self.page(request, "missing.html", fields, 404, sentence=sentence)
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """A field that does not fit, a query that is refused, nothing to draw: a sentence, as text for scripts."""
+        return PlainTextResponse(f"{error}\n", 400)
+
+
+def application(history: History, name: str) -> Starlette:
+    """The pages of a home. name: how the home is called on them."""
+    pages = Pages(history, name)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        pages.watch.start()
+        yield
+        pages.watch.stop()
+        history.close()
+
+    return Starlette(
+        routes=[
+            Route("/", pages.overview),
+            Route("/group", pages.group),
+            Route("/rebalance", pages.rebalance),
+            Route("/troubles", pages.troubles),
+            Route("/sql", pages.sql),
+            Route("/answer.{form:str}", pages.sql_file),
+            Route("/strip.json", pages.strip),
+            Route("/rebalance.json", pages.rebalance_picture),
+            Route("/pictures/{name}.json", pages.picture),
+            Route("/events", pages.events),
+            Route("/health", pages.health),
+            Route("/static/plotly.min.js", _plotly),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)],
+        exception_handlers={FieldError: pages.refused, QueryRefused: pages.refused, NothingToShow: pages.refused},
+        lifespan=lifespan,
+    )
+
+
+async def _plotly(request: Request) -> Response:
+    library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
+    return FileResponse(str(library), media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
+
+
+def _file(text: str, media_type: str, name: str) -> Response:
+    return Response(text, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -1,0 +1,97 @@
+"""The fields of an address, read and checked: group, moment, span, generation, query.
+
+Knows how each is written. Must not know what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from page.lists import Span
+from programs.errors import UserError
+from programs.timestamps import read_moment
+
+LONGEST_GROUP_ID = 32_767
+_LONGEST_YEAR = 4
+
+
+class FieldError(UserError):
+    """A field that cannot be read; the text names it and its value."""
+
+
+class Fields:
+    """What an address asks for. Each property raises FieldError for a text that does not fit."""
+
+    def __init__(self, params: Mapping[str, str]) -> None:
+        self._params = params
+
+    @property
+    def group_id(self) -> str:
+        return self._params.get("group", "")[:LONGEST_GROUP_ID]
+
+    @property
+    def at(self) -> str:
+        """The chosen moment as it was written."""
+        return self._params.get("at", "")[:100]
+
+    @property
+    def until_ms(self) -> int | None:
+        """The end of the chosen moment's first millisecond; None: as everything is."""
+        return self._moment("at")
+
+    @property
+    def span(self) -> Span | None:
+        """The span that was chosen on the strip; each end is a moment, or ms since the epoch."""
+        from_ms, to_ms = self._moment("from"), self._moment("to")
+        return None if from_ms is None or to_ms is None else Span(min(from_ms, to_ms), max(from_ms, to_ms))
+
+    @property
+    def generation_id(self) -> int | None:
+        return self._whole("generation")
+
+    @property
+    def started_ms(self) -> int | None:
+        """When the rebalance that is asked for began, ms since the epoch."""
+        return self._whole("started")
+
+    @property
+    def topic(self) -> str | None:
+        return self._params.get("topic") or None
+
+    @property
+    def partition(self) -> int | None:
+        return self._whole("partition")
+
+    @property
+    def query(self) -> str:
+        return self._params.get("q", "")
+
+    def minutes(self, default: float, longest: float) -> float:
+        text = self._params.get("minutes", "")
+        try:
+            minutes = float(text) if text else default
+        except ValueError:
+            raise FieldError(f"minutes={text[:50]}: is not a number.") from None
+        if not isfinite(minutes) or not 0 < minutes <= longest:
+            raise FieldError(f"minutes={text[:50]}: is not between 0 and {longest:g}.")
+        return minutes
+
+    def _moment(self, name: str) -> int | None:
+        text = self._params.get(name, "").strip()[:100]
+        if not text:
+            return None
+        if text.isdecimal() and len(text) > _LONGEST_YEAR:
+            return self._whole(name)
+        try:
+            return read_moment(text).from_ms
+        except UserError as error:
+            raise FieldError(str(error).replace("AT=", f"{name}=")) from None
+
+    def _whole(self, name: str) -> int | None:
+        text = self._params.get(name, "")
+        if not text:
+            return None
+        if not text.lstrip("-").isdecimal() or len(text) > 15:
+            raise FieldError(f"{name}={text[:50]}: is not a whole number.")
+        return int(text)

@@ -1,0 +1,320 @@
+"""A home's effects in a database of the process's own, kept current, with lists of all groups ready to be shown.
+
+The database lies in a temporary file. `refresh` takes in what new commits brought and makes anew only what they touch.
+Knows the effects table's files and the views; must not know a page.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from duck_sql import catalog
+from schemas.effect_names import EffectName
+from schemas.tables import EFFECTS_FOLDER
+from tables.delta_log import DeltaLog
+from tables.duck_database import files_of, open_database, rows_of
+from views.catalog import VIEWS, names_in, with_foundations
+from views.tables import TABLE_VIEWS, TableView
+from views.view import View
+from why.explanation import Read
+from why.facts import COLUMNS
+
+MEMORY_MB = 256
+"""What DuckDB may keep in memory before it writes to its file."""
+LISTS = ("groups", "rebalances", "standstills", "storms", "flapping_members", "leader_only_loops", "deploys")
+"""The views kept ready for all groups, which only a change of membership or state alters."""
+BEAT_LISTS = ("heartbeat_slack", "near_misses", "double_owners")
+"""Those that heartbeats and commits alter too."""
+REST_FACTOR = 10
+"""The lists that heartbeats alter are made again after so many times the time that it took, at the earliest."""
+_QUIET = frozenset(
+    {
+        EffectName.REPLY,
+        EffectName.REQUEST_PARKED,
+        EffectName.REQUEST_DROPPED,
+        EffectName.REQUEST_REPEATED,
+        EffectName.OFFSETS_COMMITTED,
+        EffectName.OFFSETS_REMOVED,
+        EffectName.TIMER_ARMED,
+    }
+)
+"""The facts that alter no list of LISTS."""
+_EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
+_RAW = "raw_effects"
+_PAST_KEPT = 2
+
+
+class Change(NamedTuple):
+    """What a refresh brought."""
+
+    version: int
+    groups: frozenset[str]
+    """Of which groups there are new facts."""
+
+
+class History:
+    """One home's history. Its methods may be called from any thread."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.version: int | None = None
+        """The version of the effects table that was taken in last; -1: there is no table yet."""
+        self.is_ready = False
+        """Whether the lists of all groups are there."""
+        self._log = DeltaLog(home / EFFECTS_FOLDER)
+        self._folder = tempfile.TemporaryDirectory(prefix="rollcall-page-")
+        self._database = open_database(Path(self._folder.name) / "history.duckdb", MEMORY_MB)
+        for macro in catalog.MACROS:
+            self._database.execute(macro)
+        self._writing = threading.Lock()
+        self._beats_due: set[str] = set()
+        self._beats_rest_until = 0.0
+        self._pasts: dict[int, str] = {}
+
+    def close(self) -> None:
+        self._database.close()
+        self._folder.cleanup()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the effects are there, so that a single group can be asked about."""
+        return self.version is not None
+
+    # ------------------------------------------------------------ taking in
+
+    def refresh(self) -> Change | None:
+        """Takes in what was committed since the last call; None if nothing was."""
+        with self._writing:
+            latest = self._log.latest()
+            if latest == self.version:
+                self._make_beat_lists()
+                return None
+            known = self.version
+            if known is None or latest < known or not self._log.has(known + 1):
+                return self._load(latest)
+            return self._append(known, latest)
+
+    def make_lists(self) -> None:
+        """Makes the lists of all groups, which takes seconds for a long history."""
+        with self._writing:
+            self._make(LISTS + BEAT_LISTS, None)
+            self.is_ready = True
+
+    def _load(self, latest: int) -> Change:
+        """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
+        files = self._files_of(_EFFECTS, latest)
+        self._database.execute(f"DROP TABLE IF EXISTS {_RAW} CASCADE")
+        self._database.execute(f"CREATE TABLE {_RAW} AS SELECT {_columns()} FROM {_source(files)}")
+        was_ready, self.version, self.is_ready = self.is_ready, latest, False
+        self._pasts.clear()
+        if was_ready:
+            self._make(LISTS + BEAT_LISTS, None)
+            self.is_ready = True
+        return Change(latest, frozenset())
+
+    def _append(self, known: int, latest: int) -> Change:
+        files: list[str] = []
+        for version in range(known + 1, latest + 1):
+            files += map(str, self._log.appended(version) or [])
+        self.version = latest
+        if not files:
+            return Change(latest, frozenset())
+        source = _source(files)
+        self._database.execute(f"INSERT INTO {_RAW} SELECT {_columns()} FROM {source}")
+        found = self._database.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
+        if self.is_ready:
+            self._make(LISTS, {group_id for group_id, effect in found if effect not in _QUIET})
+            self._beats_due |= {group_id for group_id, _ in found}
+            self._make_beat_lists()
+        return Change(latest, frozenset(group_id for group_id, _ in found))
+
+    def _files_of(self, table: TableView, version: int | None = None) -> list[str]:
+        folder = self.home / table.folder
+        return files_of(folder, self._database.cursor(), version) if DeltaLog(folder).versions() else []
+
+    def _make_beat_lists(self) -> None:
+        if not self._beats_due or not self.is_ready or time.monotonic() < self._beats_rest_until:
+            return
+        began = time.monotonic()
+        self._make(BEAT_LISTS, self._beats_due)
+        self._beats_due = set()
+        took = time.monotonic() - began
+        self._beats_rest_until = began + took + took * REST_FACTOR
+
+    def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
+        """Lists, for some groups or for all (None)."""
+        if groups is not None and not groups:
+            return
+        cursor = self._database.cursor()
+        cursor.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?) AS group_id", [list(groups or ())])
+        where = "" if groups is None else "group_id IN (SELECT group_id FROM chosen)"
+        _make_views(cursor, names, where, is_narrow=groups is not None)
+        for name in names:
+            if groups is None:
+                cursor.execute(f"CREATE OR REPLACE TABLE all_{name} AS SELECT * FROM temp.{name}")
+                continue
+            cursor.execute("BEGIN")
+            cursor.execute(f"DELETE FROM all_{name} WHERE {where}")
+            cursor.execute(f"INSERT INTO all_{name} SELECT * FROM temp.{name}")
+            cursor.execute("COMMIT")
+        cursor.close()
+
+    def _table_view(self, table: TableView, until_ms: int | None) -> str:
+        """One of the tables that are read as they lie: requests, quarantine."""
+        files = self._files_of(table)
+        times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in table.times)
+        until = "" if until_ms is None else f" WHERE {table.moment} <= {until_ms:d}"
+        own = ", ".join(table.table.names)
+        return f"CREATE TEMP VIEW {table.name} AS SELECT {own}, {times} FROM {_source(files, table)}{until}"
+
+    # ------------------------------------------------------------ asking
+
+    def all(self, sql: str, values: Sequence[Any] = (), until_ms: int | None = None) -> list[dict[str, Any]]:
+        """Rows of a query about the lists of all groups, named as `all_storms`; as they were at until_ms."""
+        if until_ms is not None:
+            sql = sql.replace("all_", f"{self._past(until_ms)}.all_")
+        with self._cursor() as cursor:
+            return _rows(cursor.execute(sql, list(values)))
+
+    def of_group(
+        self, group_id: str, queries: Mapping[str, str], until_ms: int | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Rows of queries about one group's views, by the name of the first view that each names."""
+        where = f"group_id = {quoted(group_id)}" + _until(until_ms)
+        with self._cursor() as cursor:
+            _make_views(cursor, list(queries), where, is_narrow=True)
+            return {name: _rows(cursor.execute(sql)) for name, sql in queries.items()}
+
+    def rows_of(self, query: str, sql: str, until_ms: int | None, longest_s: float) -> list[tuple[Any, ...]] | None:
+        """Rows of a translated query over all views. query: as it was asked, for the names in it.
+
+        None: it was stopped after longest_s.
+        """
+        with self._cursor() as cursor:
+            _make_views(cursor, names_in(query), f"true{_until(until_ms)}")
+            for table in TABLE_VIEWS:
+                if table.name in names_in(query) and table is not _EFFECTS:
+                    cursor.execute(self._table_view(table, until_ms))
+            timer = threading.Timer(longest_s, cursor.interrupt)
+            timer.daemon = True
+            timer.start()
+            try:
+                return cursor.execute(sql).fetchall()
+            except duckdb.InterruptException:
+                return None
+            finally:
+                timer.cancel()
+
+    def reader(self, group_id: str, until_ms: int | None = None) -> Read:
+        """Reads a group's facts, for explanations and pictures."""
+
+        def read(effects: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+            last_ms = to_ms if until_ms is None else min(to_ms, until_ms)
+            sql = (
+                f"SELECT {', '.join(COLUMNS)} FROM {_RAW} WHERE group_id = ? AND effect IN (SELECT unnest(?)) "
+                "AND at_ms BETWEEN ? AND ?"
+            )
+            with self._cursor() as cursor:
+                return _rows(cursor.execute(sql, [group_id, [str(name) for name in effects], from_ms, last_ms]))
+
+        return read
+
+    def span_ms(self, group_id: str | None = None, until_ms: int | None = None) -> tuple[int, int] | None:
+        """When the first and the latest fact happened, of a group or of all; None: there is none."""
+        where = "true" if group_id is None else f"group_id = {quoted(group_id)}"
+        sql = f"SELECT min(at_ms), max(at_ms) FROM {_RAW} WHERE {where}{_until(until_ms)}"
+        with self._cursor() as cursor:
+            first, last = cursor.execute(sql).fetchone() or (None, None)
+        return None if first is None else (first, last)
+
+    def _past(self, until_ms: int) -> str:
+        """The schema that holds the lists as they were at a moment, made if it is not kept."""
+        with self._writing:
+            if until_ms not in self._pasts:
+                while len(self._pasts) >= _PAST_KEPT:
+                    self._database.execute(f"DROP SCHEMA {self._pasts.pop(next(iter(self._pasts)))} CASCADE")
+                schema = f"past_{until_ms}"
+                cursor = self._database.cursor()
+                cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+                _make_views(cursor, LISTS + BEAT_LISTS, f"true{_until(until_ms)}")
+                for name in LISTS + BEAT_LISTS:
+                    cursor.execute(f"CREATE TABLE {schema}.all_{name} AS SELECT * FROM temp.{name}")
+                cursor.close()
+                self._pasts[until_ms] = schema
+            return self._pasts[until_ms]
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._database.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+
+def _make_views(
+    cursor: duckdb.DuckDBPyConnection, names: Collection[str], where: str, *, is_narrow: bool = False
+) -> None:
+    """The views and those they stand on, over the effects for which a condition holds; this cursor's own.
+
+    is_narrow: these effects are few, so they are looked for once and not by each view.
+    """
+    wanted = with_foundations(names)
+    times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in _EFFECTS.times)
+    only = f" WHERE {where}" if where else ""
+    kind = "TABLE" if is_narrow else "VIEW"
+    cursor.execute(f"CREATE TEMP {kind} effects AS SELECT *, {times} FROM {_RAW}{only}")
+    for view in VIEWS:
+        if view.name in wanted:
+            cursor.execute(f"CREATE TEMP VIEW {view.name} AS {_sql_of(view)}")
+
+
+@cache
+def _sql_of(view: View) -> str:
+    return catalog.of_view(view, catalog.relations()).sql
+
+
+def _columns() -> str:
+    return ", ".join(_EFFECTS.table.names)
+
+
+def _source(files: Sequence[str], table: TableView = _EFFECTS) -> str:
+    """The rows of a table's data files."""
+    if not files:
+        nulls = (f"CAST(NULL AS {catalog.type_of(column).duck}) AS {column.name}" for column in table.columns)
+        return f"(SELECT {', '.join(nulls)} WHERE false)"
+    return rows_of(files, table.table)
+
+
+def _until(until_ms: int | None) -> str:
+    return "" if until_ms is None else f" AND at_ms <= {until_ms:d}"
+
+
+def quoted(value: str) -> str:
+    """A text as it stands in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def timestamp(at_ms: int) -> str:
+    """A moment as it stands in SQL."""
+    return f"make_timestamp({at_ms:d}::BIGINT * 1000)"
+
+
+def ms_of(at: datetime) -> int:
+    """A timestamp of an answer, UTC without a zone, as ms since the epoch."""
+    return round(at.replace(tzinfo=UTC).timestamp() * 1000)

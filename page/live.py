@@ -1,0 +1,135 @@
+"""Tells browsers what has changed: one thread looks for new commits, every open page hears of them.
+
+Knows when the history grew and what the home's job says of itself. Must not know what a page shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from page.history import Change, History
+from tables.job_status import read_status
+
+LOOK_EVERY_S = 0.25
+STATUS_EVERY_S = 2.0
+BEAT_EVERY_S = 15.0
+"""An event at least so often, so that a connection that is gone is noticed."""
+MOST_LISTENERS = 200
+log = logging.getLogger("rollcall.page")
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """Whether a job goes on with the home's history, and since when it does not."""
+
+    is_live: bool
+    last_at_ms: int | None
+    """When the job's last batch was done, ms since the epoch; None: it does not say."""
+    reason: str | None = None
+    """Why the job failed."""
+
+
+def liveness_of(history: History) -> Liveness:
+    """What the home's job says of itself; a job that was killed says no more than it did."""
+    status = read_status(history.home)
+    if status is None:
+        return Liveness(False, None)
+    is_live = status.state == "running" and status.process is not None and _is_alive(status.process)
+    return Liveness(is_live, status.batch_at_ms or status.started_at_ms, status.reason)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+class Watch:
+    """Looks for commits until it is stopped, and hands each change to whoever listens."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="page-watch", daemon=True)
+        self.liveness = liveness_of(history)
+
+    def start(self) -> None:
+        """Begins; called from the loop that serves."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    async def events(self) -> AsyncIterator[str]:
+        """Server-sent events, from now on: `changed`, with the groups that have new facts."""
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=50)
+        self._listeners.add(queue)
+        try:
+            yield "retry: 2000\n\n"
+            while True:
+                try:
+                    news = await asyncio.wait_for(queue.get(), BEAT_EVERY_S)
+                except TimeoutError:
+                    yield ": still here\n\n"
+                    continue
+                yield f"event: changed\ndata: {json.dumps(news)}\n\n"
+        finally:
+            self._listeners.discard(queue)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many listeners as one process serves."""
+        return len(self._listeners) >= MOST_LISTENERS
+
+    def _run(self) -> None:
+        for work in (self._history.refresh, self._history.make_lists):
+            self._try(work)
+            self._tell({"groups": None})
+        looked_at = 0.0
+        while not self._stop.wait(LOOK_EVERY_S):
+            if not self._history.is_ready:
+                self._try(self._history.make_lists)
+            change = self._try(self._history.refresh)
+            if isinstance(change, Change):
+                self._tell({"groups": sorted(change.groups)[:1000] or None})
+            if time.monotonic() - looked_at > STATUS_EVERY_S:
+                looked_at = time.monotonic()
+                now = liveness_of(self._history)
+                if now.is_live != self.liveness.is_live:
+                    self._tell({"groups": []})
+                self.liveness = now
+
+    def _try(self, work: Any) -> Any:
+        """A commit that cannot be read just now is read at the next look."""
+        try:
+            return work()
+        except Exception:
+            log.exception("the history cannot be read just now")
+            return None
+
+    def _tell(self, news: dict[str, Any]) -> None:
+        assert self._loop is not None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._hand_out, news)
+
+    def _hand_out(self, news: dict[str, Any]) -> None:
+        for queue in self._listeners:
+            # Who is that far behind will look at everything anyway.
+            if not queue.full():
+                queue.put_nowait(news)

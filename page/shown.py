@@ -1,0 +1,72 @@
+"""Texts of the page: moments, durations, shares, and links that a colleague can open.
+
+Whatever a client named itself is text: the templates escape it, and control and direction characters are shown by
+their code. Knows words and addresses; must not know what is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from page.history import ms_of
+from programs.visible import visible
+from why.words import duration, moment
+
+LONGEST_TEXT = 200
+"""A longer text of a client's is cut, with a word that says so; the whole of it is in the SQL box."""
+
+
+def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
+    """A foreign text as it can be shown on one line: what would act is written out, what is too long is cut."""
+    if text is None:
+        return ""
+    whole = str(text)
+    shown = visible(whole[:longest])
+    rest = len(whole) - longest
+    return shown if rest <= 0 else f"{shown}... and {rest} more characters"
+
+
+def key(*parts: Any) -> str:
+    """A short name for a row of a table, the same whenever its parts are."""
+    return hashlib.blake2b(repr(parts).encode(errors="surrogatepass"), digest_size=9).hexdigest()
+
+
+def time_of(at: datetime | int | None) -> Markup | str:
+    """A moment in UTC; a script adds the local time, to be seen on hover."""
+    if at is None:
+        return ""
+    at_ms = at if isinstance(at, int) else ms_of(at)
+    text = moment(at_ms)
+    return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text)
+
+
+def length_of(ms: int | float | None) -> str:
+    """A duration; nothing for None."""
+    return "" if ms is None else duration(int(ms))
+
+
+def share_of(share: float | None) -> str:
+    """`12.5 %`; nothing for None."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def link(path: str, **fields: Any) -> str:
+    """An address within the page; fields that are None or empty are left out."""
+    given = {name: value for name, value in fields.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def cell(value: Any) -> Markup | str:
+    """A value of an SQL answer as a table's cell."""
+    if value is None:
+        return Markup('<span class="null">null</span>')
+    if isinstance(value, datetime):
+        return time_of(value)
+    if isinstance(value, list | tuple):
+        return shortened("[" + ", ".join(str(one) for one in value) + "]")
+    return escape(shortened(value))

@@ -1,0 +1,85 @@
+// Changes as they come: the server says that there is news, and the parts of the page that may differ are asked for
+// again. A part is changed in place, so that scroll, selection, focus and opened details stay.
+
+import { drawAll } from "/static/plots.js";
+import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
+
+const SOONEST_MS = 400;
+
+function changeRows(table, fresh) {
+  const body = table.tBodies[0];
+  const known = new Map([...body.rows].map((row) => [row.dataset.key, row]));
+  for (const row of fresh.tBodies[0].rows) {
+    const old = known.get(row.dataset.key);
+    known.delete(row.dataset.key);
+    if (!old) {
+      body.append(row);
+      continue;
+    }
+    for (let place = 0; place < row.cells.length; place++) {
+      const before = old.cells[place], now = row.cells[place];
+      if (!before || before.textContent === now.textContent) continue;
+      before.replaceWith(now.cloneNode(true));
+      old.classList.add("changed");
+      setTimeout(() => old.classList.remove("changed"), 1500);
+    }
+  }
+  for (const gone of known.values()) gone.remove();
+  sortAsChosen(table);
+}
+
+function isInUse(part) {
+  const selection = getSelection();
+  return part.contains(document.activeElement) ||
+    (selection && !selection.isCollapsed && part.contains(selection.anchorNode));
+}
+
+async function lookAgain() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (document.querySelector("[data-until-ready]") && !fresh.querySelector("[data-until-ready]")) {
+    location.reload();
+    return;
+  }
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const now = fresh.getElementById(part.id);
+    if (!now || part.innerHTML === now.innerHTML) continue;
+    if (part.matches("table[data-rows]")) changeRows(part, now);
+    else if (!isInUse(part)) part.replaceChildren(...now.childNodes);
+  }
+  tellLocalTimes(document);
+  filterRows();
+  await drawAll(true);
+}
+
+export function followChanges() {
+  if (document.body.dataset.at) return;
+  const group = new URL(location.href).searchParams.get("group");
+  let due = null, isLooking = false, isStale = false;
+  const look = async () => {
+    due = null;
+    if (document.hidden) { isStale = true; return; }
+    isLooking = true;
+    try { await lookAgain(); } catch { /* the next change is looked at again */ }
+    isLooking = false;
+    if (isStale) { isStale = false; plan(); }
+  };
+  const plan = () => {
+    if (isLooking) isStale = true;
+    else if (due === null) due = setTimeout(look, SOONEST_MS);
+  };
+  const events = new EventSource("/events");
+  let wasLost = false;
+  events.addEventListener("open", () => { if (wasLost) plan(); wasLost = false; });
+  events.addEventListener("error", () => {
+    wasLost = true;
+    const place = document.querySelector("#liveness");
+    place.textContent = "The server of this page is not reached; what is shown is as it was.";
+  });
+  events.addEventListener("changed", (event) => {
+    const { groups } = JSON.parse(event.data);
+    if (!groups || !groups.length || !group || groups.includes(group)) plan();
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) { isStale = false; plan(); } });
+}

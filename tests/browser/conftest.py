@@ -1,0 +1,81 @@
+"""One browser for all tests, a fresh window for each; what a page complains of fails its test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.browser import chromium
+from tests.browser.serving import served
+from tests.page.homes import hostile, recorded
+
+WIDTHS = {"narrow": 390, "wide": 1600}
+# Plotly sets one style of its own by text, which the policy refuses; nothing looks different for it.
+EXPECTED = "Applying inline style violates the following Content Security Policy directive"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=chromium.find(), args=chromium.flags())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a recorded incident's page: three groups, in each of which one consumer was killed."""
+    with served(recorded(tmp_path_factory.mktemp("incident") / "home", "d-kill")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def strangers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the page of a home whose clients have hostile names."""
+    with served(hostile(tmp_path_factory.mktemp("hostile") / "home")) as address:
+        yield address
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens an address in a window of its own: window(address, width=1600, scheme="light")."""
+    complaints: list[str] = []
+    contexts = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(EXPECTED):
+            complaints.append(message.text)
+
+    def open_window(address: str, width: int = 1600, scheme: str = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
+        # Whatever is asked of another host is a complaint, too.
+        page.on("request", lambda request: _note_foreign(request.url, address, complaints))
+        page.goto(address)
+        return page
+
+    yield open_window
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _note_foreign(url: str, address: str, complaints: list[str]) -> None:
+    own = "/".join(address.split("/")[:3])
+    if not address.startswith("about:") and not url.startswith((own, "data:", "blob:")):
+        complaints.append(f"asked of another host: {url}")
+
+
+@pytest.fixture(scope="session")
+def shots() -> Path:
+    """Where screenshots are kept."""
+    folder = Path("build") / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,175 @@
+"""The page as people use it: in a real browser, by pointer and by keyboard, narrow and wide, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import WIDTHS
+from tests.browser.serving import served
+from tests.page.homes import HOSTILE
+from tests.views.histories import one_expires, two_members
+from tests.views.story import write_effects
+
+Window = Callable[..., Page]
+PATHS = {
+    "overview": "/",
+    "group": "/group?group=clicks-agg",
+    "rebalance": "/rebalance?group=clicks-agg&generation=2",
+    "troubles": "/troubles",
+    "sql": "/sql?q=select+group_id%2C+cause+from+rebalances+order+by+1%2C+2",
+}
+DRAWN = {"overview": 1, "group": 3, "rebalance": 1, "troubles": 0, "sql": 0}
+
+
+def drawn(page: Page, count: int) -> None:
+    """Waits until so many pictures are drawn."""
+    expect(page.locator("figure.plot .main-svg").nth(0) if count else page.locator("h1")).to_be_visible(timeout=20_000)
+    expect(page.locator("figure.plot.js-plotly-plot")).to_have_count(count, timeout=20_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PATHS)
+def test_every_page_is_whole_legible_and_reachable_for_everyone(
+    window: Window, incident: str, shots: Path, name: str, width: str, scheme: str
+) -> None:
+    page = window(incident + PATHS[name], WIDTHS[width], scheme)
+    drawn(page, DRAWN[name])
+    page.screenshot(path=shots / f"{name}-{width}-{scheme}.png", full_page=True)
+    # No page is wider than its window: only tables and pictures scroll by themselves.
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+    assert serious == []
+
+
+def test_links_lead_from_the_overview_to_a_rebalance_and_its_neighbours(window: Window, incident: str) -> None:
+    page = window(incident)
+    page.get_by_role("link", name="clicks-agg").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("clicks-agg")
+    page.locator("#rebalances a").nth(1).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("generation 1 -> 2")
+    expect(page.locator(".headline")).to_contain_text("was silent for its whole session timeout")
+    page.get_by_role("link", name="The one after").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("generation 2 -> 3")
+    page.get_by_role("link", name="The one before").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("generation 1 -> 2")
+
+
+def test_a_span_is_chosen_with_the_pointer(window: Window, incident: str) -> None:
+    page = window(incident)
+    drawn(page, 1)
+    box = page.locator("#strip .nsewdrag").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.2 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.35 * box["width"], middle, steps=8)
+    page.mouse.up()
+    page.wait_for_url("**from=*")
+    expect(page.locator("#groups thead")).to_contain_text("in the span")
+    # The two expiries of 05:38:55 and 05:38:59.
+    expect(page.locator("#groups tbody tr")).to_have_count(2)
+    page.get_by_role("link", name="All of the time").click()
+    expect(page.locator("#groups tbody tr")).to_have_count(3)
+
+
+def test_a_moment_is_chosen_and_goes_along(window: Window, incident: str) -> None:
+    page = window(incident)
+    page.get_by_label("As it was at (UTC)").fill("2026-11-21 05:39:00")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#liveness")).to_contain_text("as it was at 2026-11-21 05:39:00.000")
+    page.get_by_role("link", name="clicks-agg").click()
+    expect(page.locator("#facts")).to_contain_text("PreparingRebalance")
+    expect(page.locator("#rebalances tbody tr")).to_have_count(2)
+
+
+def test_who_owned_a_partition_then(window: Window, incident: str) -> None:
+    page = window(f"{incident}/group?group=views-agg")
+    page.get_by_label("Topic").fill("views")
+    page.get_by_label("Partition", exact=True).fill("1")
+    page.get_by_label("at (UTC)", exact=True).fill("2026-11-21 05:39:00")
+    page.get_by_role("button", name="Who?").click()
+    expect(page.locator("#owned")).to_contain_text("views-agg-0 owned views-1 from 2026-11-21 05:38:55.049")
+
+
+def test_the_list_is_searched_sorted_and_filtered_and_its_address_keeps_that(window: Window, incident: str) -> None:
+    page = window(incident)
+    names = page.locator("#groups tbody tr:visible th")
+    expect(names).to_have_text(["audit-trail", "clicks-agg", "views-agg"])
+    page.get_by_role("button", name="Group", exact=True).click()
+    expect(names).to_have_text(["views-agg", "clicks-agg", "audit-trail"])
+    page.get_by_label("Search").fill("agg")
+    expect(names).to_have_text(["views-agg", "clicks-agg"])
+    expect(page.locator("[data-count]")).to_have_text("2 of 3 groups")
+    page.get_by_label("Trouble").select_option("storm")
+    expect(names).to_have_count(0)
+    assert "search=agg" in page.url
+    again = window(page.url)
+    expect(again.locator("#groups tbody tr:visible th")).to_have_count(0)
+
+
+def test_all_of_it_is_done_by_keyboard_alone(window: Window, incident: str) -> None:
+    page = window(incident)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "clicks-agg":
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("clicks-agg")
+    page.goto(f"{incident}/sql")
+    page.get_by_label("A query in Spark's SQL").fill("select count(*) as n from rebalances")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answer tbody")).to_have_text("9")
+
+
+def test_a_time_tells_the_local_one_on_hover(window: Window, incident: str) -> None:
+    page = window(f"{incident}/group?group=clicks-agg")
+    assert "(your time)" in (page.locator("#facts time").first.get_attribute("title") or "")
+
+
+def test_changes_come_by_themselves_and_leave_scroll_and_selection(window: Window, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_effects(home, {f"group-{number:03}": two_members().rows for number in range(60)})
+    with served(home) as address:
+        page = window(address, width=1600)
+        expect(page.locator("#groups tbody tr")).to_have_count(60)
+        list_box = page.locator("#groups").locator("xpath=..")
+        list_box.evaluate("box => { box.scrollTop = 300; }")
+        cell = page.locator("#groups tbody tr").nth(20).locator("th")
+        cell.evaluate("cell => getSelection().selectAllChildren(cell)")
+        write_effects(home, {"zz-expired": one_expires().rows})
+        expect(page.locator("#groups tbody tr")).to_have_count(61, timeout=3000)
+        assert list_box.evaluate("box => box.scrollTop") == 300
+        assert page.evaluate("getSelection().toString()").strip() == "group-020"
+
+
+def test_hostile_names_are_text(window: Window, strangers: str) -> None:
+    page = window(strangers)
+    expect(page.locator("#groups tbody tr")).to_have_count(len(HOSTILE))
+    addresses = page.locator("#groups tbody a").evaluate_all("links => links.map(link => link.href)")
+    for address in addresses:
+        page.goto(address)
+        drawn(page, 3)
+        page.locator("#rebalances a").first.click()
+        drawn(page, 1)
+        assert page.locator("img, iframe, object").count() == 0
+    assert page.evaluate("document.scripts.length") == 2
+
+
+def test_what_the_browser_loads_is_small_but_for_the_drawing_library(window: Window, incident: str) -> None:
+    sizes: dict[str, int] = {}
+    page = window("about:blank")
+    page.on("response", lambda answer: sizes.__setitem__(answer.url, len(answer.body())))
+    page.goto(incident)
+    drawn(page, 1)
+    assert sum(size for url, size in sizes.items() if "plotly" not in url) < 1_500_000
