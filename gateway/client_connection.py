@@ -160,8 +160,10 @@ class ClientConnection(asyncio.Protocol):
     def _regulate_reading(self) -> None:
         if self.is_ended:
             return
+        held_bytes = self._cutter.held_bytes
+        self._connections.holds(self, held_bytes if held_bytes > HELD_BYTES else 0)
         is_waiting = self._is_in_line or not self._may_take()
-        is_full = is_waiting and self._cutter.held_bytes > HELD_BYTES
+        is_full = is_waiting and held_bytes > HELD_BYTES
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
         elif not is_full and self._is_reading_paused:
@@ -209,7 +211,7 @@ class ClientConnection(asyncio.Protocol):
     def end(self, reason: str, why: str = "", at_once: bool = False) -> None:
         """Ends the connection, once what was written has been sent, or at_once.
 
-        reason: one of frame, request, limit, authentication, upstream, slow reader, idle, internal error, shutdown.
+        reason: one of frame, request, held, authentication, upstream, slow reader, idle, internal error, shutdown.
         """
         if at_once:
             self._transport.abort()
@@ -219,4 +221,5 @@ class ClientConnection(asyncio.Protocol):
         log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
         self._metrics.closed.labels(reason).inc()
         self.answers.close()
+        self._cutter.clear()
         self._transport.close()

@@ -25,6 +25,9 @@ class Watched(Protocol):
     def close(self) -> None:
         """Ends the connection because the gateway ends."""
 
+    def end(self, reason: str, why: str = "") -> None:
+        """Ends the connection. reason: one word for the metrics; why: for the log."""
+
 
 class Connections:
     """Every connection, from the moment it is accepted."""
@@ -35,6 +38,9 @@ class Connections:
         self._watched: set[Watched] = set()
         self._count = 0
         self._by_host: Counter[str] = Counter()
+        self._held: dict[Watched, int] = {}
+        """The long unfinished requests in bytes, by connection, the one that began first first."""
+        self._held_bytes = 0
         self._numbers = itertools.count(1)
 
     def __len__(self) -> int:
@@ -64,6 +70,24 @@ class Connections:
             del self._by_host[host]
         self._metrics.connections.set(self._count)
 
+    def holds(self, connection: Watched, held_bytes: int) -> None:
+        """Notes how long a connection's unfinished request is, 0 for short ones.
+
+        If all of them together are too long, ends the connection whose request has been unfinished longest.
+        """
+        before = self._held.get(connection, 0)
+        self._held_bytes += held_bytes - before
+        if held_bytes:
+            self._held[connection] = held_bytes
+        elif before:
+            del self._held[connection]
+        while self._held_bytes > self._settings.held_max_bytes:
+            oldest = next(iter(self._held))
+            self._held_bytes -= self._held.pop(oldest)
+            oldest.end(
+                "held", f"more than gateway.held.max.bytes={self._settings.held_max_bytes} of unfinished requests"
+            )
+
     def watch_over(self, connection: Watched) -> None:
         """Checks a connection from now on."""
         self._watched.add(connection)
@@ -71,6 +95,7 @@ class Connections:
     def forget(self, connection: Watched) -> None:
         """Checks a connection no longer."""
         self._watched.discard(connection)
+        self.holds(connection, 0)
 
     async def watch(self) -> None:
         """Checks every connection about once a second, until it is cancelled."""

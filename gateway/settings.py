@@ -138,6 +138,12 @@ class Settings:
     max_in_flight: int = setting(
         PREFIX + "max.in.flight.requests.per.connection", 100, "with so many unanswered none more is read", least=1
     )
+    held_max_bytes: int = setting(
+        PREFIX + "held.max.bytes",
+        134_217_728,
+        "when all clients' unfinished requests take more, the one that was begun first ends its connection",
+        least=1024,
+    )
     max_in_flight_bytes: int = setting(
         PREFIX + "max.in.flight.bytes.per.connection",
         8_388_608,

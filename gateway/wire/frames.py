@@ -31,6 +31,11 @@ class FrameCutter:
             self._at = 0
         self._buffer += chunk
 
+    def clear(self) -> None:
+        """Drops what it holds."""
+        self._buffer.clear()
+        self._at = 0
+
     def next_length(self) -> int | None:
         """The length of the frame that comes next, None while it is not there. Raises FrameError."""
         if self.held_bytes < LENGTH_BYTES:

@@ -38,6 +38,7 @@ LATENCY_S = 0.1
 _OTHER_KEYS = (-1, 4, 19, 24, 68, 999, 32_767)
 _FRAMES = (1, 1, 1, 2, 3, 10, 60)
 _HEARTBEAT = codec("Heartbeat", 4)
+_QUIET_NUMBER = 7
 _STREAM_BYTES = 3_000_000
 _PIECE_BYTES = 262_144
 _CUTS = 8
@@ -152,7 +153,9 @@ class Gateway:
         """How long the quiet client's heartbeat takes."""
         began = time.process_time()
         self.quiet.written.clear()
-        frame = _HEARTBEAT.write_request(7, "quiet", entity_of(_HEARTBEAT.request_type, heartbeat("quiet", "m")))
+        frame = _HEARTBEAT.write_request(
+            _QUIET_NUMBER, "quiet", entity_of(_HEARTBEAT.request_type, heartbeat("quiet", "m"))
+        )
         self.loop.call_soon(self.quiet_connection.data_received, frame)
         while not self.quiet.written and not self.quiet.is_over:
             self.step()
@@ -288,6 +291,8 @@ class Frames:
             raise Finding(f"an error of the gateway's own: {errors[0]}")
         if gateway.quiet.is_over:
             raise Finding("a quiet client's connection is ended")
+        if _numbers(bytes(gateway.quiet.written), 0) != [_QUIET_NUMBER]:
+            raise Finding("a quiet client gets another answer than its own")
         if latency_s > LATENCY_S:
             raise Finding(f"a quiet client's heartbeat takes more than {LATENCY_S:g} s")
         answered = _numbers(bytes(peer.written), 0)

@@ -215,6 +215,26 @@ async def test_connections_beyond_the_limit_are_closed_and_those_within_it_stay(
 
 
 @asynchronous
+async def test_unfinished_requests_take_no_more_room_than_there_is_and_the_oldest_makes_room() -> None:
+    async with gateway({"gateway.held.max.bytes": "1000000"}) as running:
+        half = (2_000_000).to_bytes(4, "big") + bytes(400_000)
+        held = []
+        for _ in range(4):
+            held.append(await running.client())
+            held[-1].send_raw(half)
+            await held[-1].writer.drain()
+            await is_served(running)
+        for oldest in held[:2]:
+            assert await oldest.is_closed_by_peer()
+        await until_true(lambda: len(running.server.connections) == 2)
+        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat(member="m" * 30_000)))
+        client = await running.client()
+        client.send_raw(frame * 20)
+        for _ in range(20):
+            assert (await client.receive("Heartbeat", 4))[0] == 7
+
+
+@asynchronous
 async def test_one_address_may_have_no_more_connections_than_its_limit() -> None:
     async with gateway({"gateway.max.connections.per.ip": "1"}) as running:
         await running.client()
