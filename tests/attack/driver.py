@@ -24,6 +24,8 @@ GROWTH_MAX_BYTES = 150_000_000
 """So much more memory than at first an input may hold after a start."""
 _WARM_STARTS = 2
 """After so many starts everything is loaded that is loaded once."""
+_CASES_A_LOOK = 10
+"""After so many cases the clock is looked at."""
 _MOST_FINDINGS = 20
 """After so many different findings an input is attacked no further."""
 
@@ -146,7 +148,7 @@ def attack(
         attempt = Attack(attacked, seed, folder, tell)
         ends_at = clock() + seconds / len(inputs)
         while clock() < ends_at and not attempt.is_over:
-            attempt.play_on(50)
+            attempt.play_on(_CASES_A_LOOK)
         tell(_told(attempt.report, attacked.figures()))
         attacked.close()
         reports.append(attempt.report)

@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 from tests.attack.attacked import Attacked
 from tests.attack.frames import Frames
+from tests.attack.logs import LogLines, WholeLogs
+from tests.attack.texts import RequestRows, TraceLines
 
 INPUTS: dict[str, Callable[[], Attacked]] = {
     "frames": Frames,
+    "log-lines": LogLines,
+    "request-rows": RequestRows,
+    "trace-lines": TraceLines,
+    "whole-logs": WholeLogs,
 }

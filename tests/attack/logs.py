@@ -1,0 +1,179 @@
+"""Hostile request logs: single lines, and whole logs through both importers, the core and the request table's rows.
+
+Watches that every line is counted, that no line and no log takes long, that what comes out can be written and applied,
+and that a live import that is stopped and continued has counted the same. Knows the importers' entrances.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from random import Random
+from zoneinfo import ZoneInfo
+
+from coordinator_udfs.protocol.config import GroupConfig
+from programs.settings import from_texts
+from request_log.core_replay import Replay
+from request_log.importer import LogImport
+from request_log.lines.files import LogFiles, LogLine
+from request_log.lines.line import LineReader
+from request_log.lines.reading import Reading
+from request_log.live import LiveImport
+from request_log.recorded import OrderedRequest, Quarantined, Tally
+from request_log.snapshot import Snapshots, restored
+from tables.request_rows import request_rows
+from tests.attack.attacked import Finding
+from tests.attack.recorded_texts import LOGS, changed, recorded_lines
+
+UTC = ZoneInfo("UTC")
+AT_MS = 1_772_359_200_000
+LINES_A_CASE = 50
+LOOK_EVERY_MS = 250
+OVER_MS = 4_000_000
+"""A log that stands still for so long is over."""
+KINDS_MAX = 300
+"""So many reasons a tally may have, whatever its lines say."""
+CHANGES = (0.002, 0.01, 0.03, 0.1, 0.3)
+
+
+class LogLines:
+    """Single lines, read one after the other as an importer reads them."""
+
+    name = "log-lines"
+    slow_s = 1.0
+
+    def __init__(self) -> None:
+        self._pool = [line for path in LOGS for line in recorded_lines(path)]
+        self.renew()
+
+    def renew(self) -> None:
+        self._bad: list[Quarantined] = []
+        self._tally = Tally()
+        self._reading = Reading(LineReader(), self._tally, self._bad.append)
+
+    def case(self, random: Random) -> bytes:
+        texts = []
+        for _ in range(LINES_A_CASE):
+            text = random.choice(self._pool)
+            for _ in range(random.choice((1, 1, 1, 2, 5))):
+                text = changed(random, text, self._pool)
+            texts.append(text)
+        return b"\n".join(texts)
+
+    def play(self, case: bytes) -> int:
+        before = self._tally.quarantined.total()
+        lines = case.split(b"\n")
+        requests = []
+        for line in lines:
+            for entry in self._reading.read(LogLine("a.log", self._tally.read + 1, AT_MS, line)):
+                requests.append(entry.request)
+                _ = entry.recorded.response
+        request_rows(requests)
+        _check(self._tally)
+        if self._tally.quarantined.total() - before != len(self._bad):
+            raise Finding("a bad line is counted and not put into quarantine")
+        self._bad.clear()
+        return len(lines)
+
+    def close(self) -> None:
+        self._bad.clear()
+
+    def figures(self) -> str:
+        return f"{self._tally.used} used, {self._tally.quarantined.total()} in quarantine"
+
+
+class WholeLogs:
+    """Recorded logs with many lines changed, lost, doubled and moved, from the first line to the report."""
+
+    name = "whole-logs"
+    slow_s = 10.0
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._given_up = 0
+
+    def renew(self) -> None:
+        """Nothing is kept from log to log."""
+
+    def case(self, random: Random) -> bytes:
+        lines = recorded_lines(random.choice(LOGS))
+        share = random.choice((1 / len(lines), *CHANGES))
+        told: list[bytes] = []
+        for line in lines:
+            if random.random() >= share:
+                told.append(line)
+                continue
+            match random.randrange(10):
+                case 0:
+                    pass
+                case 1:
+                    told += [line] * random.randrange(2, 6)
+                case 2:
+                    told.insert(random.randrange(len(told) + 1), line)
+                case 3:
+                    told += [random.choice(lines), line]
+                case _:
+                    for _ in range(random.choice((1, 1, 2, 4))):
+                        line = changed(random, line, lines)
+                    told.append(line)
+        match random.randrange(4):
+            case 0:
+                first, last = sorted((random.randrange(len(told) + 1), random.randrange(len(told) + 1)))
+                told = told[first:last]
+            case 1:
+                other = recorded_lines(random.choice(LOGS))
+                told += other[random.randrange(len(other)) :]
+            case _:
+                pass
+        return b"\n".join(told) + b"\n"
+
+    def play(self, case: bytes) -> int:
+        path = Path(self._folder.name) / "requests.log"
+        path.write_bytes(case)
+        self._play_finished(path)
+        self._play_live(path)
+        return 1
+
+    def _play_finished(self, path: Path) -> None:
+        log = LogImport(path, UTC)
+        log.config = from_texts(GroupConfig, log.look_over().settings)
+        self._apply(list(log), log.config, log.tally)
+
+    def _play_live(self, path: Path) -> None:
+        live, given = LiveImport(GroupConfig()), []
+        look_ms = 0
+        lines = list(LogFiles(path, UTC))
+        for place, line in enumerate(lines):
+            if (line.at_ms or 0) >= look_ms:
+                given += live.release(live.tally.last_at_ms or 0)
+                look_ms = (line.at_ms or 0) + LOOK_EVERY_MS
+            if place == len(lines) // 2:
+                tally = live.tally
+                live = restored(Snapshots(live).take(), GroupConfig())
+                if live.tally != tally:
+                    raise Finding("a live import that is continued has counted something else")
+            live.read(line)
+        given += live.release((live.tally.last_at_ms or 0) + OVER_MS)
+        given.sort(key=lambda ordered: ordered.request.received_at_ms)
+        self._apply(given, GroupConfig(), live.tally)
+
+    def _apply(self, ordered: list[OrderedRequest], config: GroupConfig, tally: Tally) -> None:
+        """Gives what came out of a log to those that take it."""
+        _check(tally)
+        self._given_up += len(tally.given_up)
+        request_rows(each.request for each in ordered)
+        for _ in Replay(config).run(ordered, tally.last_at_ms):
+            pass
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def figures(self) -> str:
+        return f"{self._given_up} groups given up"
+
+
+def _check(tally: Tally) -> None:
+    if tally.read != tally.used + tally.skipped.total() + tally.quarantined.total():
+        raise Finding("a line is counted twice, or not at all")
+    if len(tally.skipped) + len(tally.quarantined) + len(tally.examples) > KINDS_MAX:
+        raise Finding("reasons are not grouped")
