@@ -74,3 +74,10 @@ def test_the_files_that_the_recipes_name_are_there() -> None:
     named = re.findall(r"`(\w+/[\w/.]*)`", page)
     assert [name for name in named if not (ROOT / name).exists() and name != "tests/peers_"] == []
     assert all(len(re.findall(r"`(\w+/[\w/.]*)`", recipe)) >= 3 for recipe in recipes)
+
+
+def test_one_library_reads_every_command_line() -> None:
+    """Click does, in the way of `programs.command_line`, so that a mistake reads the same everywhere."""
+    own = {relative(path): imported_names(path.read_text()) for path in [*source_files(), *files_of_tests()]}
+    others = {"argparse", "optparse", "getopt"}
+    assert {name: found & others for name, found in own.items() if found & others} == {}
