@@ -330,12 +330,16 @@ class Group:
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
         """Takes over what a JoinGroup says about its sender."""
-        self._support.subtract(member.supported)
-        member.protocols = protocols
-        self._support.update(member.supported)
+        self.update_protocols(member, protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
         member.has_known_timeouts = True
+
+    def update_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
+        """Replaces a member's protocols; its timeouts stay as they are, known or not."""
+        self._support.subtract(member.supported)
+        member.protocols = protocols
+        self._support.update(member.supported)
 
     def park_join(self, member: Member, parked: ParkedJoin) -> ParkedJoin | None:
         """Parks a JoinGroup on its member; returns the parked one that it replaces."""

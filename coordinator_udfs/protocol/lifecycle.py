@@ -71,7 +71,7 @@ def load_group(group: Group, turn: Turn) -> None:
     name = group.protocol_name
     for member in group.members.values():
         if name is not None and name in member.protocols:
-            group.update(member, {name: member.protocols[name]}, member.rebalance_timeout_ms, member.session_timeout_ms)
+            group.update_protocols(member, {name: member.protocols[name]})
         for parked, api in ((group.take_parked_join(member), "JoinGroup"), (member.parked_sync, "SyncGroup")):
             if parked is not None:
                 drop(parked, api, member.member_id, "the coordinator moved while it waited", turn)

@@ -116,9 +116,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
         if member.group_instance_id is None and observed.group_instance_id is not None:
             group.name_static(member, observed.group_instance_id)
     if observed.protocols is not None:
-        known, timeouts = member.has_known_timeouts, (member.rebalance_timeout_ms, member.session_timeout_ms)
-        group.update(member, {p.name: p.metadata for p in observed.protocols}, *timeouts)
-        member.has_known_timeouts = known
+        group.update_protocols(member, {p.name: p.metadata for p in observed.protocols})
     if observed.assignment is not None:
         member.assignment = observed.assignment
         if group.state is GroupState.STABLE:

@@ -168,7 +168,9 @@ class Follower:
             self._give_up(SILENCE, left_out=0)
 
     def _silence_at(self, at_ms: int) -> Silence | None:
-        return self.silences.of(self.broker, at_ms)
+        """The silence of the group's broker that a time lies in, unless it has passed for the group."""
+        silence = self.silences.of(self.broker, at_ms)
+        return silence if silence is not None and self.model.clock_ms < silence.until_ms else None
 
     def _context(self, entry: LoggedRequest) -> Context:
         """All that an explanation of this request's answer has to go by."""

@@ -106,3 +106,17 @@ def test_members_that_stood_still_together_and_are_told_that_they_expired_did_ex
         for group_id in fleet:
             assert rebalances(found, group_id) == rebalances_in(broker.effects, group_id)
             assert "session_expired" in [cause for _, cause, _ in rebalances(found, group_id)]
+
+
+def test_members_whose_timeouts_no_line_shows_come_back_as_well(tmp_path: Path) -> None:
+    """The log begins after they joined: how long their sessions are is not known, so none ends."""
+    broker, fleet = stage(2)
+    broker.run(START_MS + END_MS)
+    lines = [text for at_ms, text in sorted(broker.lines) if at_ms > START_MS + 10_000]
+    path = tmp_path / "late.log"
+    path.write_text("".join(f"{text}\n" for text in lines))
+    found = imported(path)
+    for group_id in fleet:
+        assert found.of_group(group_id, MemberRemoved) == []
+        assert len(found.groups[group_id].members) == 3
+    assert found.parity.share == 1.0

@@ -178,3 +178,15 @@ def test_a_copy_of_a_group_goes_its_own_way() -> None:
     assert other != group
     step(group, join("m1"), 2000, CONFIG)
     assert other == group
+
+
+def test_a_member_whose_timeouts_are_unknown_does_not_expire_after_its_coordinator_came_back() -> None:
+    """Its protocols are known, from another member's answer; how long its session is nobody has said."""
+    group = Group("g")
+    member = {"member_id": "m1", "protocols": [{"name": "range", "metadata": ""}]}
+    types = {"protocol_type": "consumer", "protocol_name": "range"}
+    step(group, observed(state="Stable", generation_id=7, members=[member], **types), 1000, CONFIG)
+    step(group, observed(is_away=True), 2000, CONFIG)
+    step(group, observed(is_loaded=True), 30_000, CONFIG)
+    assert expire_due(group, DAY_MS, CONFIG) == []
+    assert list(group.members) == ["m1"]
