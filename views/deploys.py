@@ -5,18 +5,20 @@ from __future__ import annotations
 from views.view import GROUP_ID, Column, View
 
 CLIENTS = 2
+BACK_WITHIN_MINUTES = 5
+BURST_WITHIN_MINUTES = 2
 
 DEPLOYS = View(
     name="deploys",
     row="a deploy: a burst in which clients of a group left and came back",
     rule=(
         "A restart is a membership that ended because the client left, or came back as a static member, and was "
-        "followed within 5 minutes by the next membership of the same client id (of the same group.instance.id for "
-        "static ones). Restarts of a group less than 2 minutes apart are one burst; a burst in which at least "
-        f"{CLIENTS} of the members that were there at its beginning were restarted is a deploy. It lasts until the "
-        "last rebalance is over that began in it. A partition moved if another client id held it for a while, and "
-        "moved back if the one that held it first holds it in the end; both are null, for unknown, where two members "
-        "shared a client id."
+        f"followed within {BACK_WITHIN_MINUTES} minutes by the next membership of the same client id (of the same "
+        f"group.instance.id for static ones). Restarts of a group less than {BURST_WITHIN_MINUTES} minutes apart are "
+        f"one burst; a burst in which at least {CLIENTS} of the members that were there at its beginning were "
+        "restarted is a deploy. It lasts until the last rebalance is over that began in it. A partition moved if "
+        "another client id held it for a while, and moved back if the one that held it first holds it in the end; "
+        "both are null, for unknown, where two members shared a client id."
     ),
     columns=(
         GROUP_ID,
@@ -41,11 +43,11 @@ WITH known AS (
   FROM known o
   JOIN known n
     ON n.group_id = o.group_id AND n.client = o.client AND n.member_id <> o.member_id
-    AND n.joined_at BETWEEN o.ended_at AND o.ended_at + INTERVAL 5 MINUTES
+    AND n.joined_at BETWEEN o.ended_at AND o.ended_at + INTERVAL {BACK_WITHIN_MINUTES} MINUTES
   WHERE o.end_cause IN ('member_left', 'static_member_replaced')
   GROUP BY o.group_id, o.name, o.member_id, o.joined_at, o.ended_at
 ), bursts AS (
-  SELECT *, count_if(coalesce(left_at > back_before + INTERVAL 2 MINUTES, true)) OVER (
+  SELECT *, count_if(coalesce(left_at > back_before + INTERVAL {BURST_WITHIN_MINUTES} MINUTES, true)) OVER (
       PARTITION BY group_id ORDER BY left_at, member_id
     ) AS burst
   FROM (

@@ -6,7 +6,10 @@ from views.view import GROUP_ID, Column, View
 
 MEMBERSHIPS = 3
 MULTIPLES = 5
-TOLERANCE = "0.05"
+TOLERANCE = 0.05
+"""The share of a setting by which a match may miss it."""
+WITHIN_MINUTES = 60
+WITHIN_MS = WITHIN_MINUTES * 60_000
 
 PAIRS = ",\n          ".join(
     f"struct('{measured}' AS what, {measured} AS ms, '{setting}' AS setting, {column} AS setting_ms)"
@@ -21,10 +24,11 @@ FLAPPING_MEMBERS = View(
     name="flapping_members",
     row="a client that became a member again and again",
     rule=(
-        f"At least {MEMBERSHIPS} memberships of one client, each begun within an hour of the one before. A client is "
-        "known by client id and host, a static one by its group.instance.id. The period is the median time from one "
-        "join to the next, and lasted_ms the median time from a join to its end. One that lies within 5 % of a setting "
-        f"of one to {MULTIPLES} times that setting matches it: lasted_ms is looked at before the period, "
+        f"At least {MEMBERSHIPS} memberships of one client, each begun within {WITHIN_MINUTES} minutes of the one "
+        "before. A client is known by client id and host, a static one by its group.instance.id. The period is the "
+        "median time from one join to the next, and lasted_ms the median time from a join to its end. One that is at "
+        f"most {TOLERANCE:.0%} of a setting away from one to {MULTIPLES} times that setting matches it: lasted_ms is "
+        "looked at before the period, "
         "session.timeout.ms before max.poll.interval.ms (known as the rebalance timeout, which most clients set to "
         "it), the smallest multiple first. A match is a hint, no proof."
     ),
@@ -68,7 +72,7 @@ WITH known AS (
   FROM known
   WINDOW in_time AS (PARTITION BY group_id, client ORDER BY joined_ms, member_id)
 ), runs AS (
-  SELECT *, count_if(coalesce(period_ms > 3600000, true)) OVER (
+  SELECT *, count_if(coalesce(period_ms > {WITHIN_MS}, true)) OVER (
       PARTITION BY group_id, client ORDER BY joined_ms, member_id
     ) AS run
   FROM turns
@@ -81,13 +85,13 @@ WITH known AS (
     max(joined_at) AS to_at,
     count(*) AS memberships,
     collect_list(end_cause) AS end_causes,
-    CAST(percentile(period_ms, 0.5) FILTER (WHERE period_ms <= 3600000) AS BIGINT) AS period_ms,
-    min(period_ms) FILTER (WHERE period_ms <= 3600000) AS shortest_period_ms,
-    max(period_ms) FILTER (WHERE period_ms <= 3600000) AS longest_period_ms,
+    CAST(percentile(period_ms, 0.5) FILTER (WHERE period_ms <= {WITHIN_MS}) AS BIGINT) AS period_ms,
+    min(period_ms) FILTER (WHERE period_ms <= {WITHIN_MS}) AS shortest_period_ms,
+    max(period_ms) FILTER (WHERE period_ms <= {WITHIN_MS}) AS longest_period_ms,
     CAST(percentile(ended_ms - joined_ms, 0.5) AS BIGINT) AS lasted_ms,
     max_by(session_timeout_ms, struct(joined_ms, member_id)) AS session_timeout_ms,
     max_by(rebalance_timeout_ms, struct(joined_ms, member_id)) AS max_poll_interval_ms,
-    max(is_overlap AND period_ms <= 3600000) AS is_ambiguous
+    max(is_overlap AND period_ms <= {WITHIN_MS}) AS is_ambiguous
   FROM runs
   GROUP BY group_id, client, run
   HAVING count(*) >= {MEMBERSHIPS}

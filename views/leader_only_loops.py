@@ -5,14 +5,15 @@ from __future__ import annotations
 from views.view import GROUP_ID, IN_ORDER, Column, View
 
 REBALANCES = 3
+WITHIN_MINUTES = 60
 
 LEADER_ONLY_LOOPS = View(
     name="leader_only_loops",
     row="a loop: one leader alone set off rebalance after rebalance while nobody came or went",
     rule=(
-        f"At least {REBALANCES} rebalances of a group in a row, each begun within an hour of the one before, all set "
-        "off by the same member, the leader of the generation it left, by joining again, and in none of which anybody "
-        "joined, left or expired. A cooperative rebalance's second round does not count."
+        f"At least {REBALANCES} rebalances of a group in a row, each begun within {WITHIN_MINUTES} minutes of the one "
+        "before, all set off by the same member, the leader of the generation it left, by joining again, and in none "
+        "of which anybody joined, left or expired. A cooperative rebalance's second round does not count."
     ),
     columns=(
         GROUP_ID,
@@ -57,7 +58,7 @@ WITH leaders AS (
   WHERE leader_id = cause_member_id
   WINDOW by_leader AS (PARTITION BY n.group_id, cause_member_id ORDER BY place)
 ), loops AS (
-  SELECT *, count_if(coalesce(period_ms > 3600000, true)) OVER (
+  SELECT *, count_if(coalesce(period_ms > {WITHIN_MINUTES * 60_000}, true)) OVER (
       PARTITION BY group_id, cause_member_id, row ORDER BY place
     ) AS loop
   FROM lonely

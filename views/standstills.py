@@ -6,7 +6,7 @@ from views.view import GROUP_ID, Column, View
 
 STANDSTILLS = View(
     name="standstills",
-    row="a time during which nobody in the group held any partition: the world stood still",
+    row="a time during which nobody in the group held any partition",
     rule=(
         "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
         "first interval on. A group without members stands still too; a cooperative group hardly ever does."

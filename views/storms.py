@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from views.view import GROUP_ID, IN_ORDER, Column, View
 
-THRESHOLD = 6
+REBALANCES = 6
+"""So many rebalances within WITHIN_HOURS are a storm."""
+WITHIN_HOURS = 1
+DOMINANT_THIRDS = 2
+"""So many thirds of a storm's rebalances must have the cause member_joined for it to dominate."""
 
 STORMS = View(
     name="storms",
     row="a storm: a time in which a group rebalanced more often than is healthy",
     rule=(
-        f"A rebalance belongs to a storm if {THRESHOLD} rebalances of its group, itself among them, began within one "
-        "hour; rebalances that follow each other within an hour belong to the same storm. The cause that dominates is "
-        "the most frequent one; member_joined only if two thirds of all have it, for a client that comes back follows "
-        "one that went. The client is the one that set off most of those. Of equally frequent ones it is the first by "
-        "name."
+        f"A rebalance belongs to a storm if {REBALANCES} rebalances of its group, itself among them, began within "
+        f"{WITHIN_HOURS} hour; rebalances that follow each other within {WITHIN_HOURS} hour belong to the same storm. "
+        f"The cause that dominates is the most frequent one; member_joined only if {DOMINANT_THIRDS}/3 of all have it, "
+        "since a client that left and comes back causes it too. The client is the one that set off most of those. Of "
+        "equally frequent ones it is the first by name."
     ),
     columns=(
         GROUP_ID,
         Column("from_at", "timestamp", "when the first of its rebalances began"),
         Column("to_at", "timestamp", "when the last of them was over, or began if it runs"),
         Column("rebalances", "bigint", "how many rebalances it has"),
-        Column("most_in_an_hour", "bigint", "how many of them began within one hour at most"),
+        Column("most_in_an_hour", "bigint", f"how many of them began within {WITHIN_HOURS} hour at most"),
         Column("rebalancing_ms", "bigint", "how long the group was rebalancing altogether, ms"),
         Column("cause", "string", "the cause that dominates, see rebalances"),
         Column("cause_rebalances", "bigint", "how many of its rebalances had that cause"),
@@ -33,10 +37,10 @@ STORMS = View(
 WITH begun AS (
   SELECT group_id, started_at, ended_at, duration_ms, cause, cause_client_id, cause_client_host, cause_member_id,
     from_generation_id,
-    lead(started_at, {THRESHOLD - 1}) OVER in_time <= started_at + INTERVAL 1 HOUR AS is_dense,
-    started_at > lag(started_at) OVER in_time + INTERVAL 1 HOUR AS is_late,
+    lead(started_at, {REBALANCES - 1}) OVER in_time <= started_at + INTERVAL {WITHIN_HOURS} HOUR AS is_dense,
+    started_at > lag(started_at) OVER in_time + INTERVAL {WITHIN_HOURS} HOUR AS is_late,
     count(*) OVER (
-      PARTITION BY group_id ORDER BY started_at RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW
+      PARTITION BY group_id ORDER BY started_at RANGE BETWEEN INTERVAL {WITHIN_HOURS} HOUR PRECEDING AND CURRENT ROW
     ) AS in_the_hour
   FROM rebalances
   WINDOW in_time AS (PARTITION BY group_id ORDER BY {IN_ORDER})
@@ -47,7 +51,7 @@ WITH begun AS (
   FROM (
     SELECT *, max(coalesce(is_dense, false)) OVER (
         PARTITION BY group_id ORDER BY {IN_ORDER}
-        ROWS BETWEEN {THRESHOLD - 1} PRECEDING AND CURRENT ROW
+        ROWS BETWEEN {REBALANCES - 1} PRECEDING AND CURRENT ROW
       ) AS is_stormy
     FROM begun
   )
@@ -69,7 +73,7 @@ WITH begun AS (
         one -> struct(one AS cause, CAST(size(filter(begun_by, b -> b.cause = one)) AS BIGINT) AS times)
       ),
       one -> struct(
-        one.cause = 'member_joined' AND 3 * one.times < 2 * rebalances AS is_return, -one.times AS rank,
+        one.cause = 'member_joined' AND 3 * one.times < {DOMINANT_THIRDS} * rebalances AS is_return, -one.times AS rank,
         one.cause, one.times
       )
     ))[0] AS first
