@@ -18,12 +18,15 @@ Rule = Callable[[str, Sequence[Term]], Term]
 
 @dataclass(frozen=True)
 class Function:
-    """arguments: how many it may have at least and at most. is_inner: proven for the views alone."""
+    """A function of Spark's that DuckDB is trusted with."""
 
     rule: Rule
     least: int
+    """So many arguments it has at least."""
     most: int
+    """So many it may have."""
     is_inner: bool = False
+    """Whether it is proven for the views alone."""
 
     def call(self, name: str, arguments: Sequence[Term], is_inner: bool) -> Term:
         """Raises NotProven."""

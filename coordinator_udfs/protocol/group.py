@@ -1,9 +1,8 @@
 """A group and its members: what is remembered between two requests, and the counts that must always be right.
 
 A deadline is a field on its owner, so whoever removes the owner removes the deadline. A parked request is data on its
-member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored.
-
-Knows no request and makes no decision of the protocol. Source: Kafka's ClassicGroup and ClassicGroupMember.
+member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored. Knows no
+request and makes no decision of the protocol. Source: Kafka's ClassicGroup and ClassicGroupMember.
 """
 
 from __future__ import annotations
