@@ -23,6 +23,11 @@ from views.view import View
 MACROS = (
     # Towards minus infinity, as Spark cuts moments before 1970.
     "CREATE MACRO floored(a, b) AS (a // b) - CASE WHEN a < 0 AND a % b <> 0 THEN 1 ELSE 0 END",
+    # What lies at a share of a sorted list's length, between two values in proportion.
+    "CREATE MACRO between_two(place, low, high) AS CASE WHEN low = high THEN low ELSE "
+    "(ceil(place) - place) * low + (place - floor(place)) * high END",
+    "CREATE MACRO interpolated(l, p) AS CASE WHEN len(l) > 0 THEN between_two((len(l) - 1) * p, "
+    "l[CAST(floor((len(l) - 1) * p) AS BIGINT) + 1], l[CAST(ceil((len(l) - 1) * p) AS BIGINT) + 1]) END",
     # The nearest whole number of a / b, halves away from zero.
     "CREATE MACRO half_up(a, b) AS (CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END * ((2 * abs(a) + abs(b)) // (2 * "
     "CASE WHEN b = 0 THEN error('division by zero') ELSE abs(b) END)))",

@@ -100,7 +100,7 @@ select api, api_version, count(*) from replies group by api, api_version order b
 select * from storms order by from_at, group_id
 select group_id, rebalances, cause, cause_client_id from storms where rebalances > 8 order by rebalances desc, group_id, from_at
 select * from flapping_members order by from_at, group_id, client_id
-select client_id, memberships, period_ms / 1000 period_s, matching_setting from flapping_members where matching is not null order by memberships desc, client_id, from_at
+select client_id, memberships, period_ms / 1000 period_s, matching_setting from flapping_members where matching is not null order by memberships desc, client_id, from_at, group_id
 select * from leader_only_loops order by from_at, group_id
 select client_id, count(*) n, min(slack_ms) nearest from near_misses group by client_id order by n desc, client_id limit 10
 select group_id, client_id, from_at, gap_ms from near_misses order by slack_ms, from_at, member_id, group_id limit 10
