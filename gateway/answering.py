@@ -28,6 +28,8 @@ LONG_ANSWER_ELEMENTS = 500
 class Answering:
     """A request taker that answers every request itself. threads: for what would keep the loop too long."""
 
+    is_full = False
+
     def __init__(self, client: Client, routing: Routing, threads: FairThreads, settings: Settings) -> None:
         self._client = client
         self._routing = routing
@@ -36,13 +38,8 @@ class Answering:
 
     @property
     def request_max_bytes(self) -> int:
-        if self._client.caller.is_known:
-            return self._settings.request_max_bytes
-        return min(self._settings.request_max_bytes, self._settings.authentication_request_max_bytes)
-
-    @property
-    def is_full(self) -> bool:
-        return False
+        most = self._settings.request_max_bytes
+        return most if self._client.caller.is_known else min(most, self._settings.authentication_request_max_bytes)
 
     def take(self, frame: bytes) -> None:
         client = self._client
@@ -76,10 +73,14 @@ class Answering:
     def _give(self, slot: Slot, answer: Answer, write: Callable[[Any], bytes]) -> None:
         if isinstance(answer, Later):
             slot.waits_for = answer.future
-            answer.future.add_done_callback(self._guarded(lambda done: self._give(slot, answer.response(done), write)))
-        elif not isinstance(answer, Building):
+            answer.future.add_done_callback(self._guarded(lambda done: self._build(slot, answer.response(done), write)))
+        elif isinstance(answer, Building):
+            self._build(slot, answer, write)
+        else:
             self._client.answers.fill(slot, write(answer))
-        elif answer.elements <= LONG_ANSWER_ELEMENTS:
+
+    def _build(self, slot: Slot, answer: Building, write: Callable[[Any], bytes]) -> None:
+        if answer.elements <= LONG_ANSWER_ELEMENTS:
             self._client.answers.fill(slot, write(answer.build()))
         else:
             self._client.answers.hold_behind(slot)

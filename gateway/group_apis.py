@@ -134,6 +134,8 @@ class GroupApis:
         parts = split(request)
         if len(parts) == 1:
             future = self._ask_group(parts[0], caller)
+            if parts[0] is request:
+                return Later(future, lambda done: self._told_of_one(request, caller, _outcome(done), written))
             return Later(future, lambda done: self._told(request, parts, caller, [_outcome(done)], written))
         asked = asyncio.ensure_future(self._ask_groups(parts, listings(request), caller))
         return Later(asked, lambda done: self._told(request, parts, caller, done.result(), written))
@@ -195,6 +197,13 @@ class GroupApis:
 
     def _length(self, outcome: Outcome) -> int:
         return len(self._encoder.encode(outcome)) if isinstance(outcome, Response) else 0
+
+    def _told_of_one(
+        self, request: ClientGroupRequest, caller: Caller, outcome: Outcome, written: Callable[[Response], Any]
+    ) -> Building:
+        """The answer to a request that can name one group alone."""
+        elements = elements_in(outcome) if isinstance(outcome, Response) else 0
+        return Building(elements, lambda: written(self._response(request, caller, outcome)))
 
     def _told(
         self,

@@ -60,7 +60,7 @@ class Server:
         self.metrics = Metrics(backend.figures)
         self.connections = Connections(settings, self.metrics)
         self.threads = FairThreads(1, "long")
-        self._turns = Turns(_call_soon, time.monotonic)
+        self._turns = Turns(_call_soon, time.thread_time)
         self._sparing = Sparing()
         self._doors: list[Door] = []
         self._addresses: list[Address] = []

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 TURN_S = 0.0005
-"""A connection's turn ends after so long; the request in hand is finished."""
+"""A connection's turn ends after so much processor time; the request in hand is finished."""
 _ROUND_S = 0.005
 """The turns in line stop after so long for the loop to see to all others."""
 _SHARE = 0.01
@@ -34,14 +34,14 @@ class Account:
         return self._left_s <= 0
 
     def spend(self, seconds: float) -> None:
-        """So much time was used; a debt is never longer than a burst."""
+        """So much processor time was used; a debt is never longer than a burst."""
         self._left_s = max(-_SAVED_S, self._left_s - seconds)
 
 
 class Turns:
     """The line of those who have used their share up; they have some turns whenever the loop has seen to all others.
 
-    call_soon: the loop's, which calls after all that is due now. clock: in seconds.
+    call_soon: the loop's, which calls after all that is due now. clock: the thread's processor time in seconds.
     """
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:

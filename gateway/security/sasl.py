@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import Answer, Ask, Endpoint, Later
+from gateway.exchange import Answer, Ask, Building, Endpoint, Later
 from gateway.fair_threads import FairThreads
 from gateway.security.credentials import Users
 from gateway.security.mechanisms import AuthenticationError, Step, mechanism
@@ -63,7 +63,11 @@ class Sasl:
             await asyncio.sleep(_REFUSAL_S)
             raise
 
-    def _answer(self, ask: Ask, done: asyncio.Future[Step]) -> Any:
+    def _answer(self, ask: Ask, done: asyncio.Future[Step]) -> Building:
+        response = self._response(ask, done)
+        return Building(0, lambda: response)
+
+    def _response(self, ask: Ask, done: asyncio.Future[Step]) -> Any:
         try:
             token, name = done.result()
         except AuthenticationError as error:

@@ -68,18 +68,19 @@ def entity_of(entity_type: type, source: Shape | Mapping[str, Any]) -> Any:
 def elements_in(shape: Shape) -> int:
     """How many elements the lists of a shape have, those of its elements included."""
     count = 0
-    for name in shape.__struct_fields__:
+    for name in _lists(type(shape)):
         value = getattr(shape, name)
-        if isinstance(value, list):
+        if value:
             count += len(value)
-            if value and isinstance(value[0], Shape):
-                count += sum(map(elements_in, value)) if _has_lists(type(value[0])) else 0
+            if isinstance(value[0], Shape) and _lists(type(value[0])):
+                count += sum(map(elements_in, value))
     return count
 
 
 @cache
-def _has_lists(shape_type: type[Shape]) -> bool:
-    return any(_element_type(hint) is not None for hint in get_type_hints(shape_type).values())
+def _lists(shape_type: type[Shape]) -> tuple[str, ...]:
+    """The fields that hold lists."""
+    return tuple(name for name, hint in get_type_hints(shape_type).items() if _element_type(hint) is not None)
 
 
 class _Attributes:
