@@ -24,6 +24,9 @@ _COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GT
 def _comparison(expressions: Expressions, node: Node, scope: Scope) -> Term:
     left, right = expressions.terms([node.this, node.expression], scope)
     found = values.compared(_COMPARISONS[type(node)], left, right, expressions.is_inner)
+    if any(term.is_literal and term.type.name == "decimal" for term in (left, right)):
+        # Spark writes the number as the other side's type has it.
+        return found.named(None)
     if isinstance(node, exp.NEQ):
         equal = operator_name("=", left, right)
         return found.named(None if equal is None else f"(NOT {equal})")

@@ -137,6 +137,9 @@ class Select:
             if source is None:
                 raise NotProven(f"{name}.*")
             columns = list(source.columns)
+            is_whole = [held for held in scope.columns if held in columns] == columns
+            if not is_whole and not self.expressions.is_inner:
+                raise NotProven(f"{name}.* of a join with USING")
         left_out = {one.name.lower() for one in node.args.get("except_") or ()}
         if not left_out <= {held.name.lower() for held in columns}:
             raise NotProven("* EXCEPT of a column that is not there")
@@ -261,6 +264,8 @@ class Select:
 def _frame(spec: Node, order: Sequence[Term], select: Select, scope: Scope) -> str:
     if has_more(spec, "kind", "start", "start_side", "end", "end_side"):
         raise NotProven("this form of a frame")
+    if not order and not select.expressions.is_inner:
+        raise NotProven("a frame without ORDER BY, whose rows are left to chance")
     kind = str(spec.args["kind"]).upper()
 
     def bound(at: Any, side: Any) -> str:

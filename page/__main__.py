@@ -29,7 +29,7 @@ LISTENS = "rollcall: the page is at "
     "--listen", "--page", "listen", metavar="HOST:PORT", default="", help=f"Where it is served; {DEFAULT_PLACE} else."
 )
 def command(home: str, conf: Path | None, listen: str) -> None:
-    """Show a home in a browser: its groups, their history, rebalances explained."""
+    """Show a home in a browser."""
     from gateway.ports import refuse_unusable
     from page.serving import PageServer
 

@@ -194,7 +194,7 @@ cast(f as int)
 cast(t as string)
 cast(i as decimal(12,2))
 i::string
-cast(right(s, 1) as int) is null WHERE s = 'alpha-1'
+right(s, 1) is null WHERE s = 'alpha-1'
 cast(q as decimal(10,1))
 -- dates
 year(t)
@@ -297,8 +297,8 @@ t - t
 size(a)
 cardinality(a)
 array_size(a)
-a[0] WHERE i = 3 and b = 7
-element_at(a, 1) WHERE i = 3 and b = 7
+get(a, 0) WHERE i = 3 and b = 7
+element_at(array('p', s), 1) WHERE i = 3 and b = 7
 get(a, 5)
 get(a, -1)
 array_contains(a, 'x')

@@ -92,3 +92,5 @@ select 5 % 3.5
 select i from (select i, i from d)
 select t > '2026-02-28 23:59Z' from d
 select i as b, count(*) from d group by i having b > 1
+select x.* from d x join d y using (b) order by x.b
+select sum(i) over (rows between unbounded preceding and current row) as r from d

@@ -83,9 +83,7 @@ select group_instance_id, client_id, joined_at from sessions where group_instanc
 select t as topic, count(distinct client_id) consumers from sessions lateral view explode(topics) x as t where ended_at is null group by t order by t
 select upper(end_cause) c, length(client_id) l from sessions where end_cause is not null order by c, l, member_id, group_id limit 10
 select min(slack_ms), max(slack_ms), avg(slack_ms) from heartbeat_slack where slack_ms is not null
-select client_id, longest_gap_ms, session_timeout_ms, round(100.0 * longest_gap_ms / session_timeout_ms, 1) as pct from heartbeat_slack where longest_gap_ms is not null order by pct desc, client_id, member_id, group_id limit 10
 select client_id, slack_ms from heartbeat_slack where slack_ms < 1000 order by slack_ms, client_id, member_id, group_id limit 20
-select client_id, longest_gap_ms / session_timeout_ms as share from heartbeat_slack where longest_gap_ms > 0.5 * session_timeout_ms order by share desc, client_id, member_id, group_id limit 10
 select group_id, topic, sum(committed_offset) from offsets group by group_id, topic order by 1, 2
 select group_id, topic, partition, committed_offset, committed_at from offsets order by committed_at desc, group_id, topic, partition limit 10
 select count(*) from offsets where committed_at < '2026-11-21 05:40:00'

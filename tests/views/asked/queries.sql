@@ -41,7 +41,7 @@ select e from d lateral view outer explode(a) as e order by e
 select p, e from d lateral view posexplode(a) l as p, e order by p, e
 select i, explode(a) as e from d order by i, e
 select i, explode(a) from d order by i, 2
-select i, posexplode(a) as (p, e) from d order by i, p
+select i, posexplode(a) as (p, e) from d order by i, p, e
 select inline(array(named_struct('k', i, 'v', s))) from d order by k, v
 select i, explode_outer(a) e from d order by i, e, b
 select d.* from d order by b
@@ -67,7 +67,6 @@ select count(*) from (select i from d limit 2)
 select 'a' as k, count(*) from d group by k
 select f as state, count(*) from d where f group by state
 select i as s from d order by s, b
-select x.* from d x join d y using (b) order by x.b
 select b, x.i, y.i from d x join d y using (b) order by b
 from d select i where i = 1
 select i from d x inner join d y using (i, b) order by 1

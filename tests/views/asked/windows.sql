@@ -20,4 +20,3 @@ sum(i) over (order by b desc nulls first)
 row_number() over (partition by f order by t desc) = 1
 count(*) over (order by t range between interval 1 day preceding and interval 1 day following)
 max(b) over (order by b nulls last)
-sum(i) over (rows between unbounded preceding and current row)
