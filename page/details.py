@@ -5,16 +5,14 @@ Knows the views and the explanation of a rebalance. Must not know a template or 
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from page.history import History, quoted, timestamp
 from why.explanation import Explanation, explain
-from why.moves import Move
 from why.rebalances import NoSuchRebalance, Span
-from why.rows import gained_and_lost, move_text
-from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger
-from why.words import count, duration, partitions, some
+from why.rows import gained_and_lost, moves_together
+from why.telling import following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
+from why.words import count, duration, some
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
@@ -77,10 +75,9 @@ def told(e: Explanation) -> dict[str, Any]:
     return {
         "title": title(e),
         "headline": headline(e),
-        "remarks": [text for text in (e.note, _awaited(e)) if text],
-        "others": e.others,
+        "remarks": remarks(e),
         "trigger": trigger(e),
-        "timeline": [(at_ms, _since(at_ms - began_ms), text) for at_ms, text in timeline(e)],
+        "timeline": [(at_ms, since_beginning(e, at_ms), text) for at_ms, text in timeline(e)],
         "parts": [
             {
                 "part": part,
@@ -93,7 +90,7 @@ def told(e: Explanation) -> dict[str, Any]:
             for part in slowest_first
         ],
         "held": [(name, duration(ms), why) for name, ms, why in held(e)],
-        "moves": _moves(e.moves),
+        "moves": moves_together(e.moves),
         "gained": sorted((name, len(got), len(lost)) for name, (got, lost) in gained_and_lost(e).items()),
         "kept": count(e.kept_count, "partition") if e.kept_count else "",
         "stopped": stopped(e),
@@ -119,20 +116,5 @@ def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[s
     return {name: rows[0] if rows else None for name, rows in found.items()}
 
 
-def _awaited(e: Explanation) -> str:
-    names = awaited(e)
-    return f"Still awaited: {some(names)}." if names else ""
-
-
-def _since(since_ms: int) -> str:
-    return f"-{duration(-since_ms)}" if since_ms < 0 else f"+{duration(since_ms)}"
-
-
 def _after(at_ms: int | None, since_ms: int | None) -> str:
     return "" if at_ms is None or since_ms is None else duration(at_ms - since_ms)
-
-
-def _moves(moves: list[Move]) -> list[tuple[str, str]]:
-    """Partitions and what became of them, one row for all that went the same way."""
-    ordered = sorted(moves, key=lambda move: (move_text(move), move.partition))
-    return [(partitions(move.partition for move in same), text) for text, same in groupby(ordered, key=move_text)]

@@ -5,7 +5,8 @@ Knows the parts of an explanation. Must not know Spark or a terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from why.explanation import Explanation
@@ -13,7 +14,7 @@ from why.holdings import Partition
 from why.moves import Move
 from why.parts import Part
 from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger
-from why.words import duration
+from why.words import duration, partitions
 
 PARTS = ("what", "who", "timeline", "member", "held", "moved", "stopped", "slack", "next")
 
@@ -97,6 +98,12 @@ def _moved(move: Move) -> Line:
         partition=move.partition.number,
         duration_ms=move.unheld_ms,
     )
+
+
+def moves_together(moves: Iterable[Move]) -> list[tuple[str, str]]:
+    """Partitions and what became of them, one row for all that went the same way."""
+    ordered = sorted(moves, key=lambda move: (move_text(move), move.partition))
+    return [(partitions(move.partition for move in same), text) for text, same in groupby(ordered, key=move_text)]
 
 
 def move_text(move: Move) -> str:

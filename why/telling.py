@@ -143,6 +143,29 @@ def awaited(e: Explanation) -> list[str]:
     return [part.name for part in e.parts if part.synced_at_ms is None and part.end_cause is None]
 
 
+def remarks(e: Explanation) -> list[str]:
+    """What stands beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
+    found = [] if e.note is None else [e.note]
+    if e.others:
+        told = (f"{moment(one.started_at_ms)} {one.cause.kind} (GENERATION={one.to_generation_id})" for one in e.others)
+        found.append(f"The others: {some(told, 5)}.")
+    names = awaited(e)
+    if names:
+        found.append(f"Still awaited: {some(names)}.")
+    if e.names.is_unclear:
+        found.append(
+            "Members that share client id and host are told apart by the beginning of their member id's UUID; "
+            "which of them came back under another id is unknown."
+        )
+    return found
+
+
+def since_beginning(e: Explanation, at_ms: int) -> str:
+    """How long after the beginning of the rebalance a moment is: `+2.004 s`, `-10 s`."""
+    since_ms = at_ms - e.rebalance.started_at_ms
+    return f"-{duration(-since_ms)}" if since_ms < 0 else f"+{duration(since_ms)}"
+
+
 def stopped(e: Explanation) -> list[str]:
     """How long nobody consumed: the group as a whole, and the partitions that were longest without anybody."""
     found = [f"{_stopped(e)[0].upper()}{_stopped(e)[1:]}{_span(e)}."]

@@ -5,19 +5,17 @@ Knows the page alone. Must not know where the explanation came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from jobs.shown.terminal import say
 from programs.visible import visible
 from why.explanation import Explanation
-from why.moves import Move
 from why.parts import Part
-from why.rows import gained_and_lost, move_text
-from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger
-from why.words import clock, count, duration, moment, partitions, some
+from why.rows import gained_and_lost, moves_together
+from why.telling import following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
+from why.words import clock, count, duration, some
 
 SHOWN_MEMBERS = 20
 SHOWN_SLACK = 5
@@ -29,14 +27,14 @@ def show_page(e: Explanation, console: Console) -> None:
     say(console, title(e), style="bold")
     console.print()
     say(console, headline(e))
-    for remark in filter(None, (e.note, _others(e), _awaited(e), _unclear(e))):
+    for remark in remarks(e):
         say(console, remark)
     _section(console, "who and why")
     for about, text in trigger(e):
         say(console, f"  {about:<14}{text}")
     _section(console, "timeline (UTC)")
     for at_ms, text in timeline(e):
-        say(console, f"  {clock(at_ms)}  {_since(e, at_ms):>12}  {text}")
+        say(console, f"  {clock(at_ms)}  {since_beginning(e, at_ms):>12}  {text}")
     _show_members(e, console)
     _section(console, "who kept the others waiting")
     _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
@@ -58,32 +56,6 @@ def _section(console: Console, name: str) -> None:
 def _bullets(console: Console, texts: Sequence[str], if_none: str = "") -> None:
     for text in texts or [if_none]:
         say(console, f"  {text}")
-
-
-def _since(e: Explanation, at_ms: int) -> str:
-    since_ms = at_ms - e.rebalance.started_at_ms
-    return f"-{duration(-since_ms)}" if since_ms < 0 else f"+{duration(since_ms)}"
-
-
-def _others(e: Explanation) -> str | None:
-    if not e.others:
-        return None
-    told = (f"{moment(one.started_at_ms)} {one.cause.kind} (GENERATION={one.to_generation_id})" for one in e.others)
-    return f"The others: {some(told, 5)}."
-
-
-def _awaited(e: Explanation) -> str | None:
-    names = awaited(e)
-    return f"Still awaited: {some(names)}." if names else None
-
-
-def _unclear(e: Explanation) -> str | None:
-    if not e.names.is_unclear:
-        return None
-    return (
-        "Members that share client id and host are told apart by the beginning of their member id's UUID; "
-        "which of them came back under another id is unknown."
-    )
 
 
 def _show_members(e: Explanation, console: Console) -> None:
@@ -124,7 +96,7 @@ def _after(at_ms: int | None, since_ms: int | None) -> str:
 
 def _show_moves(e: Explanation, console: Console) -> None:
     _section(console, "what moved")
-    lines = list(_move_lines(e.moves))
+    lines = [f"{those}: {text}" for those, text in moves_together(e.moves)]
     _bullets(console, lines[:SHOWN_MOVES], "nothing")
     if len(lines) > SHOWN_MOVES:
         say(console, f"  and {len(lines) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition")
@@ -134,12 +106,6 @@ def _show_moves(e: Explanation, console: Console) -> None:
     if e.kept_count:
         where = "where it was" if e.kept_count == 1 else "where they were"
         say(console, f"  {count(e.kept_count, 'partition')} stayed {where}")
-
-
-def _move_lines(moves: Iterable[Move]) -> Iterable[str]:
-    """One line for all partitions that went the same way."""
-    for text, same in groupby(sorted(moves, key=lambda move: (move_text(move), move.partition)), key=move_text):
-        yield f"{partitions(move.partition for move in same)}: {text}"
 
 
 def _show_slack(e: Explanation, console: Console) -> None:

@@ -50,7 +50,7 @@ async function lookAgain() {
   }
   tellLocalTimes(document);
   filterRows();
-  await drawAll(true);
+  await drawAll();
 }
 
 export function followChanges() {
