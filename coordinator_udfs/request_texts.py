@@ -24,6 +24,7 @@ from schemas.messages import (
     Request,
     Versions,
 )
+from schemas.strings import holds_no_long_string, unfit_string
 from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(GroupRequest)
@@ -45,7 +46,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
 
     Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
     version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
-    group, or not exactly one.
+    group, or not exactly one; a string that is too long.
     """
     try:
         request: GroupRequest = _decoder.decode(text)
@@ -69,6 +70,8 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
     named = request.group_id if isinstance(request, HeartbeatRequest) else _group_named(request)
     if named != group_id:
         raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
+    if not holds_no_long_string(text) and (unfit := unfit_string(request)):
+        raise RequestError(unfit)
     return request
 
 

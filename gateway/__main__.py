@@ -20,6 +20,7 @@ import click
 
 from programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
 from programs.errors import UserError
+from programs.log_lines import log_to_standard_error
 from programs.settings import read_file, read_pairs
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
     from gateway.server import prepare_process
     from gateway.settings import Settings
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    log_to_standard_error(logging.INFO)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = Settings.from_pairs(pairs | {_PLACES[name]: text for name, text in places.items() if text})
     prepare_process()

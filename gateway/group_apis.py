@@ -58,6 +58,7 @@ from schemas.messages import (
     Response,
     SyncGroupRequest,
 )
+from schemas.strings import unfit_id_prefix
 
 HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup", "OffsetFetch", "DescribeGroups", "ListGroups", "DeleteGroups"})
 """Their answers may be withheld for minutes, or be long."""
@@ -120,8 +121,10 @@ class GroupApis:
         ]
 
     def answer(self, ask: Ask) -> Answer:
-        """The response to one request. Raises WireError: null where the protocol allows none."""
+        """The response to one request. Raises WireError: an id that no new member's id can begin with."""
         request, caller = self._request(ask), ask.caller
+        if isinstance(request, JoinGroupRequest) and (unfit := unfit_id_prefix(request)):
+            raise WireError(unfit)
         written = partial(entity_of, ask.codec.response_type)
         match request:
             case FindCoordinatorRequest():

@@ -9,6 +9,7 @@ not know how the query works (that is `jobs.stream.query`).
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
+from programs.log_lines import log_to_standard_error
 from programs.settings import read_pairs
 from programs.visible import visible
 from tables.job_status import StatusWriter
@@ -92,6 +94,7 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
 @set_option("A setting, over the file's")
 def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
     """Run the coordinator on a home until SIGTERM or Ctrl-C, which let the running batch finish."""
+    log_to_standard_error(logging.WARNING)
     config = load_config(conf, _submitted(), read_pairs(given, "--set "))
     place = Home(home)
     check_fits(place, config)

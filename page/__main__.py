@@ -16,6 +16,7 @@ import click
 from page.settings import DEFAULT_PLACE, settings_of
 from programs.command_line import conf_option, examples, home_option, run_command
 from programs.errors import ConfigError
+from programs.log_lines import log_to_standard_error
 from programs.settings import read_file
 
 NAME = "python -m page"
@@ -33,7 +34,7 @@ def command(home: str, conf: Path | None, listen: str) -> None:
     from gateway.ports import refuse_unusable
     from page.serving import PageServer
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    log_to_standard_error(logging.WARNING)
     settings = settings_of(listen or DEFAULT_PLACE, {} if conf is None else read_file(conf))
     folder = Path(home).expanduser().absolute()
     if not folder.is_dir():

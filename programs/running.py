@@ -36,6 +36,6 @@ def run_program(main: "Callable[[], int | None]") -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception:
-        traceback.print_exc()
+        print("\n".join(visible(line) for line in traceback.format_exc().split("\n")), end="", file=sys.stderr)
         return FAILED
     return status

@@ -20,6 +20,7 @@ from schemas.messages import (
     Shape,
     Versions,
 )
+from schemas.strings import unfit_string
 
 REPLAY_FIELDS = frozenset({"recorded_member_id", "recorded_leader_id", "inferred_cause"})
 
@@ -102,7 +103,7 @@ def parse_request(
     takes_consumer_groups: the APIs of the newer group protocol are taken too.
 
     Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
-    unknown; a field, nested ones too, that this version does not carry.
+    unknown; a field, nested ones too, that this version does not carry; a string that is too long.
     """
     api = fields.get("api")
     known = APIS | (REPLAY_APIS if is_replay else {}) | (CONSUMER_GROUP_APIS if takes_consumer_groups else {})
@@ -117,6 +118,8 @@ def parse_request(
     except msgspec.ValidationError as error:
         raise RequestError(f"{api} v{version}: {error}") from None
     _refuse_what_is_not_carried(fields, type(request), version, f"{api} v{version}")
+    if unfit := unfit_string(request):
+        raise RequestError(unfit)
     return request  # type: ignore[return-value]
 
 

@@ -16,6 +16,9 @@ from coordinator_udfs.protocol.effects import TimerArmed
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
 
+TOLD_EVERY_MS = 1000
+"""A join timer that ends in vain and starts again is not told more often."""
+
 
 class Due(NamedTuple):
     """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out.
@@ -51,6 +54,21 @@ def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
         group.join_deadline_ms = None
         return
     group.join_deadline_ms = _deadline(group, length_ms, Timer.JOIN, turn)
+
+
+def arm_join_again(group: Group, length_ms: int, turn: Turn) -> None:
+    """The same when it has ended in vain; of a short one only the first start in a second is told."""
+    if not group.has_known_timeouts:
+        group.join_deadline_ms = None
+        return
+    if turn.armed_from_ms // TOLD_EVERY_MS != (turn.now_ms - length_ms) // TOLD_EVERY_MS:
+        turn.emit(TimerArmed(at_ms=turn.now_ms, timer=Timer.JOIN, length_ms=length_ms))
+    group.join_deadline_ms = note_deadline(group, turn.armed_from_ms + length_ms)
+
+
+def told_from_ms(at_ms: int, length_ms: int) -> int:
+    """From when on the next start of such a timer is told, if it ends at at_ms and every length_ms after that."""
+    return ((at_ms - length_ms) // TOLD_EVERY_MS + 1) * TOLD_EVERY_MS
 
 
 def arm_sync(group: Group, length_ms: int, turn: Turn) -> None:
@@ -111,6 +129,15 @@ def earliest_but_sweep(group: Group) -> Due | None:
     """The earliest deadline of all but the offset sweep's."""
     due = _earliest_of_members(group) if group.consumer is None else _earliest_of_consumers(group.consumer)
     for timer, deadline_ms in ((Timer.JOIN, group.join_deadline_ms), (Timer.SYNC, group.sync_deadline_ms)):
+        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+            due = Due(deadline_ms, timer, "")
+    return due
+
+
+def earliest_but_join(group: Group) -> Due | None:
+    """The earliest deadline of all but the join phase's."""
+    due = _earliest_of_members(group)
+    for timer, deadline_ms in ((Timer.SYNC, group.sync_deadline_ms), (Timer.SWEEP, group.sweep_deadline_ms)):
         if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
             due = Due(deadline_ms, timer, "")
     return due

@@ -178,7 +178,10 @@ class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
 
 
 class TimerArmed(Effect, tag=EffectName.TIMER_ARMED.value, kw_only=True):
-    """A timer of the group was started anew."""
+    """A timer of the group was started anew.
+
+    A join timer of less than a second that ends in vain, since nobody is there, and starts again is told once a second.
+    """
 
     timer: str
     """`join` (ends the join phase or one initial delay) or `sync`."""

@@ -15,7 +15,13 @@ from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import remove_member
 from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
-from coordinator_udfs.protocol.rebalance import complete_join, end_initial_window, end_pending_sync, prepare_rebalance
+from coordinator_udfs.protocol.rebalance import (
+    complete_join,
+    end_initial_window,
+    end_pending_sync,
+    pass_idle_joins,
+    prepare_rebalance,
+)
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Timer, Turn
 
@@ -25,7 +31,7 @@ def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int 
     effects: list[Effect] = []
     while group.next_due_ms is not None and group.next_due_ms <= now_ms:
         if armed_from_ms is None:
-            pass_idle_sweeps(group, now_ms, config)
+            pass_idle(group, now_ms, config)
         due = earliest(group)
         group.next_due_ms = None if due is None else due.deadline_ms
         if due is None or due.deadline_ms > now_ms:
@@ -35,6 +41,12 @@ def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int 
         fire_at_once(group, turn)
         group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)
     return effects
+
+
+def pass_idle(group: Group, until_ms: int, config: GroupConfig) -> None:
+    """Passes the deadlines up to until_ms that come again and again and find nothing to do."""
+    pass_idle_joins(group, until_ms)
+    pass_idle_sweeps(group, until_ms, config)
 
 
 def fire_at_once(group: Group, turn: Turn) -> None:

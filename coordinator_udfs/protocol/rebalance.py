@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
 from coordinator_udfs.protocol.cause import Cause, EndCause
-from coordinator_udfs.protocol.deadlines import arm_join, arm_session, arm_sync
+from coordinator_udfs.protocol.deadlines import (
+    arm_join,
+    arm_join_again,
+    arm_session,
+    arm_sync,
+    earliest_but_join,
+    told_from_ms,
+)
 from coordinator_udfs.protocol.effects import JoinPhaseEnded, StateChanged
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.java_strings import hash_map_order
@@ -141,7 +148,7 @@ def complete_join(group: Group, turn: Turn) -> None:
     """PreparingRebalance -> CompletingRebalance, or Empty if nobody is left.
 
     Dynamic members that did not join are dropped, static ones stay. If only absent static ones are left, the phase goes
-    on for another rebalance timeout. The generation grows whenever the phase ends.
+    on for another rebalance timeout, as often as that takes. The generation grows whenever the phase ends.
     """
     absent = [member for member in group.members.values() if member.parked_join is None]
     for member in absent:
@@ -153,7 +160,7 @@ def complete_join(group: Group, turn: Turn) -> None:
     group.join_deadline_ms = None
     group.initial_delay_left_ms = None
     if not _elect_joined_leader(group) and group.members:
-        arm_join(group, max(group.rebalance_timeout_ms, 1), turn)
+        arm_join_again(group, _prolonged_by_ms(group), turn)
         return
     history.join_phase_ended(group, turn)
     group.generation_id += 1
@@ -181,6 +188,42 @@ def complete_join(group: Group, turn: Turn) -> None:
         member.is_new = False
         group.pending_sync[member.member_id] = None
     arm_sync(group, group.rebalance_timeout_ms, turn)
+
+
+def pass_idle_joins(group: Group, until_ms: int) -> None:
+    """Moves the join timer past those of its ends up to until_ms that find nobody and are not told, as if each of them
+    had come.
+
+    It stays before any other deadline: so time that passes costs by what is due, not by its length.
+    """
+    join_ms = group.join_deadline_ms
+    if join_ms is None or join_ms > until_ms or not _has_only_noted_absent(group):
+        return
+    length_ms = _prolonged_by_ms(group)
+    other, last_ms = earliest_but_join(group), min(told_from_ms(join_ms, length_ms), until_ms + 1)
+    if other is not None:
+        last_ms = min(last_ms, other.deadline_ms)
+    idle = -((join_ms - last_ms) // length_ms)
+    if idle > 0:
+        group.join_deadline_ms = join_ms + idle * length_ms
+        group.updated_at_ms = max(group.updated_at_ms, group.join_deadline_ms - length_ms)
+
+
+def _has_only_noted_absent(group: Group) -> bool:
+    """Whether the join phase goes on only because static members are away, each of whom was found missing before."""
+    return (
+        group.state is GroupState.PREPARING_REBALANCE
+        and group.initial_delay_left_ms is None
+        and group.awaiting_join_count == 0
+        and bool(group.members)
+        and group.has_known_timeouts
+        and all(member.group_instance_id is not None for member in group.members.values())
+        and (group.rebalance is None or group.rebalance.parts.keys() >= group.members.keys())
+    )
+
+
+def _prolonged_by_ms(group: Group) -> int:
+    return max(group.rebalance_timeout_ms, 1)
 
 
 def _become_empty(group: Group, turn: Turn) -> None:

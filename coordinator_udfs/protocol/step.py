@@ -22,7 +22,7 @@ from coordinator_udfs.protocol.deadlines import next_deadline_ms, settle_next_de
 from coordinator_udfs.protocol.delete_groups import delete_groups
 from coordinator_udfs.protocol.describe_groups import describe_groups
 from coordinator_udfs.protocol.effects import Effect
-from coordinator_udfs.protocol.expiry import fire_at_once, fire_due
+from coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import heartbeat
 from coordinator_udfs.protocol.join_group import join_group
@@ -30,7 +30,6 @@ from coordinator_udfs.protocol.leave_group import leave_group
 from coordinator_udfs.protocol.observed import observe_group
 from coordinator_udfs.protocol.offset_commit import offset_commit
 from coordinator_udfs.protocol.offset_delete import offset_delete
-from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps
 from coordinator_udfs.protocol.offset_fetch import offset_fetch
 from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
@@ -96,9 +95,9 @@ def step(
 def next_due_ms(group: Group, until_ms: int, config: GroupConfig) -> int | None:
     """The earliest deadline exactly, for a caller that lets time pass to until_ms; None if there is none.
 
-    Sweeps up to then that find nothing to remove have passed.
+    Sweeps and ends of join phases up to then that find nothing to do have passed.
     """
-    pass_idle_sweeps(group, until_ms, config)
+    pass_idle(group, until_ms, config)
     return settle_next_deadline_ms(group)
 
 

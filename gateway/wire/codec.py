@@ -19,12 +19,12 @@ from kio.serial.errors import SerialError
 
 from gateway.wire.lengths import (
     MAX_ELEMENTS,
-    MAX_STRING_BYTES,
     LengthError,
     check_lengths,
     has_array,
     without_unknown_tags,
 )
+from schemas.strings import STRING_MAX_BYTES
 
 _HEAD = Struct(">hhi")
 _LENGTH = Struct(">i")
@@ -138,7 +138,7 @@ class _Reader:
 
     def _read(self, frame: bytes, max_elements: int) -> tuple[Any, Any]:
         head, at = self.read_head(frame, 0)
-        if self.must_look_first or len(frame) > MAX_STRING_BYTES:
+        if self.must_look_first or len(frame) > STRING_MAX_BYTES:
             check_lengths(self.entity_type, frame, at, max_elements)
         message, _ = self.read_entity(frame, at)
         return head, message

@@ -16,12 +16,12 @@ from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
+from schemas.strings import STRING_MAX_BYTES
+
 MAX_ELEMENTS = 50_000
 """All arrays of a request together may have so many, and those of one API fewer; Kafka's clients are far below."""
 MAX_TAGS = 100
 """No head and no part of a message may have more tagged fields; the protocol knows of three at most."""
-MAX_STRING_BYTES = 32_767
-"""No string may be longer, as with Kafka, though newer versions have room for it: older ones could not carry it."""
 
 _FIXED = {
     "int8": 1,
@@ -176,8 +176,8 @@ def _walk_compact_bytes(message: bytes, at: int, found: _Found) -> int:
 
 def _walk_compact_string(message: bytes, at: int, found: _Found) -> int:
     length, at = _varint(message, at)
-    if length - 1 > MAX_STRING_BYTES:
-        raise LengthError(f"a string of {length - 1} bytes, {MAX_STRING_BYTES} at most")
+    if length - 1 > STRING_MAX_BYTES:
+        raise LengthError(f"a string of {length - 1} bytes, {STRING_MAX_BYTES} at most")
     return _within(message, at + max(length - 1, 0))
 
 

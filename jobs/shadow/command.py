@@ -8,6 +8,7 @@ program is started and ended; must not know how a log is read, nor how the query
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +31,7 @@ from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.sources.request_log_topic import SCHEME, open_topic
 from jobs.stream.upkeep import Upkeep
+from programs.log_lines import log_to_standard_error
 from programs.settings import from_texts
 from programs.visible import visible
 from request_log.importer import LogImport
@@ -166,6 +168,7 @@ class Shadow:
 
 def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:
     """Follows a log on a home until a signal comes. Returns 0, or 1 if the query failed. Raises UserError."""
+    log_to_standard_error(logging.WARNING)
     log = log if log.startswith(SCHEME) else str(Path(log).absolute())
     with home.locked("a shadow"):
         kept = kept_of(home, log, zone, given, console)

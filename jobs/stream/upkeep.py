@@ -19,6 +19,7 @@ from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import Home
+from programs.visible import visible
 
 # Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
 # So each row is written three times in all, however long the day.
@@ -132,4 +133,5 @@ class Upkeep:
             tend(kept, now_ms, thorough=thorough)
         except Exception as error:
             # The next run will do; a batch must not fail for it.
-            print(f"rollcall: upkeep of {kept.name} did not work out: {error}", file=sys.stderr, flush=True)
+            why = visible(str(error))
+            print(f"rollcall: upkeep of {kept.name} did not work out: {why}", file=sys.stderr, flush=True)

@@ -38,6 +38,7 @@ from schemas.messages import (
     Response,
     SyncGroupRequest,
 )
+from schemas.strings import holds_no_long_string, unfit_id_prefix, unfit_string
 from schemas.wire_fields import first_version
 
 COMPLETED = b"Completed request:"
@@ -224,6 +225,8 @@ def _decoded(text: bytes, message: Message) -> Any:
     if completed.request_queue_time_ms > completed.total_time_ms + _ROUNDED_MS:
         waited = f"requestQueueTimeMs {completed.request_queue_time_ms} of totalTimeMs {completed.total_time_ms}"
         raise Unreadable(Kind.TIME, f"{name}: {waited}")
+    if not holds_no_long_string(text) and (unfit := unfit_string(completed)):
+        raise Unreadable(Kind.FIELD, f"{name}: {unfit}")
     return completed
 
 
@@ -250,7 +253,12 @@ def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
 
 
 def _note_choices(request: JoinGroupRequest, response: Any) -> None:
-    """Keeps what the broker chose by chance: a new member's id, a generation's leader."""
+    """Keeps what the broker chose by chance: a new member's id, a generation's leader.
+
+    Raises Unreadable: an id that no member id can begin with.
+    """
+    if unfit := unfit_id_prefix(request):
+        raise Unreadable(Kind.FIELD, f"JoinGroup v{request.api_version}: {unfit}")
     if not request.member_id:
         request.recorded_member_id = response.member_id or None
     if response.error_code == 0:

@@ -272,6 +272,23 @@ async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> Non
         await until_true(lambda: len(running.server.connections) == 0)
 
 
+@pytest.mark.parametrize("field", ["client_id", "group_instance_id"])
+@asynchronous
+async def test_a_name_that_no_member_id_can_begin_with_ends_its_connection_and_is_not_asked(field: str) -> None:
+    async with gateway() as running:
+        for size, is_taken in ((32_730, True), (32_731, False)):
+            client, name = await running.client(), "n" * size
+            values = {**join(), **({} if field == "client_id" else {field: name})}
+            client.send("JoinGroup", 5, name if field == "client_id" else "client", **values)
+            if is_taken:
+                _, answer = await client.receive("JoinGroup", 5)
+                assert len(answer.member_id) == 32_767
+            else:
+                assert await client.is_closed_by_peer()
+        assert len(running.backend.asked) == 1
+        assert await is_served(running)
+
+
 @asynchronous
 async def test_an_error_of_our_own_ends_one_connection_and_tells_no_details(caplog: pytest.LogCaptureFixture) -> None:
     async with gateway() as running:

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.wire.codec import Codec, WireError, codec, read_head
-from gateway.wire.lengths import MAX_ELEMENTS, MAX_STRING_BYTES, has_array
+from gateway.wire.lengths import MAX_ELEMENTS, has_array
 from gateway.wire.shaping import entity_of, values_of
 from schemas.messages import APIS, HeartbeatResponse, Shape
+from schemas.strings import STRING_MAX_BYTES
 from schemas.wire_fields import carried, carried_names
 from tests.gateway.messages import answered_codecs, entities, group_codecs, name_of
 
@@ -202,9 +203,9 @@ def test_a_string_that_older_versions_cannot_carry_is_refused_on_reading(api: st
     spoken = codec(api, {"Heartbeat": 4, "JoinGroup": 9}[api])
     longest, too_long = (
         spoken.write_request(1, "", entity_of(spoken.request_type, {field: "x" * size}))[4:]
-        for size in (MAX_STRING_BYTES, MAX_STRING_BYTES + 1)
+        for size in (STRING_MAX_BYTES, STRING_MAX_BYTES + 1)
     )
-    assert len(getattr(spoken.read_request(longest)[1], field)) == MAX_STRING_BYTES
+    assert len(getattr(spoken.read_request(longest)[1], field)) == STRING_MAX_BYTES
     with pytest.raises(WireError, match="a string of 32768 bytes, 32767 at most"):
         spoken.read_request(too_long)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from coordinator_udfs.protocol.effects import JoinPhaseEnded
+from coordinator_udfs.protocol import expiry
+from coordinator_udfs.protocol.effects import JoinPhaseEnded, TimerArmed
 from coordinator_udfs.protocol.states import GroupState
 from schemas.errors import Error
 from tests.protocol.bench import Bench
@@ -64,6 +67,51 @@ def test_a_phase_with_only_absent_static_members_is_prolonged() -> None:
     assert (bench.state, bench.generation, bench.deadlines()["join"]) == (GroupState.PREPARING_REBALANCE, 2, 6_000)
     bench.tick(8_000)
     assert (bench.state, bench.generation, bench.members) == (GroupState.EMPTY, 3, [])
+
+
+@rule("Static members: a short join phase that starts over and over is told once a second, and costs no more than that")
+def test_a_phase_of_a_millisecond_is_prolonged_at_little_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    fired = 0
+
+    def counted(*given: Any) -> None:
+        nonlocal fired
+        fired += 1
+        fire(*given)
+
+    fire = expiry._fire
+    monkeypatch.setattr(expiry, "_fire", counted)
+    bench = static_bench("m1", "m2", "m3")
+    for client in ("m1", "m2", "m3"):
+        bench.client(client, rebalance_ms=1, session_ms=900_000)
+    bench.stable("m1", "m2", "m3")
+    bench.leave(("", "i3"))
+    bench.tick(899_999)
+    assert (bench.state, bench.deadlines()["join"]) == (GroupState.PREPARING_REBALANCE, 900_000)
+    assert 890 <= len(bench.of(TimerArmed)) <= 910
+    assert fired <= 910
+    bench.tick(900_000)
+    assert (bench.state, bench.members) == (GroupState.EMPTY, [])
+
+
+@rule("Static members: how often one looks changes nothing of a join phase that starts over")
+@pytest.mark.parametrize("rebalance_ms", [1, 7, 333, 999, 1_000, 1_001, 3_000])
+def test_a_prolonged_phase_is_the_same_however_time_passes(rebalance_ms: int) -> None:
+    benches = []
+    for step_ms in (1, 10, 17, 8_000):
+        bench = static_bench("m1", "m2")
+        for client in ("m1", "m2"):
+            bench.client(client, rebalance_ms=rebalance_ms, session_ms=8_000)
+        bench.stable("m1", "m2", "m3")
+        bench.leave("m3")
+        for now_ms in range(0, 5_000, step_ms):
+            bench.tick(now_ms)
+        bench.tick(5_000)
+        bench.join("m1")
+        for now_ms in range(5_000, 20_000, step_ms):
+            bench.tick(now_ms)
+        bench.tick(20_000)
+        benches.append(bench)
+    assert all(bench.effects == benches[0].effects for bench in benches)
 
 
 @rule(

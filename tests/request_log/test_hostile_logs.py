@@ -57,6 +57,20 @@ def fetch(answered: str) -> str:
     return line(START_MS, "OffsetFetch", 8, request, {"throttle_time_ms": 0, "groups": [answer]})
 
 
+def joined(client_id: str = "c", answered: str = "m") -> str:
+    """A JoinGroup without a member id, and the id that it was given."""
+    request = {
+        "group_id": "g",
+        "session_timeout_ms": 10_000,
+        "member_id": "",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": ""}],
+    }
+    answer = {"error_code": 79, "generation_id": -1, "protocol_name": "", "leader": "", "members": []}
+    text = line(START_MS, "JoinGroup", 0, request, {**answer, "member_id": answered})
+    return replaced(text, "clientId", json.dumps(client_id))
+
+
 def replaced(text: str, field: str, value: str) -> str:
     """A line with another value of one field, as it stands in JSON."""
     found = re.sub(rf'("{field}":)("[^"]*"|[^,}}]+)', lambda match: match[1] + value, text)
@@ -90,6 +104,11 @@ def deep(levels: int) -> str:
         (heartbeat()[:300], Kind.CUT_OFF),
         (heartbeat()[:24] + "x" * (LINE_MAX_BYTES + 1), Kind.TOO_LONG),
         (fetch("another"), Kind.ANSWER),
+        (replaced(heartbeat(), "memberId", json.dumps("m" * 32_768)), Kind.FIELD),
+        (replaced(heartbeat(), "clientId", json.dumps("é" * 16_384, ensure_ascii=False)), Kind.FIELD),
+        (replaced(commit(), "name", json.dumps("t" * 40_000)), Kind.FIELD),
+        (joined(client_id="c" * 32_731), Kind.FIELD),
+        (joined(answered="m" * 32_768), Kind.FIELD),
     ],
     ids=lambda value: value.name if isinstance(value, Kind) else "line",
 )

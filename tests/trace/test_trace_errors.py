@@ -41,6 +41,8 @@ WITHOUT_MEMBER = {name: value for name, value in heartbeat(1, "h", "m").items() 
         (heartbeat(1, "h", "m", generation_id=2**31), "`int` <= 2147483647 - at `\\$.generation_id`"),
         (heartbeat(1, "h", None), "Expected `str`, got `null` - at `\\$.member_id`"),  # type: ignore[arg-type]
         (heartbeat(1, "h", "m", topic="t"), "unknown field `topic`"),
+        (heartbeat(1, "h", "m" * 32_768), "member_id: has 32768 bytes, 32767 at most"),
+        (join(1, "j", client_id="c" * 32_731), "client_id: has 32731 bytes, 32730 at most where a new member's id"),
         (
             heartbeat(1, "h", "m", api_version=2, group_instance_id="i"),
             "group_instance_id: Heartbeat v2 does not carry",

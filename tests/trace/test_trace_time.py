@@ -91,3 +91,18 @@ def test_a_long_time_costs_by_what_is_due_in_it_and_not_by_its_length() -> None:
     removed = [line for line in month if line.get("effect") == "group_removed"]
     assert {line["at_ms"] for line in removed} == {43_200 * 60_000}
     assert len(removed) == 20
+
+
+def test_a_join_phase_that_nobody_joins_is_told_once_a_second_however_short_it_is() -> None:
+    static = {"api_version": 5, "group_instance_id": "i", "rebalance_timeout_ms": 1, "session_timeout_ms": 1_800_000}
+    lines = traced(
+        join(0, "a", bind="a", **static),
+        sync(0, "s", "$a"),
+        join(10, "b", bind="b", rebalance_timeout_ms=1),
+        tick(11),
+        ask(11, "l", "LeaveGroup", 3, group_id="g", members=[{"member_id": "$b"}]),
+        tick(2_000_000),
+        effects=True,
+    )
+    assert removed_at(lines) == [11, 1_800_011]
+    assert 1_795 <= sum(line.get("effect") == "timer_armed" for line in lines) <= 1_805

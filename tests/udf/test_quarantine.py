@@ -54,6 +54,25 @@ UNFIT = {
     ),
     "an empty request id": (beat(request_id=""), "request_id: has 0 characters, 1 to 512 are taken"),
     "an endless request id": (beat(request_id="r" * 513), "request_id: has 513 characters"),
+    "a member id of 32,768 bytes": (beat(member_id="m" * 32_768), "member_id: has 32768 bytes, 32767 at most"),
+    "a client id that is longer in bytes": (beat(client_id="é" * 16_384), "client_id: has 32768 bytes, 32767 at most"),
+    "a long name inside a list": (
+        json.dumps(
+            {
+                **{"api": "LeaveGroup", "api_version": 3, "request_id": "l", "received_at_ms": T, "group_id": "orders"},
+                "members": [{"member_id": "m"}, {"member_id": "m", "group_instance_id": "i" * 40_000}],
+            }
+        ),
+        "members[1].group_instance_id: has 40000 bytes, 32767 at most",
+    ),
+    "a client id that no member id can begin with": (
+        msgspec.json.encode(join("c" * 32_731, T, request_id="j")).decode(),
+        "client_id: has 32731 bytes, 32730 at most where a new member's id begins with it",
+    ),
+    "an instance id that no member id can begin with": (
+        msgspec.json.encode(join("c", T, api_version=5, group_instance_id="i" * 32_731)).decode(),
+        "group_instance_id: has 32731 bytes, 32730 at most where",
+    ),
     "another group's request": (beat(group_id="payments"), "group_id: the row says 'orders', the request 'payments'"),
 }
 
@@ -68,6 +87,18 @@ def test_an_unfit_request_is_put_aside_and_its_group_is_untouched(case: str) -> 
     assert reason in aside["cause"]
     assert (aside["group_id"], aside["detail"], aside["at_ms"]) == ("orders", text, T + 1000)
     assert [e["error_code"] for e in replies(found)] == ["NONE"]
+
+
+def test_the_longest_names_that_are_taken_are_told_in_every_version() -> None:
+    stream = Stream(SETTINGS)
+    rows = arrived(
+        join("c" * 32_730, T, request_id="j"), join("d", T + 1, api_version=5, group_instance_id="é" * 16_365)
+    )
+    assert quarantined(stream.batch(T + 1, rows)) == []
+    asked = DescribeGroupsRequest(request_id="d", api_version=4, received_at_ms=T + 2, groups=["orders"])
+    (told,) = replies(stream.batch(T + 2, arrived(asked)))
+    members = json.loads(told["detail"])["response"]["groups"][0]["members"]
+    assert sorted(len(member["member_id"].encode()) for member in members) == [32_767, 32_767]
 
 
 def test_a_request_that_names_two_groups_or_none_is_put_aside() -> None:

@@ -1,0 +1,17 @@
+"""What tests of the gateway share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.security.credentials import write_user
+
+
+@pytest.fixture(scope="session")
+def users_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("users") / "users"
+    write_user(path, "alice", "wonderland")
+    write_user(path, "b=o,b", "pässword")
+    return path

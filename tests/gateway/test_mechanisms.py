@@ -1,0 +1,134 @@
+"""The mechanisms by themselves: what a token must be, and what nobody learns from an answer."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.security.credentials import Credential, Users, credential_of, write_user
+from gateway.security.mechanisms import AuthenticationError, Plain, Scram
+from tests.gateway.logging_in import ScramClient
+
+
+def test_scram_sha_256_speaks_as_rfc_7677_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = credential_of("pencil", "SCRAM-SHA-256", 4096, base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="))
+    users = Users(_written(tmp_path, "user", made))
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    server = Scram(users, "SCRAM-SHA-256")
+    first = server.step(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO")
+    assert first.token == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+    final = server.step(
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    )
+    assert final == (b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=", "user")
+
+
+def _written(folder: Path, name: str, credential: Credential) -> Path:
+    keys = (credential.salt, credential.stored_key, credential.server_key)
+    path = folder / "users"
+    words = [name, credential.mechanism, str(credential.iterations), *(base64.b64encode(k).decode() for k in keys)]
+    path.write_text(" ".join(words) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        b"",
+        b"p=tls-unique,,n=alice,r=abc",
+        b"n,,n=alice",
+        b"n,,r=abc",
+        b"n,,n=alice,r=",
+        b"n,a=bob,n=alice,r=abc",
+        b"\xff\xfe",
+        b"n,,n=alice,r",
+    ],
+)
+def test_a_first_message_that_is_not_scrams_is_refused(token: bytes, users_file: Path) -> None:
+    with pytest.raises(AuthenticationError):
+        Scram(Users(users_file), "SCRAM-SHA-256").step(token)
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_no_final_message_but_the_right_one_is_taken(data: st.DataObject, users_file: Path) -> None:
+    server, client = Scram(Users(users_file), "SCRAM-SHA-256"), ScramClient("SCRAM-SHA-256", "alice", "wonderlan")
+    right = client.final(server.step(client.first()).token)
+    at = data.draw(st.integers(0, len(right) - 1))
+    forged = data.draw(
+        st.binary(max_size=80) | st.just(right) | st.just(right[:at]) | st.just(right[:at] + b"x" + right[at + 1 :])
+    )
+    with pytest.raises(AuthenticationError):
+        server.step(forged)
+
+
+@given(st.binary(max_size=60))
+def test_no_plain_token_but_the_right_one_is_taken(token: bytes) -> None:
+    class Nobody(Users):
+        def __init__(self) -> None:
+            pass
+
+        def is_password(self, name: str, password: str) -> bool:
+            return False
+
+    with pytest.raises(AuthenticationError):
+        Plain(Nobody()).step(token)
+
+
+@pytest.mark.parametrize(
+    "token", [b"n,,m=ext,n=alice,r=abc", b"n,,n=alice,r=abc,m=ext", b"n,,n=alice,n=bob,r=abc", b"n,,n=alice,r=a,r=b"]
+)
+def test_a_mandatory_extension_and_a_letter_said_twice_are_refused(token: bytes, users_file: Path) -> None:
+    with pytest.raises(AuthenticationError, match="malformed"):
+        Scram(Users(users_file), "SCRAM-SHA-256").step(token)
+
+
+def test_an_optional_extension_is_passed_over(users_file: Path) -> None:
+    assert Scram(Users(users_file), "SCRAM-SHA-256").step(b"n,,n=alice,r=abc,x=ext").name is None
+
+
+def test_unknown_users_look_like_known_ones_after_a_restart_too(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    write_user(path, "alice", "a")
+    again = [Users(path).credential("nobody", "SCRAM-SHA-512").salt for _ in range(2)]
+    write_user(path, "bob", "b")
+    assert again[0] == again[1] == Users(path).credential("nobody", "SCRAM-SHA-512").salt
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if line[0] != "#"))
+    of_an_older_file = [Users(path).credential("nobody", "SCRAM-SHA-512").salt for _ in range(2)]
+    assert of_an_older_file[0] == of_an_older_file[1]
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_unknown_users_have_the_iterations_and_the_salts_length_of_known_ones(mechanism: str, tmp_path: Path) -> None:
+    salt = b"short"
+    path = _written(tmp_path, "user", credential_of("pencil", mechanism, 5000, salt))
+    for name in ("x", "y", "z"):
+        nobody = Users(path).credential(name, mechanism)
+        assert (nobody.iterations, len(nobody.salt)) == (5000, len(salt))
+
+
+def test_an_unknown_users_password_is_checked_with_as_much_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _written(tmp_path, "user", credential_of("pencil", "SCRAM-SHA-512", 5000, b"salt"))
+    users, work = Users(path), []
+
+    def count(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+        work.append((name, iterations))
+        return b"x" * 32
+
+    monkeypatch.setattr("hashlib.pbkdf2_hmac", count)
+    assert not users.is_password("user", "wrong")
+    assert not users.is_password("nobody", "wrong")
+    assert work == [("sha512", 5000)] * 2
+
+
+def test_an_unknown_user_has_the_same_salt_each_time_as_a_known_one_has(users_file: Path) -> None:
+    users = Users(users_file)
+    nobody = [users.credential("nobody", "SCRAM-SHA-256") for _ in range(2)]
+    assert nobody[0].salt == nobody[1].salt
+    assert nobody[0].iterations == users.credential("alice", "SCRAM-SHA-256").iterations

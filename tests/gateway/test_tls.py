@@ -1,0 +1,113 @@
+"""TLS: the same protocol inside it, and a client's certificate as its name."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+
+from gateway.security.tls import principal_of
+from programs.errors import ConfigError
+from tests.gateway.logging_in import log_in
+from tests.gateway.running import asynchronous, gateway
+from tests.gateway.wire_client import heartbeat, join
+from tests.waiting import until_true
+
+CERTIFICATES = Path(__file__).parent / "certificates"
+TLS = {
+    "gateway.ssl.certificate": str(CERTIFICATES / "server.pem"),
+    "gateway.ssl.key": str(CERTIFICATES / "server.key"),
+}
+
+
+def trusting(certificate: str | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=CERTIFICATES / "ca.pem")
+    if certificate is not None:
+        context.load_cert_chain(CERTIFICATES / f"{certificate}.pem", CERTIFICATES / f"{certificate}.key")
+    return context
+
+
+@asynchronous
+async def test_tls_carries_the_same_protocol() -> None:
+    async with gateway(TLS) as running:
+        client = await running.client(ssl=trusting())
+        assert (await client.call("JoinGroup", 9, **join())).error_code.name == "member_id_required"
+        assert running.backend.asked[0].principal is None
+
+
+@asynchronous
+async def test_who_never_finishes_the_handshake_counts_as_well() -> None:
+    async with gateway({**TLS, "gateway.max.connections": "3"}) as running:
+        silent = [await running.client() for _ in range(3)]
+        await until_true(lambda: len(running.server.connections) == 3)
+        assert await (await running.client()).is_closed_by_peer()
+        silent[0].close()
+        await until_true(lambda: len(running.server.connections) == 2)
+        client = await running.client(ssl=trusting())
+        assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+    await until_true(lambda: len(running.server.connections) == 0)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\0\0\0\x0a\0\x12\0\0\0\0\0\1\0\0", b"\x16\x03\x01\xff\xff" + bytes(100), b"x" * 9000]
+)
+@asynchronous
+async def test_what_is_no_tls_ends_its_connection_and_no_other(garbage: bytes) -> None:
+    async with gateway(TLS) as running:
+        other, client = await running.client(ssl=trusting()), await running.client()
+        client.send_raw(garbage)
+        assert await client.is_closed_by_peer()
+        assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
+@asynchronous
+async def test_garbage_after_the_handshake_ends_its_connection_and_no_other() -> None:
+    async with gateway(TLS) as running:
+        other, client = [await running.client(ssl=trusting()) for _ in range(2)]
+        client.send_raw(b"GET / HTTP/1.1\r\n\r\n")
+        assert await client.is_closed_by_peer()
+        assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
+@asynchronous
+async def test_a_clients_certificate_is_its_name() -> None:
+    async with gateway({**TLS, "gateway.ssl.client.ca": str(CERTIFICATES / "ca.pem")}) as running:
+        client = await running.client(ssl=trusting("client"))
+        await client.call("JoinGroup", 9, **join())
+        assert running.backend.asked[0].principal == r"User:CN=alice,O=Rollcall\, tests,C=DE"
+        stranger = await running.client(ssl=trusting())
+        assert await stranger.is_closed_by_peer() or stranger.reader.at_eof()
+
+
+def test_no_certificate_is_no_name() -> None:
+    assert principal_of(None) is None
+    assert principal_of({"subject": ((("commonName", "x"), ("userId", "7")),)}) == "User:CN=x+UID=7"
+
+
+@asynchronous
+async def test_sasl_goes_over_tls(users_file: Path) -> None:
+    async with gateway({**TLS, "gateway.users": str(users_file)}) as running:
+        client = await running.client(ssl=trusting())
+        assert (await log_in(client, "PLAIN")).error_code.name == "none"
+        assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        ({"gateway.ssl.certificate": "/nowhere.pem"}, "gateway.ssl.certificate=/nowhere.pem: No such file"),
+        ({"gateway.ssl.certificate": str(CERTIFICATES / "server.key")}, "gateway.ssl.certificate="),
+        ({**TLS, "gateway.ssl.client.ca": "/nowhere.pem"}, "gateway.ssl.client.ca=/nowhere.pem: No such file"),
+        ({"gateway.users": "/nowhere"}, "/nowhere: cannot be read: No such file"),
+        ({"gateway.rules": "/nowhere"}, "/nowhere: cannot be read: No such file"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(pairs: dict[str, str], why: str) -> None:
+    async def start() -> None:
+        async with gateway(pairs):
+            pass
+
+    with pytest.raises(ConfigError, match=why):
+        asyncio.run(start())
