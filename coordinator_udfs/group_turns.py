@@ -14,6 +14,7 @@ import msgspec
 
 from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
 from coordinator_udfs.protocol.effects import Effect, RequestRepeated
+from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import new_member_id
 from coordinator_udfs.protocol.resume import resume_group
@@ -21,7 +22,7 @@ from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.request_texts import arrival_of, read_request
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
-from schemas.messages import GroupRequest, JoinGroupRequest
+from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest, JoinGroupRequest
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
@@ -210,10 +211,13 @@ class GroupTurns:
         """
         if request.request_id in self.seen:
             return True
-        if type(request) is not JoinGroupRequest or request.member_id:
+        if not isinstance(request, JoinGroupRequest | ConsumerGroupHeartbeatRequest) or request.member_id:
             return False
+        group = self.group
+        if group.consumer is not None or isinstance(request, ConsumerGroupHeartbeatRequest):
+            return unused_uuid_text(self.group_id, request, ()) in group.roster.members
         member_id = request.recorded_member_id or new_member_id(request)
-        return member_id in self.group.members or member_id in self.group.pending
+        return member_id in group.members or member_id in group.pending
 
     def _remember(self, request_id: str) -> None:
         self.seen[request_id] = None

@@ -14,8 +14,11 @@ from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
 from schemas.fan_out import group_id_of, names_many_groups
 from schemas.messages import (
     APIS,
+    CONSUMER_GROUP_APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupRequest,
@@ -28,9 +31,10 @@ from schemas.strings import holds_no_long_string, unfit_string
 from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(GroupRequest)
-_APIS = APIS | REPLAY_APIS
+_APIS = APIS | CONSUMER_GROUP_APIS | REPLAY_APIS
 _API_OF: dict[type[Request], str] = {api.request: name for name, api in _APIS.items()}
 _VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in _APIS.values()}
+_BEATS = (HeartbeatRequest, ConsumerGroupHeartbeatRequest)
 _OF_A_REPLAY = tuple(api.request for api in REPLAY_APIS.values())
 
 
@@ -67,7 +71,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
         if getattr(request, name) != default:
             raise RequestError(f"{name}: {_API_OF[kind]} v{version} does not carry this field")
     _check_envelope(request)
-    named = request.group_id if isinstance(request, HeartbeatRequest) else _group_named(request)
+    named = request.group_id if isinstance(request, _BEATS) else _group_named(request)
     if named != group_id:
         raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
     if not holds_no_long_string(text) and (unfit := unfit_string(request)):
@@ -95,7 +99,11 @@ def _check_envelope(request: Request) -> None:
 
 def _group_named(request: GroupRequest) -> str:
     match request:
-        case DescribeGroupsRequest(groups=names) | DeleteGroupsRequest(groups_names=names):
+        case (
+            DescribeGroupsRequest(groups=names)
+            | DeleteGroupsRequest(groups_names=names)
+            | ConsumerGroupDescribeRequest(group_ids=names)
+        ):
             count = len(names)
         case OffsetFetchRequest() if names_many_groups(request):
             count = len(request.groups)

@@ -36,7 +36,7 @@ from programs.command_line import examples, run_command, set_option
 from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
 from schemas.fan_out import group_id_of, join, split
-from schemas.messages import AnyGroupRequest, AnyRequest, FindCoordinatorRequest, ListGroupsRequest, Response
+from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
 from schemas.wire_fields import RequestError, carried, parse_request
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
@@ -144,7 +144,7 @@ class Trace:
             yield from self._step(part, at_ms, responses)
         yield self._reply(at_ms, request.request_id, api, request.api_version, join(request, responses))
 
-    def _step(self, request: AnyGroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
+    def _step(self, request: GroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
         group_id = group_id_of(request)
         group = self.groups.get(group_id) or Group(group_id)
         effects = step(group, request, at_ms, self.config)

@@ -21,6 +21,8 @@ from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.fan_out import names_many_groups
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -113,6 +115,16 @@ def _content(request: GroupRequest, response: Response) -> Content:
             content["members"] = {member["member_id"]: member for member in content["members"]}
             content.pop("authorized_operations", None)
             content.pop("error_message", None)
+        case ConsumerGroupHeartbeatRequest():
+            content = carried(response, request.api_version)
+            if content["assignment"] is not None:
+                content["assignment"] = _partitions(content["assignment"])
+            content.pop("error_message", None)
+        case ConsumerGroupDescribeRequest():
+            content = carried(response, request.api_version)["groups"][0]
+            content["members"] = {member["member_id"]: _described(member) for member in content["members"]}
+            content.pop("authorized_operations", None)
+            content.pop("error_message", None)
         case (
             SyncGroupRequest()
             | HeartbeatRequest()
@@ -125,6 +137,17 @@ def _content(request: GroupRequest, response: Response) -> Content:
             assert_never(request)
     content.pop("throttle_time_ms", None)
     return content
+
+
+def _partitions(assignment: Content) -> dict[str, list[int]]:
+    """An assignment of the newer protocol by topic id, its partitions sorted."""
+    return {each["topic_id"]: sorted(each["partitions"]) for each in assignment["topic_partitions"]}
+
+
+def _described(member: Content) -> Content:
+    """A member of a ConsumerGroupDescribe, its assignments in an order that both sides share."""
+    topics = {"subscribed_topic_names": sorted(member["subscribed_topic_names"])}
+    return member | topics | {name: _partitions(member[name]) for name in ("assignment", "target_assignment")}
 
 
 def _by_partition(partitions: Iterable[tuple[str, int, Error]]) -> Content:

@@ -15,7 +15,6 @@ from typing import TypeVar, assert_never
 import msgspec
 
 from schemas.messages import (
-    AnyGroupRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
@@ -25,6 +24,7 @@ from schemas.messages import (
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     GroupObservedRequest,
+    GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -38,7 +38,7 @@ from schemas.messages import (
 )
 from schemas.wire_fields import first_version
 
-AGroupRequest = TypeVar("AGroupRequest", bound=AnyGroupRequest)
+AGroupRequest = TypeVar("AGroupRequest", bound=GroupRequest)
 
 _encoder = msgspec.msgpack.Encoder()
 _GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
@@ -49,7 +49,7 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
     return request.api_version >= _GROUPS_SINCE
 
 
-def group_id_of(request: AnyGroupRequest) -> str:
+def group_id_of(request: GroupRequest) -> str:
     """The group a request that names exactly one group is for."""
     match request:
         case DescribeGroupsRequest():
@@ -109,7 +109,7 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             assert_never(request)
 
 
-def listings(request: AnyGroupRequest) -> list[int]:
+def listings(request: GroupRequest) -> list[int]:
     """How often the request lists each group of `split(request)`, in its order."""
     match request:
         case DescribeGroupsRequest():
@@ -128,7 +128,7 @@ def _keys(request: OffsetFetchRequest) -> list[bytes]:
     return [_encoder.encode(group) for group in request.groups]
 
 
-def join(request: AnyGroupRequest, responses: list[Response]) -> Response:
+def join(request: GroupRequest, responses: list[Response]) -> Response:
     """The responses to `split(request)`, in its order, as the one response the client asked for.
 
     As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once.

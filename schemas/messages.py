@@ -91,7 +91,6 @@ __all__ = [
     "CONSUMER_GROUP_APIS",
     "ENVELOPE_FIELDS",
     "REPLAY_APIS",
-    "AnyGroupRequest",
     "AnyRequest",
     "Api",
     "ClientGroupRequest",
@@ -176,21 +175,18 @@ ClientGroupRequest = (
     | DescribeGroupsRequest
     | DeleteGroupsRequest
 )
-"""A client's request that one group answers."""
+"""A request that one group answers and that a client may send to the gateway."""
 
-GroupRequest = ClientGroupRequest | GroupObservedRequest
+ConsumerGroupRequest = ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest
+"""A request of the newer group protocol (KIP-848)."""
+
+GroupRequest = ClientGroupRequest | ConsumerGroupRequest | GroupObservedRequest
 """What a group receives: clients' requests, and in a replay GroupObserved, which is not answered."""
 
 ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
-"""Every request that a client may send."""
+"""Every request that a client of the gateway may send."""
 
-ConsumerGroupRequest = ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest
-"""A request of the newer group protocol (KIP-848), which only the core and its trace take."""
-
-AnyGroupRequest = GroupRequest | ConsumerGroupRequest
-"""What the core takes for one group."""
-
-AnyRequest = AnyGroupRequest | ListGroupsRequest | FindCoordinatorRequest
+AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
 
 
 class Api(NamedTuple):
@@ -220,7 +216,7 @@ CONSUMER_GROUP_APIS: dict[str, Api] = {
     "ConsumerGroupHeartbeat": Api(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
     "ConsumerGroupDescribe": Api(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
 }
-"""The newer group protocol (KIP-848): the core and its trace answer these, the stream and the gateway do not."""
+"""The newer group protocol (KIP-848): the core, its trace and the stream answer these, the gateway does not."""
 
 REPLAY_APIS: dict[str, Api] = {
     "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),

@@ -14,6 +14,8 @@ import msgspec
 from schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from schemas.messages import (
     ENVELOPE_FIELDS,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupTopicPartitions,
     HeartbeatRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
@@ -103,6 +105,37 @@ def heartbeat(
         "member_id": member_id,
     }
     return fitting(HeartbeatRequest, api_version, **{**fields, **more})
+
+
+def consumer_beat(
+    member_id: str,
+    member_epoch: int,
+    at_ms: int,
+    group: str = "orders",
+    *,
+    api_version: int = 1,
+    topics: list[str] | None = None,
+    owned: Mapping[str, list[int]] | None = None,
+    **more: Any,
+) -> ConsumerGroupHeartbeatRequest:
+    """A ConsumerGroupHeartbeat; one that joins says all. owned: what it owns by topic, None where it does not say."""
+    is_join = member_epoch == 0
+    if is_join:
+        topics, owned = ["t1"] if topics is None else topics, owned or {}
+    fields: dict[str, Any] = {
+        "request_id": f"beat-{member_id}-{at_ms}",
+        "client_id": member_id,
+        "received_at_ms": at_ms,
+        "group_id": group,
+        "member_id": member_id,
+        "member_epoch": member_epoch,
+        "rebalance_timeout_ms": 60_000 if is_join else -1,
+        "subscribed_topic_names": topics,
+        "topic_partitions": None
+        if owned is None
+        else [ConsumerGroupTopicPartitions(topic_id=topic, partitions=list(ps)) for topic, ps in owned.items()],
+    }
+    return fitting(ConsumerGroupHeartbeatRequest, api_version, **{**fields, **more})
 
 
 def leave(

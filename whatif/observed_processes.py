@@ -19,6 +19,8 @@ from request_log.explaining.inferred_causes import partition_counts
 from request_log.recorded import OrderedRequest, Recorded
 from schemas.errors import Error
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -145,6 +147,8 @@ class GroupObserver:
                 | OffsetDeleteRequest()
                 | DescribeGroupsRequest()
                 | DeleteGroupsRequest()
+                | ConsumerGroupHeartbeatRequest()
+                | ConsumerGroupDescribeRequest()
                 | GroupObservedRequest()
             ):
                 pass

@@ -34,12 +34,12 @@ from coordinator_udfs.protocol.offset_fetch import offset_fetch
 from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.messages import (
-    AnyGroupRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
+    GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -51,7 +51,7 @@ from schemas.messages import (
 
 __all__ = ["CONSUMER_HANDLERS", "HANDLERS", "expire_due", "next_deadline_ms", "next_due_ms", "step"]
 
-HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = {
+HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
     HeartbeatRequest: heartbeat,
     JoinGroupRequest: join_group,
     SyncGroupRequest: sync_group,
@@ -66,7 +66,7 @@ HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = {
     ConsumerGroupDescribeRequest: consumer_group_describe,
 }
 
-CONSUMER_HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
+CONSUMER_HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
     HeartbeatRequest: heartbeat_to_consumer_group,
     JoinGroupRequest: join_consumer_group,
     SyncGroupRequest: sync_with_consumer_group,
@@ -76,7 +76,7 @@ CONSUMER_HANDLERS: dict[type[AnyGroupRequest], Callable[[Group, Any, Turn], None
 
 
 def step(
-    group: Group, request: AnyGroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
+    group: Group, request: GroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
 ) -> list[Effect]:
     """Applies one request to its group at now_ms; returns what came of it, in order.
 

@@ -16,6 +16,8 @@ from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
     APIS,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GoneMember,
@@ -142,6 +144,8 @@ def generation_named(request: GroupRequest) -> int | None:
             | OffsetDeleteRequest()
             | DescribeGroupsRequest()
             | DeleteGroupsRequest()
+            | ConsumerGroupHeartbeatRequest()
+            | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):
             return None

@@ -31,6 +31,8 @@ from request_log.explaining.rebalances import explain_assignment, explain_rebala
 from schemas.errors import Error
 from schemas.fan_out import names_many_groups
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -69,7 +71,14 @@ def explain(context: Context) -> Iterator[Explanation]:
             yield from _explain_offsets(context, request)
         case DescribeGroupsRequest():
             yield from _explain_description(context)
-        case OffsetCommitRequest() | OffsetDeleteRequest() | DeleteGroupsRequest() | GroupObservedRequest():
+        case (
+            OffsetCommitRequest()
+            | OffsetDeleteRequest()
+            | DeleteGroupsRequest()
+            | ConsumerGroupHeartbeatRequest()
+            | ConsumerGroupDescribeRequest()
+            | GroupObservedRequest()
+        ):
             return
         case _:
             assert_never(request)

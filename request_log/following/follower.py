@@ -45,6 +45,8 @@ from request_log.recorded import GivenUp, LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -241,6 +243,8 @@ class Follower:
                 | OffsetDeleteRequest()
                 | DescribeGroupsRequest()
                 | DeleteGroupsRequest()
+                | ConsumerGroupHeartbeatRequest()
+                | ConsumerGroupDescribeRequest()
                 | GroupObservedRequest()
             ):
                 pass

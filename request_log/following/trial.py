@@ -22,6 +22,8 @@ from request_log.parity import difference
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -146,6 +148,8 @@ def _may_wait(group: Group, entry: LoggedRequest) -> bool:
             | OffsetDeleteRequest()
             | DescribeGroupsRequest()
             | DeleteGroupsRequest()
+            | ConsumerGroupHeartbeatRequest()
+            | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):
             return False

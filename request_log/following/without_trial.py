@@ -14,6 +14,8 @@ from coordinator_udfs.protocol.states import GroupState
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -45,6 +47,8 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             | OffsetDeleteRequest()
             | DescribeGroupsRequest()
             | DeleteGroupsRequest()
+            | ConsumerGroupHeartbeatRequest()
+            | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):
             return False

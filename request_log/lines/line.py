@@ -22,6 +22,8 @@ from schemas.errors import Error
 from schemas.fan_out import group_id_of, names_many_groups, split
 from schemas.messages import (
     APIS,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribeGroupsRequest,
@@ -340,6 +342,8 @@ def _is_of_newer_protocol(request: GroupRequest) -> bool:
             | GroupObservedRequest()
         ):
             return False
+        case ConsumerGroupHeartbeatRequest() | ConsumerGroupDescribeRequest():
+            return True
         case _:
             assert_never(request)
 

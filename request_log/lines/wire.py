@@ -18,6 +18,8 @@ import msgspec
 from schemas.errors import ERROR_BY_CODE, Error
 from schemas.messages import (
     APIS,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -177,11 +179,18 @@ def _shape_in(hint: Any) -> type[Shape]:
 def code_of(request: GroupRequest, response: Any) -> int:
     """The error number a wire response is known by: its own, else the first inside that is not 0."""
     match request:
-        case JoinGroupRequest() | SyncGroupRequest() | HeartbeatRequest() | LeaveGroupRequest() | OffsetDeleteRequest():
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetDeleteRequest()
+            | ConsumerGroupHeartbeatRequest()
+        ):
             return response.error_code  # type: ignore[no-any-return]
         case OffsetCommitRequest():
             codes = (p.error_code for topic in response.topics for p in topic.partitions)
-        case DescribeGroupsRequest():
+        case DescribeGroupsRequest() | ConsumerGroupDescribeRequest():
             codes = (group.error_code for group in response.groups)
         case DeleteGroupsRequest():
             codes = (result.error_code for result in response.results)

@@ -33,10 +33,18 @@ def test_the_file_of_all_keys_says_nothing_and_names_every_key_at_its_default() 
     shown = dict(re.findall(r"^#([a-z][a-z.]+)=(.*)$", path.read_text(), re.MULTILINE))
     group, job = GroupConfig(), JobConfig()
     defaults = {key: getattr(group, name) for name, key in group_config.KEYS.items()}
+    defaults |= {key: getattr(group.consumer, name) for name, key in group_config.CONSUMER_KEYS.items()}
     defaults |= {key.name: getattr(job, name) for name, key in KEYS.items()}
     assert {key: value for key, value in shown.items() if not key.startswith(("kafka.", "gateway."))} == {
-        key: "" if value is None else str(value) for key, value in defaults.items()
+        key: as_text(value) for key, value in defaults.items()
     }
+
+
+def as_text(value: object) -> str:
+    """A default as the file has it."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return "" if value is None else str(value)
 
 
 def test_each_default_of_the_file_can_be_set_as_it_stands() -> None:

@@ -24,13 +24,13 @@ from schemas.consumer_protocol import (
 )
 from schemas.errors import Error
 from schemas.messages import (
-    AnyGroupRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
+    GroupRequest,
     HeartbeatRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
@@ -59,7 +59,7 @@ class Call(NamedTuple):
     """One call of the core at at_ms, with the topics there were: a request, or, without one, what is due by then."""
 
     at_ms: int
-    request: AnyGroupRequest | None
+    request: GroupRequest | None
     config: GroupConfig
 
 
@@ -332,7 +332,7 @@ class ConsumerPlay:
 
     def send(self, kind: type[Any], version: int, client: Client, **fields: Any) -> Reply | None:
         """Sends a request now; its answer, None if it is parked or dropped."""
-        request: AnyGroupRequest = kind(
+        request: GroupRequest = kind(
             request_id=f"r-{len(self.calls)}",
             api_version=version,
             client_id=f"c-{client.number}",

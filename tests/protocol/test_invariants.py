@@ -12,7 +12,7 @@ from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import CONSUMER_HANDLERS, HANDLERS
-from schemas.messages import AnyGroupRequest
+from schemas.messages import GroupRequest
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, replay
 from tests.protocol.invariants_watch import Watch
@@ -43,7 +43,7 @@ def test_the_same_requests_at_the_same_times_give_the_same_group_and_the_same_ef
 
 
 def test_every_request_that_a_group_answers_has_its_handler() -> None:
-    assert set(HANDLERS) == set(CONSUMER_HANDLERS) == set(get_args(AnyGroupRequest))
+    assert set(HANDLERS) == set(CONSUMER_HANDLERS) == set(get_args(GroupRequest))
 
 
 def test_the_random_plays_reach_every_state_every_kind_of_effect_and_every_way_out() -> None:

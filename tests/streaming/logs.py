@@ -24,6 +24,7 @@ EVENT = {
     "spark.coordinator.clock": "event",
     "spark.coordinator.source.tick.ms": "0",
     "spark.coordinator.remembered.request.ids": str(SETTINGS.remembered_request_ids),
+    "topics": ",".join(f"{topic}:{count}" for topic, count in (SETTINGS.group.topics or {}).items()),
     "group.initial.rebalance.delay.ms": str(SETTINGS.group.group_initial_rebalance_delay_ms),
     "offsets.retention.check.interval.ms": str(SETTINGS.group.offsets_retention_check_interval_ms),
 }
@@ -35,7 +36,7 @@ def recorded(count: int, seed: int = 1) -> World:
     for _ in range(count):
         gap_ms = chance.choice([0, 1, 100, 500, 1000, 3000, 10_001])
         group, client = chance.choice(["orders", "payments", "returns"]), chance.choice("abc")
-        deed = chance.choice(["join", "sync", "beat", "beat", "leave", "again"])
+        deed = chance.choice(["join", "sync", "beat", "beat", "leave", "again", "consume", "consume", "depart"])
         world.act((gap_ms, group, client, deed))
     return world
 

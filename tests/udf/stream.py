@@ -37,7 +37,8 @@ def arrived(*requests: GroupRequest) -> list[Arrived]:
 
 
 def _group_id(request: Any) -> str:
-    named = getattr(request, "groups_names", None) or getattr(request, "groups", None)
+    lists = (getattr(request, name, None) for name in ("groups_names", "group_ids", "groups"))
+    named = next(filter(None, lists), None)
     if not named:
         return str(request.group_id)
     return named[0] if isinstance(named[0], str) else str(named[0].group_id)

@@ -46,7 +46,9 @@ MOVES = st.tuples(
     GAPS,
     st.sampled_from(["orders", "payments"]),
     st.sampled_from(["a", "b", "c"]),
-    st.sampled_from(["join", "join", "sync", "sync", "beat", "beat", "beat", "leave", "again"]),
+    st.sampled_from(
+        ["join", "join", "sync", "sync", "beat", "beat", "beat", "leave", "again", "consume", "consume", "depart"]
+    ),
 )
 
 

@@ -30,15 +30,28 @@ def beat(**fields: Any) -> str:
     return json.dumps({name: value for name, value in {**known, **fields}.items() if value is not None})
 
 
+def consumer_beat_text(**fields: Any) -> str:
+    """A ConsumerGroupHeartbeat's text with other fields."""
+    return beat(**{"api": "ConsumerGroupHeartbeat", "generation_id": None, "member_epoch": 1, **fields})
+
+
 UNFIT = {
     "no JSON": ("{", "request: is no JSON: Input data was truncated"),
     "nothing": ("", "request: is no JSON"),
     "a JSON list": ("[]", "request: Expected `object`, got `array`"),
     "half a surrogate pair": ('{"api": "Heartbeat", "client_id": "\\ud800"}', "request: is no JSON"),
     "nested without end": ("[" * 100_000, "request: "),
-    "an unknown API": (beat(api="ConsumerGroupHeartbeat"), "Invalid value 'ConsumerGroupHeartbeat' - at `$.api`"),
+    "an unknown API": (beat(api="ShareGroupHeartbeat"), "Invalid value 'ShareGroupHeartbeat' - at `$.api`"),
     "no API": (beat(api=None), "missing required field `api`"),
     "an API of no single group": (beat(api="ListGroups"), "Invalid value 'ListGroups' - at `$.api`"),
+    "a version too new of the newer protocol": (
+        consumer_beat_text(api_version=2),
+        "api_version: 2 of ConsumerGroupHeartbeat: 0 to 1 are answered",
+    ),
+    "a pattern before there were any": (
+        consumer_beat_text(api_version=0, subscribed_topic_regex="a"),
+        "subscribed_topic_regex: ConsumerGroupHeartbeat v0 does not carry this field",
+    ),
     "a version too new": (beat(api_version=5), "api_version: 5 of Heartbeat: 0 to 4 are answered"),
     "a negative version": (beat(api_version=-1), "api_version: -1 of Heartbeat"),
     "no member": (beat(member_id=None), "missing required field `member_id`"),

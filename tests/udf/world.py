@@ -5,18 +5,21 @@ Knows the stream's function and which request comes next; must not know what is 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from schemas.messages import GroupRequest
-from tests.requests import heartbeat, join, leave, sync
+from tests.requests import consumer_beat, heartbeat, join, leave, sync
 from tests.udf.stream import Effect, Stream, arrived
 
 T = 1_700_000_000_000
 SETTINGS = StreamSettings(
-    group=GroupConfig(group_initial_rebalance_delay_ms=500, offsets_retention_check_interval_ms=40_000),
+    group=GroupConfig(
+        group_initial_rebalance_delay_ms=500, offsets_retention_check_interval_ms=40_000, topics={"t1": 4}
+    ),
     clock=Clock.EVENT,
     remembered_request_ids=3,
 )
@@ -28,16 +31,22 @@ def in_order(effects: list[Effect]) -> list[Effect]:
 
 @dataclass
 class World:
-    """Clients of two groups that act at random on a stream of single requests, and so write a log that fits itself."""
+    """Clients that act at random on a stream of single requests, and so write a log that fits itself."""
 
     stream: Stream = field(default_factory=lambda: Stream(SETTINGS))
     log: list[GroupRequest] = field(default_factory=list)
     now_ms: int = T
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
+    epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Those of the clients that speak the newer protocol, as they were told last."""
+    owned: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
 
     def act(self, move: tuple[int, str, str, str]) -> None:
-        """After a gap, a client of a group joins, syncs, beats, leaves, comes twice or lets the log repeat a line."""
+        """After a gap, a client of a group joins, syncs, beats, leaves, comes twice or lets the log repeat a line.
+
+        consume, depart: the same client by the newer protocol, under an id of its own, acknowledges all, or leaves.
+        """
         gap_ms, group, client, deed = move
         self.now_ms += gap_ms
         place = len([r for r in self.log if r.received_at_ms == self.now_ms])
@@ -54,6 +63,11 @@ class World:
                 self._send(heartbeat(member, generation, self.now_ms, group, **more))
             case "leave":
                 self._send(leave(member, self.now_ms, group, **more))
+            case "consume":
+                epoch, owned = self.epochs.get((group, client), 0), self.owned.get((group, client))
+                self._send(consumer_beat(f"{client}-{client}", epoch, self.now_ms, group, owned=owned, **more))
+            case "depart":
+                self._send(consumer_beat(f"{client}-{client}", -1, self.now_ms, group, **more))
             case "again" if self.log:
                 last = self.log[-1]
                 self._send(type(last)(**{f: getattr(last, f) for f in last.__struct_fields__}))
@@ -63,10 +77,21 @@ class World:
         effects = self.stream._run(0, arrived(request))
         self.stream.watermark_ms = max(self.stream.watermark_ms, request.received_at_ms)
         for effect in effects:
-            if effect["effect"] == "member_joined":
+            if effect["effect"] == "reply" and effect["api"] == "ConsumerGroupHeartbeat":
+                self._note_told((effect["group_id"], effect["client_id"]), json.loads(effect["detail"])["response"])
+            elif effect["effect"] == "member_joined":
                 self.ids[effect["group_id"], effect["client_id"]] = effect["member_id"]
             if effect["effect"] == "join_phase_ended":
                 self.generations[effect["group_id"]] = effect["generation_id"]
+
+    def _note_told(self, who: tuple[str, str], told: dict[str, Any]) -> None:
+        if told["error_code"] != "NONE" or told["member_epoch"] < 0:
+            self.epochs.pop(who, None)
+            self.owned.pop(who, None)
+            return
+        self.epochs[who] = told["member_epoch"]
+        if told["assignment"] is not None:
+            self.owned[who] = {each["topic_id"]: each["partitions"] for each in told["assignment"]["topic_partitions"]}
 
     def effects(self) -> list[Effect]:
         self.stream._run(0, [])

@@ -1,0 +1,56 @@
+"""Groups of the newer protocol on Spark, live, in a home of an earlier version: checkpoint, state and tables."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from jobs.spark.views import register_views
+from tests.requests import consumer_beat, heartbeat, join
+from tests.streaming.live import Live, now_ms
+
+BEFORE = Path(__file__).parent / "homes" / "v1.tar.gz"
+"""A home as its job left it when state documents had version 1: the group `moving`, Stable, with one offset."""
+MEMBER = "classic-95ecd268-f60e-4ad6-b2a3-d115d2472d81"
+SETTINGS = {
+    "topics": "t1:4",
+    "group.consumer.session.timeout.ms": "4000",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.assignment.interval.ms": "0",
+}
+
+
+def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
+    live: Callable[..., Live], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    with tarfile.open(BEFORE) as packed:
+        packed.extractall(home, filter="data")
+    running = live(home, **SETTINGS)
+    assert running.ask(heartbeat(MEMBER, 1, now_ms(), "moving"))["error_code"] == "NONE"
+    alone = running.ask(consumer_beat("m1", 0, now_ms()))
+    given = alone["detail"]["response"]["assignment"]["topic_partitions"]
+    assert given == [{"topic_id": "t1", "partitions": [0, 1, 2, 3]}]
+
+    moved = running.ask(consumer_beat("m1", 0, now_ms(), "moving", request_id="moves"))
+    assert (moved["error_code"], moved["api"], moved["api_version"]) == ("NONE", "ConsumerGroupHeartbeat", 1)
+    change = running.effect("group_type_changed", group_id="moving")["detail"]
+    assert (change["from_type"], change["to_type"], change["why"]) == ("classic", "consumer", "upgraded")
+    told = running.ask(heartbeat(MEMBER, 1, now_ms(), "moving", request_id="after"))
+    assert told["error_code"] == "REBALANCE_IN_PROGRESS"
+
+    refused = running.ask(join("late", now_ms(), protocol_type="connect"))
+    assert refused["error_code"] == "INCONSISTENT_GROUP_PROTOCOL"
+    gone = running.effect("member_removed", group_id="orders")
+    assert (gone["member_id"], gone["cause"], gone["generation_id"]) == ("m1", "session_expired", 2)
+    assert gone["at_ms"] >= alone["at_ms"] + 4000
+    ended = running.effect("rebalance_ended", group_id="orders", cause="session_expired")
+    assert ended["detail"]["outcome"] == "empty"
+
+    running.stop()
+    register_views(running.spark, running.home)
+    rows = running.spark.sql("SELECT client_id, end_cause FROM sessions WHERE group_id = 'orders'").collect()
+    assert [tuple(row) for row in rows] == [("m1", "session_expired")]
+    offsets = running.spark.sql("SELECT topic, committed_offset FROM offsets WHERE group_id = 'moving'").collect()
+    assert [tuple(row) for row in offsets] == [("t1", 7)]
