@@ -68,7 +68,7 @@ class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is stored of a group under the newer protocol. table, table_slots: see `ConsumerGroup.table`."""
+    """What is stored of a group under the newer protocol."""
 
     target_epoch: int
     state: ConsumerGroupState
@@ -81,13 +81,11 @@ class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     resolved_version: int = 0
     table: list[str] = []
     table_slots: int = 2
+    """How many slots `table` has; see `ConsumerGroup.table`."""
 
 
 class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The whole group, version 2. Times in ms since the epoch; members and ids given out stand in join order.
-
-    consumer: absent of a classic group; there the fields of classic members stand at their defaults.
-    """
+    """The whole group, version 2. Times in ms since the epoch; members and ids given out stand in join order."""
 
     v: int
     state: GroupState
@@ -113,6 +111,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     next_due_ms: int | None = None
     session_starts: int = 0
     consumer: StoredConsumer | None = None
+    """Absent of a classic group; there the fields of classic members stand at their defaults."""
     stream: StreamMemory | None = None
 
 

@@ -21,12 +21,13 @@ _EXACT = 2**53
 
 @dataclass(frozen=True)
 class Call:
-    """An aggregate as it is called. condition: DuckDB's text of its FILTER, None: it has none."""
+    """An aggregate as it is called."""
 
     name: str
     arguments: tuple[Term, ...]
     is_distinct: bool = False
     condition: str | None = None
+    """DuckDB's text of its FILTER, None: it has none."""
     is_inner: bool = False
 
     def of(self, function: str, values: str, *, only: str | None = None) -> str:

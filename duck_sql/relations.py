@@ -48,9 +48,10 @@ Tables = Mapping[str, Relation]
 
 
 class Maker(Protocol):
-    """What makes the queries within a query. is_inner: for a view's own text, whose data are known."""
+    """What makes the queries within a query."""
 
     is_inner: bool
+    """For a view's own text, whose data are known."""
 
     def own_name(self, letter: str) -> str:
         """A name that nothing else in the statement has."""

@@ -29,23 +29,27 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """Something in FROM. name: by which its columns are named, None: by none."""
+    """Something in FROM."""
 
     name: str | None
+    """By which its columns are named, None: by none."""
     columns: tuple[Held, ...]
 
 
 @dataclass
 class Scope:
-    """columns: what `*` means, those of USING once. aliases: of the SELECT list so far. outer: the scope of the query
-    around it; is_exists: which may be named, for this query stands within EXISTS."""
+    """What names mean at one place of a query."""
 
     sources: list[Source] = field(default_factory=list)
     columns: list[Held] = field(default_factory=list)
+    """What `*` means, those of USING once."""
     variables: dict[str, Term] = field(default_factory=dict)
     aliases: dict[str, Term] = field(default_factory=dict)
+    """Of the SELECT list so far."""
     outer: Scope | None = None
+    """The scope of the query around it."""
     is_exists: bool = False
+    """Which may be named, for this query stands within EXISTS."""
 
     def with_variables(self, variables: dict[str, Term]) -> Scope:
         return replace(self, variables={**self.variables, **variables})

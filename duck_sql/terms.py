@@ -21,14 +21,17 @@ class NoSuchName(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """sql: DuckDB's text, whole in itself. name: how Spark names it within another expression, and as a column where it
-    has no alias; title: as a column, where that differs; None: not known. value: of a literal, as Python's."""
+    """An expression in DuckDB's words."""
 
     sql: str
+    """DuckDB's text, whole in itself."""
     type: Type
     name: str | None = None
+    """How Spark names it within another expression, and as a column where it has no alias; None: not known."""
     title: str | None = None
+    """How Spark names it as a column, where that differs."""
     value: object = None
+    """Of a literal, as Python's."""
     is_literal: bool = False
     has_aggregate: bool = False
     has_window: bool = False

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 
 class Type(NamedTuple):
-    """name: as Spark's. parts: an array's element type; a struct's pairs of name and type; a decimal's precision and
-    scale."""
+    """A type of Spark's SQL."""
 
     name: str
+    """As Spark's."""
     parts: tuple[object, ...] = ()
+    """An array's element type; a struct's pairs of name and type; a decimal's precision and scale."""
 
     @property
     def shown(self) -> str:

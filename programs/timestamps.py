@@ -24,11 +24,12 @@ class MomentError(UserError):
 
 
 class Moment(NamedTuple):
-    """A stretch of time from its first millisecond to its last one, since the epoch. text: as it is shown, in UTC."""
+    """A stretch of time from its first millisecond to its last one, since the epoch."""
 
     from_ms: int
     to_ms: int
     text: str
+    """As it is shown, in UTC."""
 
     @property
     def shown(self) -> str:

@@ -20,15 +20,12 @@ class ConsumerGroupTopicPartitions(Shape, kw_only=True):
 
 
 class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_only=True):
-    """ConsumerGroupHeartbeat v0-1. Null, and -1 for the rebalance timeout, means: as it was.
-
-    member_epoch: 0 joins, -1 leaves, -2 is a static member that leaves and means to return, else the epoch it has.
-    topic_partitions: what the member owns now.
-    """
+    """ConsumerGroupHeartbeat v0-1. Null, and -1 for the rebalance timeout, means: as it was."""
 
     group_id: str
     member_id: str
     member_epoch: Int32
+    """0 joins, -1 leaves, -2 is a static member that leaves and means to return, else the epoch it has."""
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: Int32 = -1
@@ -36,6 +33,7 @@ class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_on
     subscribed_topic_regex: Annotated[str | None, Since(1)] = None
     server_assignor: str | None = None
     topic_partitions: list[ConsumerGroupTopicPartitions] | None = None
+    """What the member owns now."""
 
 
 class ConsumerGroupAssignment(Shape, kw_only=True):
@@ -73,7 +71,7 @@ class DescribedAssignment(Shape, kw_only=True):
 
 
 class DescribedConsumerGroupMember(Shape, kw_only=True):
-    """member_type: 0 classic, 1 consumer (KIP-1099)."""
+    """A member of a group that is described."""
 
     member_id: str
     instance_id: str | None = None
@@ -86,6 +84,7 @@ class DescribedConsumerGroupMember(Shape, kw_only=True):
     assignment: DescribedAssignment
     target_assignment: DescribedAssignment
     member_type: Annotated[int, Since(1)] = -1
+    """0 classic, 1 consumer (KIP-1099)."""
 
 
 class DescribedConsumerGroup(Shape, kw_only=True):

@@ -1,6 +1,7 @@
 """Docstrings say what is so: a field or parameter that one names is there, and every sentence comes to its end.
 
-Knows how docstrings name fields (`name: what it means`, at the start of a sentence). Must not know what they mean.
+What a field means stands beside the field, not in its class's docstring. Knows how docstrings name fields (`name: what
+it means`, at the start of a sentence). Must not know what they mean.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def test_a_field_or_parameter_that_a_docstring_names_is_there() -> None:
     assert [f"{module}.{found}" for module, found in misnamed(trees)] == []
 
 
+def test_what_a_field_means_stands_beside_it() -> None:
+    trees = {module_name(path): ast.parse(path.read_text()) for path in source_files()}
+    assert {module: found for module, tree in trees.items() if (found := explained_apart(tree))} == {}
+
+
 def test_every_paragraph_of_a_docstring_ends_with_its_sentence() -> None:
     cut_off = {module_name(path): unended(ast.parse(path.read_text())) for path in source_files()}
     assert {module: found for module, found in cut_off.items() if found} == {}
@@ -48,6 +54,7 @@ def turn(pair: Pair) -> None:
     tree = ast.parse(source)
     assert list(misnamed({"m": tree})) == [("m", "Pair: third"), ("m", "turn: hard")]
     assert unended(tree) == ["A module that stops in", "The one that comes"]
+    assert explained_apart(tree) == ["Pair: first"]
 
 
 def misnamed(trees: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:
@@ -64,6 +71,19 @@ def misnamed(trees: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:
             for paragraph in _paragraphs(ast.get_docstring(node) or ""):
                 names = [name for found in NAMED.finditer(paragraph) for name in found[1].split(", ")]
                 yield from ((module, f"{node.name}: {name}") for name in names if not _is_known(name, known))
+
+
+def explained_apart(tree: ast.Module) -> list[str]:
+    """Each field of a class that the class's docstring explains."""
+    return [
+        f"{node.name}: {name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for paragraph in _paragraphs(ast.get_docstring(node) or "")
+        for found in NAMED.finditer(paragraph)
+        for name in found[1].split(", ")
+        if _is_known(name, _declared(node))
+    ]
 
 
 def unended(tree: ast.Module) -> list[str]:
@@ -118,6 +138,15 @@ def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> set[str]:
                 pass
     bases = {base.id for base in node.bases if isinstance(base, ast.Name)} - {node.name}
     return found.union(*(_fields(classes[base], classes) for base in bases if base in classes))
+
+
+def _declared(node: ast.ClassDef) -> set[str]:
+    """The fields that a class itself declares with their types."""
+    return {
+        child.target.id
+        for child in node.body
+        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name)
+    }
 
 
 def _set_on_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

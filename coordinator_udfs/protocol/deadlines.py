@@ -21,15 +21,13 @@ TOLD_EVERY_MS = 1000
 
 
 class Due(NamedTuple):
-    """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out.
-
-    member_timer: which other timer of a consumer group's member it is; None for its session.
-    """
+    """The earliest deadline: the group's own timer, or the session timer of a member or of an id given out."""
 
     deadline_ms: int
     timer: Timer | None
     member_id: str
     member_timer: MemberTimer | None = None
+    """Which other timer of a consumer group's member it is; None for its session."""
 
 
 def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:

@@ -259,10 +259,7 @@ class MemberWait(Shape, kw_only=True):
 
 
 class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True):
-    """A rebalance is over.
-
-    slowest_*: who kept the others waiting longest; null where nobody did.
-    """
+    """A rebalance is over."""
 
     from_generation_id: int
     to_generation_id: int
@@ -279,6 +276,7 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     expired: list[str]
     """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id."""
     slowest_member_id: str | None
+    """Who kept the others waiting longest, as the two fields below; null where nobody did."""
     slowest_client_id: str | None
     slowest_wait_ms: int | None
     waits: list[MemberWait]

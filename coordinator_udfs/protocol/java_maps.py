@@ -21,13 +21,12 @@ _MASK = (1 << 64) - 1
 
 @dataclass(slots=True)
 class MemberTable:
-    """Names by slot; a slot's latest comer stands first. Doubles before it is too full, and never shrinks.
-
-    names: in the order they are walked. slots: a power of two.
-    """
+    """Names by slot; a slot's latest comer stands first. Doubles before it is too full, and never shrinks."""
 
     names: list[str]
+    """In the order they are walked."""
     slots: int
+    """A power of two."""
 
     def __init__(self, names: Iterable[str] = (), slots: int = _FIRST_SLOTS) -> None:
         self.names = list(names)

@@ -13,10 +13,11 @@ from schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 class KnownGroup(NamedTuple):
-    """A group as whoever knows all of them lists it. protocol_type: "" for none."""
+    """A group as whoever knows all of them lists it."""
 
     group_id: str
     protocol_type: str
+    """Empty for none."""
     state: str
     group_type: str = GroupType.CLASSIC
 

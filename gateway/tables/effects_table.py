@@ -32,7 +32,7 @@ _FACTS: tuple[FactName, ...] = (*_GROUP_FACTS, *get_args(_RequestFactName))
 
 
 class Fact(NamedTuple):
-    """An event of a group or of a request. cause: of a rebalance. detail: the whole effect as JSON."""
+    """An event of a group or of a request."""
 
     group_id: str
     effect: FactName
@@ -40,7 +40,9 @@ class Fact(NamedTuple):
     seq: int
     request_id: str | None
     cause: str | None
+    """Of a rebalance."""
     detail: str | None
+    """The whole effect as JSON."""
 
 
 class News(NamedTuple):

@@ -91,10 +91,11 @@ KILL_AFTER_S = 5.0
 
 @dataclass(frozen=True)
 class Signals:
-    """What the threads of one group tell each other. at_work: a member has been given partitions."""
+    """What the threads of one group tell each other."""
 
     stop: threading.Event
     at_work: threading.Event
+    """A member has been given partitions."""
 
 
 def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:

@@ -65,11 +65,12 @@ _state_decoder = msgspec.json.Decoder(_State)
 
 @dataclass
 class WatchedGroup:
-    """A group as the effects have told of it so far. members: client ids by member id."""
+    """A group as the effects have told of it so far."""
 
     state: str = "Empty"
     generation_id: int = 0
     members: dict[str, str] = field(default_factory=dict)
+    """Client ids by member id."""
 
 
 class Watch:

@@ -75,10 +75,11 @@ def is_dump(path: Path) -> bool:
 
 @dataclass(slots=True)
 class Dump:
-    """A dump being read. bad: is told of each line that cannot be read; the rest goes on."""
+    """A dump being read."""
 
     path: Path
     bad: Callable[[BadLine], None]
+    """Is told of each line that cannot be read; the rest goes on."""
     lines: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     transactions: Transactions = field(default_factory=Transactions)

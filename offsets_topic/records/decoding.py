@@ -16,7 +16,7 @@ UNKNOWN_TYPE = "unknown key type"
 
 
 class Record(NamedTuple):
-    """One record. value None: a tombstone, its key is gone. is_covered: else it is of a group that is not followed."""
+    """One record."""
 
     partition: int
     offset: int
@@ -24,7 +24,9 @@ class Record(NamedTuple):
     type: int
     key: RecordKey
     value: RecordShape | None
+    """None: a tombstone, its key is gone, or a record that is not covered."""
     is_covered: bool = True
+    """False: it is of a group that is not followed."""
 
     @property
     def group_id(self) -> str:

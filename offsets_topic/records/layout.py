@@ -58,11 +58,12 @@ Write = Callable[[Any], bytes]
 
 
 class _Type(NamedTuple):
-    """One wire type. least_bytes: no value is shorter, which bounds a believable count."""
+    """One wire type."""
 
     read: Read
     write: Write
     least_bytes: int
+    """No value is shorter, which bounds a believable count."""
 
 
 class _Field(NamedTuple):

@@ -43,7 +43,7 @@ class RegularExpressionKey(RecordKey, kw_only=True):
 
 
 class OffsetCommitValue(RecordShape, kw_only=True):
-    """A committed offset. It does not say who committed it. expire_timestamp: only where a client asked for one."""
+    """A committed offset. It does not say who committed it."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
 
@@ -52,11 +52,12 @@ class OffsetCommitValue(RecordShape, kw_only=True):
     metadata: str
     commit_timestamp: Int64
     expire_timestamp: Annotated[Int64, Versions(1, 1)] = -1
+    """Only where a client asked for one."""
     topic_id: Annotated[Uuid, Since(4), Tag(0)] = None
 
 
 class ClassicMember(RecordShape, kw_only=True):
-    """A member of a classic group. subscription, assignment: ConsumerProtocol bytes where the type is consumer."""
+    """A member of a classic group."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
 
@@ -68,10 +69,11 @@ class ClassicMember(RecordShape, kw_only=True):
     session_timeout: Int32
     subscription: bytes
     assignment: bytes
+    """ConsumerProtocol bytes where the type is consumer, like `subscription`."""
 
 
 class GroupMetadataValue(RecordShape, kw_only=True):
-    """A generation of a classic group. current_state_timestamp: when it came into the state it was in then."""
+    """A generation of a classic group."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
 
@@ -80,6 +82,7 @@ class GroupMetadataValue(RecordShape, kw_only=True):
     protocol: str | None
     leader: str | None
     current_state_timestamp: Annotated[Int64, Since(2)] = -1
+    """When it came into the state it was in then."""
     members: list[ClassicMember]
 
 
@@ -119,7 +122,7 @@ class ClassicMemberMetadata(RecordShape, kw_only=True):
 
 
 class MemberMetadataValue(RecordShape, kw_only=True):
-    """A member. subscribed_topic_regex: "" or null where it gave none. Its session timeout is nowhere."""
+    """A member. Its session timeout is nowhere."""
 
     ALWAYS_WRITTEN: ClassVar[tuple[str, ...]] = ("classic_member_metadata",)
 
@@ -129,6 +132,7 @@ class MemberMetadataValue(RecordShape, kw_only=True):
     client_host: str
     subscribed_topic_names: list[str]
     subscribed_topic_regex: str | None
+    """Empty or null where it gave none."""
     rebalance_timeout_ms: Int32
     server_assignor: str | None
     classic_member_metadata: Annotated[ClassicMemberMetadata | None, Tag(0)] = None
@@ -149,19 +153,21 @@ class TargetAssignmentMemberValue(RecordShape, kw_only=True):
 
 
 class CurrentPartitions(RecordShape, kw_only=True):
-    """assignment_epochs: of each partition the epoch at which it was given; null before Kafka 4.3."""
+    """Partitions of one topic."""
 
     topic_id: Uuid
     partitions: list[Int32]
     assignment_epochs: Annotated[list[Int32] | None, Tag(0)] = None
+    """Of each partition the epoch at which it was given; null before Kafka 4.3."""
 
 
 class CurrentMemberAssignmentValue(RecordShape, kw_only=True):
-    """What a member holds. state: 0 STABLE, 1 UNREVOKED_PARTITIONS, 2 UNRELEASED_PARTITIONS."""
+    """What a member holds."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
     state: Int8
+    """0 STABLE, 1 UNREVOKED_PARTITIONS, 2 UNRELEASED_PARTITIONS."""
     assigned_partitions: list[CurrentPartitions]
     partitions_pending_revocation: list[CurrentPartitions]
 
@@ -173,20 +179,23 @@ class RegularExpressionValue(RecordShape, kw_only=True):
 
 
 class ControlKey(RecordShape, kw_only=True):
-    """The key of a control record, its version in front of it. type: 0 ABORT, 1 COMMIT, else another control record."""
+    """The key of a control record, its version in front of it."""
 
     FLEXIBLE_SINCE: ClassVar[int] = NEVER
 
     type: Int16
+    """0 ABORT, 1 COMMIT, else another control record."""
 
 
 class RecordType(NamedTuple):
-    """What the first two bytes of a key say. value: None where the record is skipped; versions: those of the value."""
+    """What the first two bytes of a key say."""
 
     name: str
     key: type[RecordKey]
     value: type[RecordShape] | None
+    """None where the record is skipped."""
     versions: Versions
+    """Those of the value."""
 
 
 _ONE = Versions(0, 0)

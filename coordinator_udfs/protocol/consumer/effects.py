@@ -25,31 +25,30 @@ from schemas.shapes import Shape
 
 
 class GroupTypeChanged(Effect, tag=EffectName.GROUP_TYPE_CHANGED.value, kw_only=True):
-    """A group is under the other protocol from now on, or was made under the newer one (from_type null).
-
-    why: created, upgraded, downgraded, or replaced (an Empty group took a client of the other kind). generation_id: the
-    generation or epoch it goes on from. client_id: whose request, or whose going, led to it.
-    """
+    """A group is under the other protocol from now on, or was made under the newer one (from_type null)."""
 
     from_type: str | None
     to_type: str
     why: str
+    """`created`, `upgraded`, `downgraded`, or `replaced` (an Empty group took a client of the other kind)."""
     generation_id: int
+    """The generation or epoch it goes on from."""
     client_id: str
+    """Whose request, or whose going, led to it."""
 
 
 class MemberSubscribed(Effect, tag=EffectName.MEMBER_SUBSCRIBED.value, kw_only=True):
-    """What a member subscribes to from now on. member_type: consumer, or classic for one of the older protocol.
-
-    pattern: its regular expression, "" for none. server_assignor: the assignor it votes for.
-    """
+    """What a member subscribes to from now on."""
 
     member_id: str
     client_id: str
     member_type: str
+    """`consumer`, or `classic` for one of the older protocol."""
     topics: list[str]
     pattern: str
+    """Its regular expression, "" for none."""
     server_assignor: str | None
+    """The assignor it votes for."""
 
 
 class MemberLeftForNow(Effect, tag=EffectName.MEMBER_LEFT_FOR_NOW.value, kw_only=True):
@@ -89,27 +88,27 @@ class MemberTarget(Shape, kw_only=True):
 
 
 class TargetAssigned(Effect, tag=EffectName.TARGET_ASSIGNED.value, kw_only=True):
-    """A target assignment was computed for epoch generation_id. targets: of the members whose target is another one."""
+    """A target assignment was computed for epoch generation_id."""
 
     generation_id: int
     assignor: str
     member_count: int
     targets: list[MemberTarget]
+    """Of the members whose target is another one."""
 
 
 class MemberProgressed(Effect, tag=EffectName.MEMBER_PROGRESSED.value, kw_only=True):
-    """A member took a step towards its target. generation_id: its epoch after the step.
-
-    state: stable (it has all of it), unrevoked (it must give `to_revoke` up first) or unreleased (others hold
-    `awaited`). partitions: what it may use.
-    """
+    """A member took a step towards its target."""
 
     member_id: str
     client_id: str
     generation_id: int
+    """Its epoch after the step."""
     target_epoch: int
     state: str
+    """`stable` (it has all), `unrevoked` (it gives `to_revoke` up first) or `unreleased` (others hold `awaited`)."""
     partitions: list[TopicPartitions]
+    """What it may use."""
     to_revoke: list[TopicPartitions]
     awaited: list[TopicPartitions]
 

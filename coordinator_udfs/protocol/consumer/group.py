@@ -49,22 +49,19 @@ class ClassicMember:
 
 @dataclass(slots=True)
 class ArmedTimer:
-    """start: which of the group's timers it is, as they were started. member_epoch: the member's when it was armed."""
+    """A timer of a member, its session apart."""
 
     deadline_ms: int
     start: int
+    """Which of the group's timers it is, as they were started."""
     length_ms: int
     member_epoch: int = NO_EPOCH
+    """The member's when it was armed."""
 
 
 @dataclass(slots=True)
 class ConsumerMember:
-    """A member of a consumer group. target: None before the first assignment that knows it.
-
-    assigned: what it may use. pending_revocation: what it must give up and owns until it says so. topics: the names it
-    subscribes to, sorted. pattern: its regular expression, "" for none. classic: set for one that speaks the classic
-    protocol. session_start, last_seen_at_ms: as for a classic group's member.
-    """
+    """A member of a consumer group."""
 
     member_id: str
     client_id: str
@@ -74,20 +71,27 @@ class ConsumerMember:
     rack_id: str | None = None
     rebalance_timeout_ms: int = -1
     topics: tuple[str, ...] = ()
+    """The names it subscribes to, sorted."""
     pattern: str = ""
+    """Its regular expression, "" for none."""
     server_assignor: str | None = None
     member_epoch: int = NEW_EPOCH
     previous_epoch: int = NO_EPOCH
     state: MemberState = MemberState.STABLE
     assigned: Owned = field(default_factory=dict)
+    """What it may use."""
     pending_revocation: Owned = field(default_factory=dict)
+    """What it must give up and owns until it says so."""
     target: Target | None = None
+    """None before the first assignment that knows it."""
     classic: ClassicMember | None = None
+    """Set for one that speaks the classic protocol."""
     session_deadline_ms: int | None = None
     session_length_ms: int = 0
     session_start: int = 0
     timers: dict[MemberTimer, ArmedTimer] = field(default_factory=dict)
     last_seen_at_ms: int = 0
+    """When it was last heard; it and `session_start` are as for a classic group's member."""
 
     @property
     def name(self) -> str:
@@ -112,25 +116,28 @@ class ConsumerMember:
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """The state of one consumer group. state: the one last told of; it is derived from the rest (`lifecycle`).
-
-    target_epoch, target_at_ms: of the last target assignment, None before the first. topics: the subscribed topics that
-    existed at the last look, with their partition counts, and missing: those that did not; another look that differs
-    raises the epoch. patterns: the resolved regular expressions and the topics each stands for; resolved_at_ms,
-    resolved_version: when all of them were resolved, and at which version of the topics. table: the order in which
-    Kafka's own table would walk the members.
-    """
+    """The state of one consumer group."""
 
     target_epoch: int = FIRST_EPOCH
     target_at_ms: int | None = None
+    """When the last target assignment was computed, for `target_epoch`; None before the first."""
     topics: dict[str, int] = field(default_factory=dict)
+    """The subscribed topics that existed at the last look, with their partition counts; another look that differs
+    raises the epoch.
+    """
     missing: tuple[str, ...] = ()
+    """The subscribed topics that did not exist then."""
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     patterns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The resolved regular expressions and the topics each stands for."""
     resolved_at_ms: int | None = None
+    """When all of them were resolved."""
     resolved_version: int = 0
+    """At which version of the topics that was."""
     table: MemberTable = field(default_factory=MemberTable)
+    """The order in which Kafka's own table would walk the members."""
     state: ConsumerGroupState = ConsumerGroupState.EMPTY
+    """The one last told of; it is derived from the rest (`lifecycle`)."""
     _static: dict[str, str] = field(default_factory=dict)
     _pattern_users: Counter[str] = field(default_factory=Counter)
     _owners: dict[str, dict[int, str]] = field(default_factory=dict)

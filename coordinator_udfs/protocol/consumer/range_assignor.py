@@ -12,12 +12,14 @@ from schemas.consumer_protocol import java_string_order
 
 
 class MemberSpec(NamedTuple):
-    """A member as an assignor sees it. topics: those it subscribes to that exist. target: what it was to own so far."""
+    """A member as an assignor sees it."""
 
     member_id: str
     instance_id: str | None
     topics: frozenset[str]
+    """Those it subscribes to that exist."""
     target: Mapping[str, Sequence[int]]
+    """What it was to own so far."""
 
 
 Plan = dict[str, dict[str, list[int]]]

@@ -19,10 +19,11 @@ from coordinator_udfs.protocol.turn import Turn
 
 
 class PatternChange(NamedTuple):
-    """What a request did to the expressions. is_resolved: its member's topics are known as they are now."""
+    """What a request did to the expressions."""
 
     is_changed: bool = False
     is_resolved: bool = False
+    """Its member's topics are known as they are now."""
     is_due: bool = False
 
 

@@ -1,0 +1,25 @@
+"""Where tests of groups of both protocols begin: a Stable classic member, and a consumer that has joined it."""
+
+from __future__ import annotations
+
+from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from schemas.messages import SyncGroupAssignment
+from tests.protocol.consumer_bench import ConsumerBench
+
+
+def classic(bench: ConsumerBench, *, user_data: bytes | None = None, protocol_type: str = "consumer") -> str:
+    """One Stable classic member with all of t1, at generation 1; its member id."""
+    reply = bench.join_classic("c1", "t1", member_id="", v=3, protocol_type=protocol_type)
+    assert reply is not None
+    owned = Assignment(tuple(TopicPartition("t1", p) for p in range(4)), user_data)
+    plan = [SyncGroupAssignment(member_id=reply.member_id, assignment=encode_assignment(owned))]
+    bench.sync("c1", member_id=reply.member_id, generation_id=1, protocol_type=protocol_type, assignments=plan)
+    return reply.member_id
+
+
+def mixed(session_timeout_ms: int = 45_000) -> tuple[ConsumerBench, str]:
+    """A group upgraded by m1, which waits for its half; the id of its classic member."""
+    bench = ConsumerBench(topics={"t1": 4}, session_timeout_ms=session_timeout_ms)
+    member_id = classic(bench)
+    bench.join("m1", "t1")
+    return bench, member_id
