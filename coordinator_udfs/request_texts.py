@@ -11,19 +11,15 @@ from typing import Any
 import msgspec
 
 from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
-from schemas.fan_out import group_id_of, names_many_groups
+from schemas.fan_out import groups_named
 from schemas.messages import (
     APIS,
     CONSUMER_GROUP_APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
-    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
     GroupRequest,
     HeartbeatRequest,
-    OffsetFetchRequest,
     Request,
     Versions,
 )
@@ -98,20 +94,10 @@ def _check_envelope(request: Request) -> None:
 
 
 def _group_named(request: GroupRequest) -> str:
-    match request:
-        case (
-            DescribeGroupsRequest(groups=names)
-            | DeleteGroupsRequest(groups_names=names)
-            | ConsumerGroupDescribeRequest(group_ids=names)
-        ):
-            count = len(names)
-        case OffsetFetchRequest() if names_many_groups(request):
-            count = len(request.groups)
-        case _:
-            count = 1
-    if count != 1:
-        raise RequestError(f"group_id: the request names {count} groups, a row is for exactly one")
-    return group_id_of(request)
+    names = groups_named(request)
+    if len(names) != 1:
+        raise RequestError(f"group_id: the request names {len(names)} groups, a row is for exactly one")
+    return names[0]
 
 
 @cache

@@ -51,15 +51,20 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
 
 def group_id_of(request: GroupRequest) -> str:
     """The group a request that names exactly one group is for."""
+    return groups_named(request)[0]
+
+
+def groups_named(request: AnyGroupRequest) -> list[str]:
+    """Every group that the request names, as often as it lists it."""
     match request:
         case DescribeGroupsRequest():
-            return request.groups[0]
+            return request.groups
         case DeleteGroupsRequest():
-            return request.groups_names[0]
+            return request.groups_names
         case ConsumerGroupDescribeRequest():
-            return request.group_ids[0]
+            return request.group_ids
         case OffsetFetchRequest() if names_many_groups(request):
-            return request.groups[0].group_id
+            return [group.group_id for group in request.groups]
         case (
             JoinGroupRequest()
             | SyncGroupRequest()
@@ -71,7 +76,7 @@ def group_id_of(request: GroupRequest) -> str:
             | GroupObservedRequest()
             | ConsumerGroupHeartbeatRequest()
         ):
-            return request.group_id
+            return [request.group_id]
         case _:
             assert_never(request)
 

@@ -8,6 +8,7 @@ Source: GroupMetadataManager.classicGroupJoin.
 from __future__ import annotations
 
 import uuid
+from typing import assert_never
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
@@ -64,8 +65,10 @@ def _accepts(group: Group, member_id: str, max_size: int) -> bool:
             member = group.members.get(member_id)
             is_waiting = member is not None and member.parked_join is not None
             return is_waiting or group.awaiting_join_count < max_size
-        case _:
+        case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
             return member_id in group.members or len(group.members) < max_size
+        case _:
+            assert_never(group.state)
 
 
 def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> None:

@@ -8,6 +8,8 @@ proves it.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
@@ -148,8 +150,10 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
                 note_synced(group, member_id)
             assignments = {member.member_id: member.assignment for member in group.members.values()}
             assign_and_stabilize(group, assignments, turn)
-        case _:
+        case GroupState.STABLE | GroupState.COMPLETING_REBALANCE | GroupState.EMPTY | GroupState.DEAD:
             _move(group, state, turn)
+        case _:
+            assert_never(state)
 
 
 def _move(group: Group, state: GroupState, turn: Turn) -> None:

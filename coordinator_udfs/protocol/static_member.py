@@ -5,6 +5,8 @@ Knows what the change of ids does in each state. Source: updateStaticMemberThenR
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
@@ -45,10 +47,12 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
         case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
             park_join(group, new, request, turn)
             prepare_rebalance(group, cause, turn)
-        case _:
+        case GroupState.PREPARING_REBALANCE | GroupState.EMPTY | GroupState.DEAD:
             park_join(group, new, request, turn)
             history.join_received(group, new, turn)
             maybe_complete_join(group, turn)
+        case _:
+            assert_never(group.state)
 
 
 def _fence_parked(group: Group, old: Member, turn: Turn) -> None:

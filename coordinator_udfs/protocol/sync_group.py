@@ -6,6 +6,8 @@ Source: GroupMetadataManager.classicGroupSync, GroupCoordinatorService.syncGroup
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import park_sync, send_sync
 from coordinator_udfs.protocol.group import Group, Member
@@ -37,12 +39,16 @@ def sync_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:
             return _refuse(group, request, Error.REBALANCE_IN_PROGRESS, turn)
         case GroupState.COMPLETING_REBALANCE:
             return _await_assignment(group, member, request, turn)
-        case _:
+        case GroupState.EMPTY | GroupState.DEAD:
+            raise AssertionError(f"a member of a group in {group.state} is refused above")
+        case GroupState.STABLE:
             if member.member_id in group.pending_sync:
                 history.sync_received(group, member, turn)
             note_synced(group, member.member_id)
             response = own_assignment(group, member)
             return send_sync(request, member.member_id, request.client_id, group.generation_id, response, turn)
+        case _:
+            assert_never(group.state)
 
 
 def _refusal(group: Group, request: SyncGroupRequest) -> Error | None:

@@ -5,6 +5,8 @@ Knows the rules of docs/offsets-topic.md under "Why an epoch rose". Must not kno
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
 from coordinator_udfs.protocol.effects import (
@@ -231,8 +233,10 @@ def settle(at_ms: int, story: Story) -> None:
             _end(at_ms, "empty", 0, story)
         case ConsumerGroupState.STABLE:
             _end(at_ms, "completed", len(history.members), story)
-        case _:
+        case ConsumerGroupState.ASSIGNING | ConsumerGroupState.RECONCILING:
             pass
+        case _:
+            assert_never(state)
 
 
 def state_of(history: History) -> ConsumerGroupState:

@@ -247,8 +247,19 @@ def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
             asked, answered = request.groups_names, {result.group_id for result in response.results}
         case OffsetFetchRequest() if names_many_groups(request):
             asked, answered = [group.group_id for group in request.groups], {g.group_id for g in response.groups}
-        case _:
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | OffsetFetchRequest()
+            | OffsetDeleteRequest()
+            | GroupObservedRequest()
+        ):
             return
+        case _:
+            assert_never(request)
     lacking = next((group_id for group_id in asked if group_id not in answered), None)
     if lacking is not None:
         raise Unreadable(Kind.ANSWER, f"group {lacking[:_NAME_LENGTH]!r} is not answered")
