@@ -38,6 +38,7 @@ POOLS = ROOT / "conf" / "spark-pools.xml"
 _TEXT_BYTES = 1 << 16
 _QUESTION_BYTES = 1 << 20
 _PATIENCE_S = 2.0
+_AGAIN_S = 0.2
 _FEW_TASKS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -117,14 +118,17 @@ class WarmAnswers:
         question: Question = json.loads(line)
         _say(connection, {"taken": True})
         group = f"sql {uuid.uuid4()}"
-        is_over = threading.Event()
+        is_answered, is_over = threading.Event(), threading.Event()
 
-        def give_up() -> None:
+        def give_up_in_time() -> None:
+            if is_answered.wait(LONGEST_S):
+                return
             is_over.set()
-            self._spark.sparkContext.cancelJobGroup(group)
+            # A job that Spark still plans cannot be cancelled: it is, once it has begun.
+            while not is_answered.wait(_AGAIN_S):
+                self._spark.sparkContext.cancelJobGroup(group)
 
-        limit = threading.Timer(LONGEST_S, give_up)
-        limit.start()
+        threading.Thread(target=give_up_in_time, name="limit of warm SQL", daemon=True).start()
         try:
             for frame in self._frames(question, group):
                 _say(connection, frame)
@@ -134,7 +138,7 @@ class WarmAnswers:
         except UserError as refusal:
             _say(connection, {"gone": "it took too long"} if is_over.is_set() else {"refused": str(refusal)})
         finally:
-            limit.cancel()
+            is_answered.set()
 
     def _frames(self, question: Question, group: str) -> Iterator[dict[str, Any]]:
         session = self._spark.newSession()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs import warm_spark
 from jobs.home import Home
 from jobs.queries import QueryError
 from jobs.spark import warm_answers
@@ -78,7 +79,10 @@ def test_what_spark_refuses_is_the_same_sentence(warm: WarmAnswers, home: Path) 
         asked(home, "select 1 / 0")
 
 
-def test_several_at_once_are_answered_one_after_the_other(warm: WarmAnswers, home: Path) -> None:
+def test_several_at_once_are_answered_one_after_the_other(
+    warm: WarmAnswers, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_spark, "TAKEN_S", 60.0)
     told: list[str] = []
     askers = [threading.Thread(target=lambda: told.append(asked(home, QUERY))) for _ in range(3)]
     for asker in askers:
