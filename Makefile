@@ -12,6 +12,8 @@ BIN := .venv/bin
 SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway page jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 # Two workers, one of which has the one Spark session; tests/conftest.py says what a worker runs as a whole.
+# What takes long, or needs more than Python and Java, is a target of its own.
+RUNS_OF_THEIR_OWN := --ignore=tests/browser --ignore=tests/engines --ignore=tests/cluster
 SIDE_BY_SIDE := -n 2 --no-loadscope-reorder
 
 ##@ Start here
@@ -97,8 +99,8 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Look after the code
 
 .PHONY: test
-test: setup jars ## Run every test that needs nothing but Python and Java (ARGS="-k name", ARGS="-n 0" in one process).
-	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' --ignore=tests/browser $(SIDE_BY_SIDE) $(ARGS)
+test: setup jars ## Run the tests that need nothing but Python and Java, in ten minutes (ARGS="-k name", ARGS="-n 0" in one process).
+	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(RUNS_OF_THEIR_OWN) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
 test-peers: setup jars ## Run the tests against real Kafka clients and brokers (tests/peers_*).
@@ -107,6 +109,14 @@ ifeq ($(PEERS),)
 else
 	@$(BIN)/python -m pytest $(PEERS) $(SIDE_BY_SIDE) $(ARGS)
 endif
+
+.PHONY: test-engines
+test-engines: setup jars ## Ask DuckDB and Spark the same, of every view and construct: equal, or DuckDB is not asked (tests/engines).
+	@$(BIN)/python -m pytest tests/engines $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-cluster
+test-cluster: setup jars ## Run the packed job as the README tells it to run on a cluster (tests/cluster).
+	@$(BIN)/python -m pytest tests/cluster $(ARGS)
 
 .PHONY: test-attack
 test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".

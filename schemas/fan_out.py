@@ -54,7 +54,7 @@ def group_id_of(request: GroupRequest) -> str:
     return groups_named(request)[0]
 
 
-def groups_named(request: AnyGroupRequest) -> list[str]:
+def groups_named(request: GroupRequest) -> list[str]:
     """Every group that the request names, as often as it lists it."""
     match request:
         case DescribeGroupsRequest():

@@ -44,18 +44,21 @@ def spark() -> Iterator[SparkSession]:
 
 SPARK_FOLDERS = ("streaming", "views")
 """The tests that use the one Spark session: one worker has all of them."""
+ENGINES_FOLDER = "engines"
+"""The tests that ask both engines the same: a Spark session for each of their files, in a run of their own."""
 PROGRAM_FOLDERS = ("run", "spark_programs", "notebooks", "readme")
 """The tests that start Spark in programs of their own, which takes tens of seconds."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by their folder, and begins with those that take longest, so that no worker ends alone with them."""
+    places = (*SPARK_FOLDERS, ENGINES_FOLDER)
     for item in items:
         folder = _folder_of(item.nodeid)
         if folder in PROGRAM_FOLDERS:
             item.add_marker("programs")
-        if "spark" in getattr(item, "fixturenames", ()) and folder not in SPARK_FOLDERS:
-            raise pytest.UsageError(f"{item.nodeid} uses the Spark session: its place is {' or '.join(SPARK_FOLDERS)}")
+        if "spark" in getattr(item, "fixturenames", ()) and folder not in places:
+            raise pytest.UsageError(f"{item.nodeid} uses the Spark session: its place is {' or '.join(places)}")
     items.sort(key=lambda item: _turn(_folder_of(item.nodeid)))
 
 

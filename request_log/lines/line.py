@@ -243,6 +243,8 @@ def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
     match request:
         case DescribeGroupsRequest():
             asked, answered = request.groups, {group.group_id for group in response.groups}
+        case ConsumerGroupDescribeRequest():
+            asked, answered = request.group_ids, {group.group_id for group in response.groups}
         case DeleteGroupsRequest():
             asked, answered = request.groups_names, {result.group_id for result in response.results}
         case OffsetFetchRequest() if names_many_groups(request):
@@ -255,6 +257,7 @@ def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
             | OffsetCommitRequest()
             | OffsetFetchRequest()
             | OffsetDeleteRequest()
+            | ConsumerGroupHeartbeatRequest()
             | GroupObservedRequest()
         ):
             return

@@ -20,10 +20,10 @@ from jobs.home import Home
 from jobs.package import pack
 from jobs.spark.jars import jar_paths
 from schemas.messages import GroupRequest
+from tests.cluster.cluster_command import command_here
 from tests.peers_kafka.kafka import broker, connector_jars
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.spark_programs.cluster_command import command_here
 from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 

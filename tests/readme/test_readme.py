@@ -22,7 +22,7 @@ WITHIN_S = 400
 # By a word of the block: the tests that run what cannot be run here (endless, for a cluster, for a broker).
 RUN_ELSEWHERE = {
     "make run": "tests/run/test_make_run.py",
-    "make package": "tests/spark_programs/test_cluster.py",
+    "make package": "tests/cluster/test_cluster.py",
     "make gateway UPSTREAM=": "tests/peers_clients/test_upstream.py",
     "from table_client import": "tests/table_client/test_example.py",
     "from kafka import": "tests/run/test_make_run.py",

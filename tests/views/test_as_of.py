@@ -1,40 +1,26 @@
-"""Every view as of a moment: what the state was then, for random histories; at present, what it is without a moment."""
+"""The views as of a moment: what the state was then, for random histories."""
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
 from jobs.rollcall.__main__ import main
 from jobs.sql import register_views
 from programs.timestamps import MomentError
 from tests.protocol.invariants_play import Call
-from tests.views.histories import one_expires, one_leaves, two_members
+from tests.views.histories import two_members
 from tests.views.random_homes import History, random_plays, told
 from tests.views.state_facts import next_deadline_ms, partitions_of, settled_leader, waits_for
 from tests.views.story import write_effects
-from views.catalog import NAMES
+from tests.views.view_rows import rows_of
 
 PLAYS = 60
 # Where in the order of all requests of all groups the views are held against the state.
 CUTS = (0.1, 0.35, 0.6, 0.85)
-
-
-def shown(spark: SparkSession, view: str) -> list[dict[str, Any]]:
-    found = spark.table(view)
-    times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
-    return [row.asDict(recursive=True) for row in found.withColumns(times).collect()]
-
-
-def written(at_ms: int) -> str:
-    at = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=at_ms)
-    return at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
 class Past:
@@ -65,16 +51,15 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_groups_and_members_are_what_the_state_was(spark: SparkSession, past: Past, cut: float) -> None:
+def test_groups_and_members_are_what_the_state_was(past: Past, cut: float) -> None:
     at_ms = past.moments[int(cut * len(past.moments))]
     groups = past.groups(at_ms)
-    register_views(spark, past.home, ["groups", "members"], at=written(at_ms))
     assert {
         row["group_id"]: (
             *(row["state"], row["generation_id"], row["protocol_name"], row["leader_id"], row["member_count"]),
             *(row["pending_member_count"], row["next_deadline_at"]),
         )
-        for row in shown(spark, "groups")
+        for row in rows_of(past.home, "groups", at_ms)
     } == {
         name: (
             *(group.state, group.generation_id, group.protocol_name, settled_leader(group), len(group.members)),
@@ -87,7 +72,7 @@ def test_groups_and_members_are_what_the_state_was(spark: SparkSession, past: Pa
             *(row["client_id"], row["joined_at"], row["last_seen_at"], row["waits_for"], row["session_deadline_at"]),
             row["assigned_partitions"] if groups[row["group_id"]].state == "Stable" else None,
         )
-        for row in shown(spark, "members")
+        for row in rows_of(past.home, "members", at_ms)
     } == {
         (name, member.member_id): (
             *(member.client_id, member.joined_at_ms, member.last_seen_at_ms, waits_for(member)),
@@ -99,21 +84,11 @@ def test_groups_and_members_are_what_the_state_was(spark: SparkSession, past: Pa
     }
 
 
-def test_at_the_present_every_view_is_what_it_is_without_a_moment(spark: SparkSession, tmp_path: Path) -> None:
-    write_effects(tmp_path, {story.group_id: story.rows for story in (two_members(), one_leaves(), one_expires())})
-    register_views(spark, tmp_path)
-    live = {name: sorted(map(repr, shown(spark, name))) for name in NAMES}
-    register_views(spark, tmp_path, at=f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S}")
-    assert {name: sorted(map(repr, shown(spark, name))) for name in NAMES} == live
-    assert any(live.values())
-
-
-def test_a_moment_is_exact_to_the_millisecond(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_moment_is_exact_to_the_millisecond(tmp_path: Path) -> None:
     write_effects(tmp_path, {"two": two_members().rows})
     states = {}
     for at_ms in (999, 1000, 1100, 2999, 3000, 3100, 3200):
-        register_views(spark, tmp_path, ["groups", "rebalances"], at=written(at_ms))
-        states[at_ms] = [(row["state"], row["member_count"]) for row in shown(spark, "groups")]
+        states[at_ms] = [(row.state, row.member_count) for row in rows_of(tmp_path, "groups", at_ms)]
     assert states == {
         999: [],
         1000: [("CompletingRebalance", 1)],
@@ -123,8 +98,7 @@ def test_a_moment_is_exact_to_the_millisecond(spark: SparkSession, tmp_path: Pat
         3100: [("CompletingRebalance", 2)],
         3200: [("Stable", 2)],
     }
-    register_views(spark, tmp_path, ["rebalances"], at=written(3150))
-    assert [(row["cause"], row["outcome"]) for row in shown(spark, "rebalances")] == [
+    assert [(row.cause, row.outcome) for row in rows_of(tmp_path, "rebalances", 3150)] == [
         ("member_joined", "completed"),
         ("member_joined", None),
     ]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 import pytest
-from pyspark.sql import Row, SparkSession
 
-from jobs.sql import register_views
 from tests.request_log.truth import NAMES, groups, host_at
 from tests.views.story import write_effects
+from tests.views.view_rows import Views
 from tests.why.reading import capture
 
 NEAR_MS = 25
@@ -20,34 +16,19 @@ DEADLINES = ("session_expired", "rebalance_timeout", "sync_timeout")
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
-Of = Callable[[str, str], list[Row]]
-
 
 @pytest.fixture(scope="module")
-def rows_of(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Of:
-    """The rows of a view about a group; all incidents are in one home, each with its name before its groups'."""
+def told(tmp_path_factory: pytest.TempPathFactory) -> Views:
+    """The views of a home with all incidents, each with its name before its groups'."""
     home: Path = tmp_path_factory.mktemp("home")
     for name in NAMES:
         write_effects(home, {f"{name}/{group_id}": rows for group_id, rows in capture(name).items()})
-
-    @cache
-    def by_group(view: str) -> dict[str, list[Row]]:
-        register_views(spark, home)
-        found: dict[str, list[Row]] = {}
-        for row in spark.table(view).collect():
-            found.setdefault(row.group_id, []).append(row)
-        return found
-
-    return lambda view, group: by_group(view).get(group, [])
+    return Views(home)
 
 
-def at_ms(moment: datetime) -> int:
-    return round(moment.replace(tzinfo=UTC).timestamp() * 1000)
-
-
-def test_rebalances_with_their_causes_and_culprits(name: str, rows_of: Of) -> None:
+def test_rebalances_with_their_causes_and_culprits(name: str, told: Views) -> None:
     for group_id, what in groups(name).items():
-        ours = sorted(rows_of("rebalances", f"{name}/{group_id}"), key=lambda row: row.started_at)
+        ours = sorted(told.about("rebalances", f"{name}/{group_id}"), key=lambda row: row.started_at)
         for row, true in zip(ours, what["rebalances"], strict=True):
             culprit = true["trigger"]
             assert (row.from_generation_id, row.cause) == (true["from_generation"], true["cause"])
@@ -57,27 +38,27 @@ def test_rebalances_with_their_causes_and_culprits(name: str, rows_of: Of) -> No
                 assert row.cause_client_id == culprit["member_id"][:-37]
             assert row.cause_client_host == "/" + host_at(name, culprit["member"], true["t_prepare_ms"])
             assert row.cause_group_instance_id == culprit["instance_id"]
-            assert abs(at_ms(row.started_at) - true["t_prepare_ms"]) <= NEAR_MS
+            assert abs(row.started_at - true["t_prepare_ms"]) <= NEAR_MS
             if true["completed"]:
                 assert (row.to_generation_id, row.members_after) == (true["to_generation"], true["members"])
 
 
-def test_who_joined_each_generation_and_when(name: str, rows_of: Of) -> None:
+def test_who_joined_each_generation_and_when(name: str, told: Views) -> None:
     for group_id, what in groups(name).items():
-        waits = [row for row in rows_of("join_waits", f"{name}/{group_id}") if row.joined_at is not None]
+        waits = [row for row in told.about("join_waits", f"{name}/{group_id}") if row.joined_at is not None]
         for true in what["rebalances"]:
             if not true["completed"]:
                 continue
             came = [row for row in waits if row.to_generation_id == true["to_generation"]]
             assert len(came) == true["members"], (group_id, true["to_generation"])
             for row in came:
-                assert true["t_prepare_ms"] - NEAR_MS <= at_ms(row.joined_at)
-                assert at_ms(row.joined_at) <= true["t_join_complete_ms"] + NEAR_MS
+                assert true["t_prepare_ms"] - NEAR_MS <= row.joined_at
+                assert row.joined_at <= true["t_join_complete_ms"] + NEAR_MS
 
 
-def test_memberships_and_how_they_ended(name: str, rows_of: Of) -> None:
+def test_memberships_and_how_they_ended(name: str, told: Views) -> None:
     for group_id, what in groups(name).items():
-        sessions = rows_of("sessions", f"{name}/{group_id}")
+        sessions = told.about("sessions", f"{name}/{group_id}")
         still = {(s.member_id, s.client_id, s.client_host, s.group_instance_id) for s in sessions if s.ended_at is None}
         assert {(member_id, client_id, instance_id) for member_id, client_id, _, instance_id in still} == {
             (m["member_id"], m["client_id"], m["instance_id"]) for m in what["final"]["members"]
@@ -88,13 +69,13 @@ def test_memberships_and_how_they_ended(name: str, rows_of: Of) -> None:
             if true["cause"] in ("session_expired", "member_left"):
                 (gone,) = [s for s in sessions if s.member_id == true["trigger"]["member_id"]]
                 assert gone.end_cause == true["cause"]
-                assert abs(at_ms(gone.ended_at) - true["t_prepare_ms"]) <= NEAR_MS
+                assert abs(gone.ended_at - true["t_prepare_ms"]) <= NEAR_MS
 
 
-def test_who_owns_what_in_the_end(name: str, rows_of: Of) -> None:
+def test_who_owns_what_in_the_end(name: str, told: Views) -> None:
     for group_id, what in groups(name).items():
         owned: dict[str, list[str]] = {member["member_id"]: [] for member in what["final"]["members"]}
-        for row in rows_of("assignments", f"{name}/{group_id}"):
+        for row in told.about("assignments", f"{name}/{group_id}"):
             if row.to_at is None:
                 owned[row.member_id].append(f"{row.topic}-{row.partition}")
         assert {member_id: sorted(held) for member_id, held in owned.items()} == {
@@ -102,10 +83,10 @@ def test_who_owns_what_in_the_end(name: str, rows_of: Of) -> None:
         }
 
 
-def test_slack_runs_out_for_those_that_expired_and_for_nobody_else(name: str, rows_of: Of) -> None:
+def test_slack_runs_out_for_those_that_expired_and_for_nobody_else(name: str, told: Views) -> None:
     for group_id in groups(name):
-        slack = rows_of("heartbeat_slack", f"{name}/{group_id}")
-        assert len(slack) == len(rows_of("sessions", f"{name}/{group_id}"))
+        slack = told.about("heartbeat_slack", f"{name}/{group_id}")
+        assert len(slack) == len(told.about("sessions", f"{name}/{group_id}"))
         for row in slack:
             if row.end_cause == "session_expired":
                 assert row.slack_ms <= 0

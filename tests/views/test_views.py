@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
-from jobs.sql import register_views
 from tests.views.histories import stories
 from tests.views.story import write_effects
-
-Rows = list[tuple[Any, ...]]
-Ask = Callable[..., Rows]
+from tests.views.view_rows import Views
 
 
 @pytest.fixture(scope="module")
-def ask(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Columns of a view's rows for one group, in their order; timestamps as ms since the epoch."""
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
     home: Path = tmp_path_factory.mktemp("home")
     write_effects(home, {story.group_id: story.rows for story in stories()})
-    register_views(spark, home)
-
-    @cache
-    def everything(view: str) -> list[Row]:
-        found = spark.table(view)
-        times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
-        return found.withColumns(times).collect()
-
-    def rows(view: str, group_id: str, *columns: str) -> Rows:
-        chosen = [tuple(row[name] for name in columns) for row in everything(view) if row.group_id == group_id]
-        return sorted(chosen, key=lambda row: [(value is not None, value) for value in row])
-
-    return rows
+    return Views(home)
 
 
 # ---------------------------------------------------------------- groups
@@ -44,45 +23,45 @@ def ask(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ask:
 GROUP = ("state", "generation_id", "protocol_name", "member_count", "pending_member_count", "next_deadline_at")
 
 
-def test_a_group_shows_its_state_and_when_the_next_session_may_end(ask: Ask) -> None:
+def test_a_group_shows_its_state_and_when_the_next_session_may_end(ask: Views) -> None:
     assert ask("groups", "two", *GROUP) == [("Stable", 2, "range", 2, 0, 13_100)]
     assert ask("groups", "two", "state_since", "created_at", "updated_at") == [(3200, 1000, 3300)]
     assert ask("groups", "two", "protocol_type") == [("consumer",)]
 
 
-def test_the_leader_is_named_once_it_is_settled(ask: Ask) -> None:
+def test_the_leader_is_named_once_it_is_settled(ask: Views) -> None:
     leader = [(member_id,) for client_id, member_id in ask("members", "two", "client_id", "member_id")][:1]
     assert ask("groups", "two", "leader_id") == leader
     assert ask("groups", "rebalancing", "leader_id") == [(None,)]
 
 
-def test_a_static_leader_leads_on_under_its_new_id(ask: Ask) -> None:
+def test_a_static_leader_leads_on_under_its_new_id(ask: Views) -> None:
     assert ask("groups", "static", "leader_id", "generation_id") == [(*ask("members", "static", "member_id")[0], 1)]
 
 
-def test_a_group_without_members_is_empty(ask: Ask) -> None:
+def test_a_group_without_members_is_empty(ask: Views) -> None:
     assert ask("groups", "no members", *GROUP) == [("Empty", 0, None, 0, 0, None)]
 
 
-def test_a_deleted_group_is_not_there_and_begins_anew_at_generation_one(ask: Ask) -> None:
+def test_a_deleted_group_is_not_there_and_begins_anew_at_generation_one(ask: Views) -> None:
     assert ask("groups", "deleted", *GROUP) == []
     assert ask("groups", "recreated", *GROUP) == [("Stable", 1, "range", 1, 0, 13_100)]
     assert ask("groups", "recreated", "created_at") == [(3000,)]
 
 
-def test_while_members_are_awaited_the_sessions_of_those_that_wait_do_not_end(ask: Ask) -> None:
+def test_while_members_are_awaited_the_sessions_of_those_that_wait_do_not_end(ask: Views) -> None:
     assert ask("groups", "rebalancing", *GROUP) == [("PreparingRebalance", 2, "range", 3, 0, 13_200)]
 
 
-def test_the_first_delay_is_a_deadline_and_so_is_its_extension(ask: Ask) -> None:
+def test_the_first_delay_is_a_deadline_and_so_is_its_extension(ask: Views) -> None:
     assert ask("groups", "delayed", *GROUP) == [("PreparingRebalance", 0, None, 2, 0, 7000)]
 
 
-def test_the_wait_for_the_leaders_sync_is_a_deadline(ask: Ask) -> None:
+def test_the_wait_for_the_leaders_sync_is_a_deadline(ask: Views) -> None:
     assert ask("groups", "syncing", *GROUP) == [("CompletingRebalance", 2, "range", 2, 0, 6100)]
 
 
-def test_an_id_given_out_is_counted_and_timed(ask: Ask) -> None:
+def test_an_id_given_out_is_counted_and_timed(ask: Views) -> None:
     assert ask("groups", "id given", *GROUP) == [("Stable", 1, "range", 1, 1, 10_000)]
 
 
@@ -91,7 +70,7 @@ def test_an_id_given_out_is_counted_and_timed(ask: Ask) -> None:
 MEMBER = ("client_id", "joined_at", "last_seen_at", "session_deadline_at", "waits_for", "assigned_partitions")
 
 
-def test_a_member_shows_when_it_was_seen_and_until_when_it_may_be_silent(ask: Ask) -> None:
+def test_a_member_shows_when_it_was_seen_and_until_when_it_may_be_silent(ask: Views) -> None:
     assert ask("members", "two", *MEMBER) == [
         ("a", 1000, 3200, 13_200, None, ["t-0"]),
         ("b", 3000, 3300, 13_100, None, ["t-1"]),
@@ -102,7 +81,7 @@ def test_a_member_shows_when_it_was_seen_and_until_when_it_may_be_silent(ask: As
     ]
 
 
-def test_an_eager_member_holds_nothing_while_it_waits_and_one_not_yet_back_holds_on(ask: Ask) -> None:
+def test_an_eager_member_holds_nothing_while_it_waits_and_one_not_yet_back_holds_on(ask: Views) -> None:
     assert ask("members", "rebalancing", *MEMBER) == [
         ("a", 1000, 3200, 13_200, None, ["t-0"]),
         ("b", 3000, 5100, None, "JoinGroup", []),
@@ -110,20 +89,20 @@ def test_an_eager_member_holds_nothing_while_it_waits_and_one_not_yet_back_holds
     ]
 
 
-def test_a_member_whose_sync_is_parked_waits(ask: Ask) -> None:
+def test_a_member_whose_sync_is_parked_waits(ask: Views) -> None:
     assert ask("members", "syncing", "client_id", "waits_for", "synced_generation_id") == [
         ("a", None, 1),
         ("b", "SyncGroup", 2),
     ]
 
 
-def test_a_static_member_is_there_once_under_its_new_id(ask: Ask) -> None:
+def test_a_static_member_is_there_once_under_its_new_id(ask: Views) -> None:
     assert ask("members", "static", "group_instance_id", *MEMBER) == [
         ("i-1", "a", 3000, 3050, 13_000, None, ["t-0", "t-1"])
     ]
 
 
-def test_a_member_shows_what_its_latest_join_said(ask: Ask) -> None:
+def test_a_member_shows_what_its_latest_join_said(ask: Views) -> None:
     assert ask("members", "changed", "session_timeout_ms", "rebalance_timeout_ms", "topics") == [
         (20_000, 60_000, ["t", "u"])
     ]
@@ -133,7 +112,7 @@ def test_a_member_shows_what_its_latest_join_said(ask: Ask) -> None:
 # ---------------------------------------------------------------- sessions
 
 
-def test_a_session_ends_with_its_cause_and_the_clients_own_words(ask: Ask) -> None:
+def test_a_session_ends_with_its_cause_and_the_clients_own_words(ask: Views) -> None:
     columns = ("client_id", "joined_at", "ended_at", "end_cause", "client_reason")
     assert ask("sessions", "left", *columns) == [
         ("a", 1000, None, None, None),
@@ -142,7 +121,7 @@ def test_a_session_ends_with_its_cause_and_the_clients_own_words(ask: Ask) -> No
     assert ask("sessions", "expired", *columns)[1:] == [("b", 3000, 13_100, "session_expired", None)]
 
 
-def test_a_static_member_that_returns_has_a_session_an_id(ask: Ask) -> None:
+def test_a_static_member_that_returns_has_a_session_an_id(ask: Views) -> None:
     (_, old), (_, new) = ask("sessions", "static", "joined_at", "member_id")
     assert ask("sessions", "static", "joined_at", "ended_at", "end_cause", "replaced_by_member_id") == [
         (1000, 3000, "static_member_replaced", new),
@@ -156,7 +135,7 @@ def test_a_static_member_that_returns_has_a_session_an_id(ask: Ask) -> None:
 HELD = ("topic", "partition", "from_at", "to_at", "client_id", "generation_id")
 
 
-def test_an_eager_member_gives_everything_up_when_it_joins_again(ask: Ask) -> None:
+def test_an_eager_member_gives_everything_up_when_it_joins_again(ask: Views) -> None:
     assert ask("assignments", "two", *HELD) == [
         ("t", 0, 1100, 3100, "a", 1),
         ("t", 0, 3200, None, "a", 2),
@@ -165,7 +144,7 @@ def test_an_eager_member_gives_everything_up_when_it_joins_again(ask: Ask) -> No
     ]
 
 
-def test_a_cooperative_member_keeps_what_it_claims_through_every_generation(ask: Ask) -> None:
+def test_a_cooperative_member_keeps_what_it_claims_through_every_generation(ask: Views) -> None:
     assert ask("assignments", "cooperative", *HELD) == [
         ("t", 0, 1100, None, "a", 1),
         ("t", 1, 1100, 2200, "a", 1),
@@ -173,13 +152,13 @@ def test_a_cooperative_member_keeps_what_it_claims_through_every_generation(ask:
     ]
 
 
-def test_ownership_ends_with_membership(ask: Ask) -> None:
+def test_ownership_ends_with_membership(ask: Views) -> None:
     assert ask("assignments", "left", *HELD)[-2:] == [("t", 1, 3200, 4000, "b", 2), ("t", 1, 4200, None, "a", 3)]
     assert ("t", 1, 3200, 13_100, "b", 2) in ask("assignments", "expired", *HELD)
     assert ask("assignments", "recreated", *HELD) == [("t", 0, 1100, 2000, "a", 1), ("t", 0, 3100, None, "b", 1)]
 
 
-def test_a_static_members_partitions_go_over_to_its_new_id_at_once(ask: Ask) -> None:
+def test_a_static_members_partitions_go_over_to_its_new_id_at_once(ask: Views) -> None:
     assert ask("assignments", "static", *HELD) == [
         ("t", 0, 1100, 3000, "a", 1),
         ("t", 0, 3000, None, "a", 1),
@@ -188,7 +167,7 @@ def test_a_static_members_partitions_go_over_to_its_new_id_at_once(ask: Ask) -> 
     ]
 
 
-def test_a_generation_that_was_superseded_owned_nothing(ask: Ask) -> None:
+def test_a_generation_that_was_superseded_owned_nothing(ask: Views) -> None:
     assert {generation for *_, generation in ask("assignments", "superseded", *HELD)} == {1, 3}
 
 
@@ -201,7 +180,7 @@ REBALANCE = (
 WHO = ("started_at", "joined", "left", "expired", "slowest_client_id", "slowest_wait_ms")
 
 
-def test_a_rebalance_names_its_cause_its_culprit_and_who_came_and_went(ask: Ask) -> None:
+def test_a_rebalance_names_its_cause_its_culprit_and_who_came_and_went(ask: Views) -> None:
     assert ask("rebalances", "left", *REBALANCE) == [
         (1000, 0, 1, 1100, 100, "member_joined", "a", "completed", 0, 1),
         (3000, 1, 2, 3200, 200, "member_joined", "b", "completed", 1, 2),
@@ -215,51 +194,48 @@ def test_a_rebalance_names_its_cause_its_culprit_and_who_came_and_went(ask: Ask)
     assert ask("rebalances", "left", "started_at", "client_reason")[-1] == (4000, "shutting down")
 
 
-def test_an_expiry_is_a_cause_and_its_member_is_expired(ask: Ask) -> None:
+def test_an_expiry_is_a_cause_and_its_member_is_expired(ask: Views) -> None:
     assert ask("rebalances", "expired", *REBALANCE)[-1] == (
         *(13_100, 2, 3, 14_100, 1000, "session_expired", "b", "completed", 2, 1),
     )
     assert ask("rebalances", "expired", *WHO)[-1] == (13_100, [], [], ["b"], None, None)
 
 
-def test_a_cooperative_follow_up_is_told_apart(ask: Ask) -> None:
+def test_a_cooperative_follow_up_is_told_apart(ask: Views) -> None:
     assert [cause for _, cause in ask("rebalances", "cooperative", "started_at", "cause")] == [
         *("member_joined", "member_joined", "cooperative_followup"),
     ]
 
 
-def test_a_rebalance_that_another_one_overtook_is_superseded(ask: Ask) -> None:
+def test_a_rebalance_that_another_one_overtook_is_superseded(ask: Views) -> None:
     assert ask("rebalances", "superseded", *REBALANCE)[1:] == [
         (2000, 1, 2, 2200, 200, "member_joined", "b", "superseded", 1, 2),
         (2200, 2, 3, 2500, 300, "member_joined", "c", "completed", 2, 3),
     ]
 
 
-def test_a_rebalance_that_nobody_is_left_of_ends_empty(ask: Ask) -> None:
+def test_a_rebalance_that_nobody_is_left_of_ends_empty(ask: Views) -> None:
     assert ask("rebalances", "deleted", *REBALANCE)[-1] == (2000, 1, 2, 2000, 0, "member_left", "a", "empty", 1, 0)
 
 
-def test_a_running_rebalance_shows_what_is_known_of_it(ask: Ask) -> None:
+def test_a_running_rebalance_shows_what_is_known_of_it(ask: Views) -> None:
     assert ask("rebalances", "rebalancing", *REBALANCE)[-1] == (
         *(5000, 2, None, None, None, "member_joined", "c", None, 2, None),
     )
     assert ask("rebalances", "rebalancing", *WHO)[-1] == (5000, None, None, None, None, None)
 
 
-def test_a_static_culprit_is_named_by_its_instance_id_too(ask: Ask) -> None:
+def test_a_static_culprit_is_named_by_its_instance_id_too(ask: Views) -> None:
     assert ask("rebalances", "static", "cause_client_id", "cause_group_instance_id", "cause_client_host") == [
         ("a", "i-1", "/10.0.0.1")
     ]
 
 
-def test_there_are_as_many_rebalances_as_ended_and_as_run(spark: SparkSession, ask: Ask) -> None:
-    counted = spark.sql(
-        "SELECT count_if(effect = 'rebalance_ended'), count_if(effect = 'rebalance_started') FROM effects"
-    ).first()
-    assert counted is not None
-    ended, started = counted
-    running = spark.table("rebalances").where("outcome IS NULL").count()
-    assert (spark.table("rebalances").count(), running) == (started, started - ended)
+def test_there_are_as_many_rebalances_as_ended_and_as_run(ask: Views) -> None:
+    effects = [row.effect for row in ask.rows("effects")]
+    started, ended = effects.count("rebalance_started"), effects.count("rebalance_ended")
+    running = [row for row in ask.rows("rebalances") if row.outcome is None]
+    assert (len(ask.rows("rebalances")), len(running)) == (started, started - ended)
 
 
 # ---------------------------------------------------------------- join_waits
@@ -267,7 +243,7 @@ def test_there_are_as_many_rebalances_as_ended_and_as_run(spark: SparkSession, a
 PART = ("started_at", "client_id", "joined_at", "synced_at", "held_others_ms", "outcome", "to_generation_id")
 
 
-def test_a_members_part_says_when_it_came_and_how_long_it_held_the_others(ask: Ask) -> None:
+def test_a_members_part_says_when_it_came_and_how_long_it_held_the_others(ask: Views) -> None:
     assert ask("join_waits", "two", *PART) == [
         (1000, "a", 1000, 1100, 0, "completed", 1),
         (3000, "a", 3100, 3200, 200, "completed", 2),
@@ -275,7 +251,7 @@ def test_a_members_part_says_when_it_came_and_how_long_it_held_the_others(ask: A
     ]
 
 
-def test_while_it_runs_everybody_who_is_awaited_is_shown(ask: Ask) -> None:
+def test_while_it_runs_everybody_who_is_awaited_is_shown(ask: Views) -> None:
     assert ask("join_waits", "rebalancing", *PART)[3:] == [
         (5000, "a", None, None, None, None, None),
         (5000, "b", 5100, None, None, None, None),
@@ -292,14 +268,14 @@ def test_while_it_runs_everybody_who_is_awaited_is_shown(ask: Ask) -> None:
 SLACK = ("client_id", "session_timeout_ms", "longest_gap_ms", "slack_ms", "longest_gap_from", "ended_at", "end_cause")
 
 
-def test_the_slack_is_what_was_left_of_the_session_at_its_longest_gap(ask: Ask) -> None:
+def test_the_slack_is_what_was_left_of_the_session_at_its_longest_gap(ask: Views) -> None:
     assert ask("heartbeat_slack", "expired", *SLACK) == [
         ("a", 10_000, 3000, 7000, 9000, None, None),
         ("b", 10_000, 10_000, 0, 3100, 13_100, "session_expired"),
     ]
 
 
-def test_the_time_an_answer_is_owed_is_no_gap(ask: Ask) -> None:
+def test_the_time_an_answer_is_owed_is_no_gap(ask: Views) -> None:
     assert ask("heartbeat_slack", "rebalancing", *SLACK)[0] == ("a", 10_000, 1100, 8900, 2000, None, None)
     assert ask("heartbeat_slack", "static", *SLACK)[1] == ("a", 10_000, 100, 9900, 1000, 3000, "static_member_replaced")
 
@@ -309,7 +285,7 @@ def test_the_time_an_answer_is_owed_is_no_gap(ask: Ask) -> None:
 OFFSET = ("topic", "partition", "committed_offset", "metadata", "committed_at", "leader_epoch", "member_id")
 
 
-def test_an_offset_is_the_latest_commit_unless_it_was_removed(ask: Ask) -> None:
+def test_an_offset_is_the_latest_commit_unless_it_was_removed(ask: Views) -> None:
     assert ask("offsets", "no members", *OFFSET) == [("t", 0, 9, "by cron", 2000, -1, None)]
     assert ask("offsets", "deleted", *OFFSET) == []
 
@@ -317,7 +293,7 @@ def test_an_offset_is_the_latest_commit_unless_it_was_removed(ask: Ask) -> None:
 # ---------------------------------------------------------------- replies
 
 
-def test_a_reply_says_how_long_its_request_was_parked(ask: Ask) -> None:
+def test_a_reply_says_how_long_its_request_was_parked(ask: Views) -> None:
     columns = ("received_at", "replied_at", "parked_ms", "api", "error_code", "client_id")
     assert ask("replies", "two", *columns)[3:7] == [
         (2000, 2000, 0, "Heartbeat", "NONE", "a"),

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import terms_of
 from coordinator_udfs.protocol.states import GroupState
-from jobs.sql import register_views
 from tests.views.random_homes import History, random_histories
 from tests.views.state_facts import next_deadline_ms, partitions_of, settled_leader, waits_for
 from tests.views.story import write_effects
+from tests.views.view_rows import Views
 
 PLAYS, FLEETS = 150, 25
 Facts = dict[str, Any]
@@ -28,16 +25,10 @@ Facts = dict[str, Any]
 class Told:
     """The random histories, and what the views make of them."""
 
-    def __init__(self, spark: SparkSession, home: Path) -> None:
+    def __init__(self, home: Path) -> None:
         self.histories = random_histories(PLAYS, FLEETS)
         write_effects(home, {name: history.rows for name, history in self.histories.items()})
-        register_views(spark, home)
-        self.rows = cache(lambda view: self._rows(spark, view))
-
-    def _rows(self, spark: SparkSession, view: str) -> list[Facts]:
-        found = spark.table(view)
-        times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
-        return [row.asDict(recursive=True) for row in found.withColumns(times).collect()]
+        self.rows = Views(home).rows
 
     def groups(self) -> Iterator[tuple[str, Group]]:
         """Every group that is known in the end, by its name in the home."""
@@ -45,8 +36,8 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    return Told(spark, tmp_path_factory.mktemp("home"))
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(tmp_path_factory.mktemp("home"))
 
 
 def test_groups_are_those_of_the_state(told: Told) -> None:

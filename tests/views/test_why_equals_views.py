@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from coordinator_udfs.effect_rows import EffectRow
 from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
-from jobs.sql import register_views
 from jobs.why import WhyError, explain_rebalance, explanation_of
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
 from tests.views.story import write_effects
+from tests.views.view_rows import Views
 from tests.why.reading import as_columns
 from why.facts import Fact, facts_of
 from why.holdings import holdings_of
@@ -24,23 +25,31 @@ from why.rebalances import Rebalance, rebalances_of
 from why.rows import lines_of
 from why.slack import gaps_of
 
+Rows = dict[str, list[EffectRow]]
+
 
 @pytest.fixture(scope="module")
-def facts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Fact]]:
-    """The facts of every group of a home whose views are registered."""
-    rows = {name: history.rows for name, history in random_histories(60, 10).items()}
-    rows |= {story.group_id: story.rows for story in stories()}
+def rows() -> Rows:
+    """The history of every group."""
+    random = {name: history.rows for name, history in random_histories(60, 10).items()}
+    return random | {story.group_id: story.rows for story in stories()}
+
+
+@pytest.fixture(scope="module")
+def views(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> Views:
     home = tmp_path_factory.mktemp("home")
     write_effects(home, rows)
-    register_views(spark, home)
+    return Views(home)
+
+
+@pytest.fixture(scope="module")
+def facts(rows: Rows) -> dict[str, list[Fact]]:
     return {name: facts_of(map(as_columns, some)) for name, some in rows.items()}
 
 
-def shown(spark: SparkSession, view: str, *columns: str) -> list[tuple[Any, ...]]:
+def shown(views: Views, view: str, *columns: str) -> list[tuple[Any, ...]]:
     """A view's rows, timestamps as ms, in order."""
-    found = spark.table(view).select(*columns)
-    times = {name: F.unix_millis(name) for name, type_ in found.dtypes if type_ == "timestamp"}
-    return sorted((tuple(row) for row in found.withColumns(times).collect()), key=repr)
+    return sorted((tuple(row[name] for name in columns) for row in views.rows(view)), key=repr)
 
 
 def terms(one: Membership) -> tuple[Any, ...]:
@@ -51,9 +60,9 @@ def why(one: Rebalance) -> tuple[Any, ...]:
     return one.cause.kind, one.outcome
 
 
-def test_holdings_are_the_assignments(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+def test_holdings_are_the_assignments(views: Views, facts: dict[str, list[Fact]]) -> None:
     columns = ("group_id", "topic", "partition", "member_id", "from_at", "to_at", "generation_id")
-    assert shown(spark, "assignments", *columns) == sorted(
+    assert shown(views, "assignments", *columns) == sorted(
         (
             (name, *one.partition, one.member_id, one.from_ms, one.to_ms, one.generation_id)
             for name, some in facts.items()
@@ -63,9 +72,9 @@ def test_holdings_are_the_assignments(spark: SparkSession, facts: dict[str, list
     )
 
 
-def test_memberships_are_the_sessions(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+def test_memberships_are_the_sessions(views: Views, facts: dict[str, list[Fact]]) -> None:
     columns = ("group_id", "member_id", "client_host", "joined_at", "ended_at", "end_cause", "session_timeout_ms")
-    assert shown(spark, "sessions", *columns) == sorted(
+    assert shown(views, "sessions", *columns) == sorted(
         (
             (name, one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one))
             for name, some in facts.items()
@@ -75,9 +84,9 @@ def test_memberships_are_the_sessions(spark: SparkSession, facts: dict[str, list
     )
 
 
-def test_rebalances_are_the_rebalances(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+def test_rebalances_are_the_rebalances(views: Views, facts: dict[str, list[Fact]]) -> None:
     columns = ("group_id", "from_generation_id", "to_generation_id", "started_at", "ended_at", "cause", "outcome")
-    assert shown(spark, "rebalances", *columns) == sorted(
+    assert shown(views, "rebalances", *columns) == sorted(
         (
             (name, one.from_generation_id, one.to_generation_id, one.started_at_ms, one.ended_at_ms, *why(one))
             for name, some in facts.items()
@@ -87,12 +96,12 @@ def test_rebalances_are_the_rebalances(spark: SparkSession, facts: dict[str, lis
     )
 
 
-def test_the_longest_gaps_are_those_of_heartbeat_slack(spark: SparkSession, facts: dict[str, list[Fact]]) -> None:
+def test_the_longest_gaps_are_those_of_heartbeat_slack(views: Views, facts: dict[str, list[Fact]]) -> None:
     longest: dict[tuple[str, str], int] = {}
     for name, some in facts.items():
         for gap in gaps_of(some):
             longest[name, gap.member_id] = max(gap.length_ms, longest.get((name, gap.member_id), 0))
-    rows = spark.table("heartbeat_slack").collect()
+    rows = views.rows("heartbeat_slack")
     assert len(rows) > 100
     for row in rows:
         assert row.longest_gap_ms == longest.get((row.group_id, row.member_id)), (row.group_id, row.member_id)

@@ -17,9 +17,9 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.package import pack
 from jobs.stream.home_tables import open_requests
+from tests.cluster.cluster_command import command_here
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.spark_programs.cluster_command import command_here
 from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
