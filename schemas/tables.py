@@ -4,6 +4,7 @@ A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
 
     requests/     Delta, appended by clients and gateways, one commit a flush; read by the job
     effects/      Delta, appended by the job, one commit a batch, partitioned by at_date; replies and history alike
+    records/      Delta, in the place of requests: what a replay read of a dump of __consumer_offsets
     quarantine/   Delta, appended by the job: what could not be understood
     checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`
 
@@ -21,6 +22,7 @@ REQUESTS_FOLDER = "requests"
 EFFECTS_FOLDER = "effects"
 QUARANTINE_FOLDER = "quarantine"
 CHECKPOINT_FOLDER = "checkpoint"
+RECORDS_FOLDER = "records"
 
 
 class Column(NamedTuple):
@@ -47,7 +49,13 @@ class Table(NamedTuple):
         # Whoever asks in SQL knows the columns without Arrow, which takes longer to load than the answer.
         import pyarrow as pa
 
-        kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "date": pa.date32()}
+        kinds = {
+            "string": pa.string(),
+            "int": pa.int32(),
+            "long": pa.int64(),
+            "date": pa.date32(),
+            "binary": pa.binary(),
+        }
         return pa.schema([(column.name, kinds[column.type]) for column in self.columns])
 
     @property
@@ -96,7 +104,7 @@ EFFECTS = Table(
 QUARANTINE = Table(
     (
         Column("received_at_ms", "long", "when it arrived, as far as that could be read"),
-        Column("source", "string", "the source it came from: delta, kafka, request-log"),
+        Column("source", "string", "the source it came from: delta, kafka, request-log, offsets-topic"),
         Column("group_id", "string", "the group it named, as far as that could be read"),
         Column("reason", "string", "why it was not applied"),
         Column("raw", "string", "what came, cut where it is longer than spark.coordinator.quarantine.raw.max.bytes"),
@@ -104,6 +112,23 @@ QUARANTINE = Table(
     )
 )
 """One row is one request that was never applied: it was not understood, or applying it failed."""
+
+RECORDS = Table(
+    (
+        Column("group_id", "string", "the group that the key names, null where it names none that can be read"),
+        Column("partition", "int", "the partition of __consumer_offsets"),
+        Column("offset", "long", "its offset in that partition"),
+        Column("timestamp_ms", "long", "when it was written, ms since the epoch"),
+        Column("key", "binary", "the record's key; null with a group: no record, nothing more comes of the group"),
+        Column("value", "binary", "the record's value, null for a tombstone"),
+    )
+)
+"""One row is one record of __consumer_offsets, transactions settled."""
+
+HISTORY_STATE = Table(
+    (Column("document", "string", "what is remembered of a group: see `offsets_topic.history.state`"),)
+)
+"""A group's row in the state store of the query that folds those records. Frozen, as STATE is."""
 
 STATE = Table(
     (

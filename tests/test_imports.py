@@ -51,7 +51,7 @@ LAYERS = {
     "whatif": Layer(
         own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas", "programs"),
     ),
-    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs.protocol", "schemas", "programs"), third_party=True),
+    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "views": Layer(own=("views", "schemas")),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas"), third_party=True),
     "why": Layer(own=("why", "schemas")),

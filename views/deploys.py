@@ -72,7 +72,7 @@ WITH known AS (
     count(started_at) AS rebalances,
     coalesce(sum(duration_ms), 0) AS rebalancing_ms
   FROM counted c
-  LEFT JOIN rebalances r USING (group_id)
+  LEFT JOIN (SELECT group_id, known_from AS started_at, ended_at, duration_ms FROM rebalances) r USING (group_id)
   WHERE r.started_at IS NULL OR r.started_at BETWEEN c.from_at AND c.back_at
   GROUP BY group_id, from_at, restarts, clients
 ), stopped AS (

@@ -29,22 +29,24 @@ GROUPS = View(
         ),
         Column("state_since", "timestamp", "when it came into this state"),
         Column("created_at", "timestamp", "when it became known"),
+        Column("found_at", "timestamp", "as of when a recording found it that was there before; null: it was created"),
         Column("updated_at", "timestamp", "when the latest fact about it happened"),
     ),
     sql=f"""
 WITH turns AS (
   SELECT group_id, effect, at_ms, struct(at_ms, seq, effect, detail) AS turn
   FROM effects
-  WHERE effect IN ('group_created', 'group_removed', 'state_changed', 'timer_armed')
+  WHERE effect IN ('group_created', 'group_found', 'group_removed', 'state_changed', 'timer_armed')
 ), moves AS (
   SELECT group_id,
-    max(turn) FILTER (WHERE effect <> 'timer_armed') AS last,
+    max(turn) FILTER (WHERE effect NOT IN ('timer_armed', 'group_found')) AS last,
     max(turn) FILTER (WHERE effect = 'timer_armed') AS timer,
-    max(at_ms) FILTER (WHERE effect = 'group_created') AS created_at_ms
+    max(at_ms) FILTER (WHERE effect = 'group_created') AS created_at_ms,
+    max(at_ms) FILTER (WHERE effect = 'group_found') AS found_at_ms
   FROM turns
   GROUP BY group_id
 ), states AS (
-  SELECT group_id, created_at_ms, last.at_ms AS state_since_ms,
+  SELECT group_id, created_at_ms, found_at_ms, last.at_ms AS state_since_ms,
     from_json(
       last.detail,
       'to_state STRING, generation_id INT, protocol_type STRING, protocol_name STRING, leader_id STRING'
@@ -97,6 +99,7 @@ SELECT group_id, state, generation_id, move.protocol_type, move.protocol_name,
   )) AS next_deadline_at,
   timestamp_millis(state_since_ms) AS state_since,
   timestamp_millis(created_at_ms) AS created_at,
+  timestamp_millis(found_at_ms) AS found_at,
   timestamp_millis(updated_at_ms) AS updated_at
 FROM known
 """,

@@ -5,20 +5,22 @@ from __future__ import annotations
 from views.view import AT_DATE, GROUP_ID, Column, View
 
 CAUSE = """STRUCT<kind: STRING, member_id: STRING, client_id: STRING, client_host: STRING,
-      group_instance_id: STRING, client_reason: STRING, is_inferred: BOOLEAN>"""
+      group_instance_id: STRING, client_reason: STRING, is_inferred: BOOLEAN,
+      candidates: ARRAY<STRUCT<kind: STRING, client_id: STRING>>>"""
 
 REBALANCES = View(
     name="rebalances",
     row="a rebalance",
     rule=(
         "What rebalance_ended says; for one that still runs, what its rebalance_started said, with null where only "
-        "its end will tell."
+        "its end will tell. Where a later fact says more of the cause (cause_found), that holds. Of a classic group "
+        "that only the offsets topic tells of it is not known when a rebalance began, nor who waited for whom."
     ),
     columns=(
         GROUP_ID,
         Column("from_generation_id", "int", "the generation it left"),
         Column("to_generation_id", "int", "the generation it led to, null while it runs"),
-        Column("started_at", "timestamp", "when it began"),
+        Column("started_at", "timestamp", "when it began, null: not known"),
         Column("ended_at", "timestamp", "when it was over, null while it runs"),
         Column("duration_ms", "bigint", "from its beginning to its end, ms"),
         Column(
@@ -32,16 +34,20 @@ REBALANCES = View(
         Column("cause_client_host", "string", "its host"),
         Column("cause_group_instance_id", "string", "its group.instance.id"),
         Column("client_reason", "string", "what it said itself, where it gave a reason"),
-        Column("is_inferred", "boolean", "a replay concluded the cause from later lines of its recording"),
+        Column("is_inferred", "boolean", "the cause was concluded from what a recording tells besides"),
+        Column("cause_candidates", "array<string>", "the causes that fit, where more than one does; else empty"),
+        Column("cause_candidate_clients", "array<string>", "whose deed it may be, where that is open; else empty"),
         Column("members_before", "bigint", "how many members before"),
         Column("members_after", "bigint", "how many members after"),
         Column("joined", "array<string>", "client ids of those that became members"),
         Column("left", "array<string>", "client ids of those that left or were removed by an administrator"),
         Column("expired", "array<string>", "client ids of those that timed out, in whatever phase"),
+        Column("gone", "array<string>", "client ids of those that went, it is not known how"),
         Column("slowest_client_id", "string", "who kept the others waiting longest, null where nobody waited"),
         Column("slowest_member_id", "string", "its member id"),
         Column("slowest_wait_ms", "bigint", "for how long, ms"),
         Column("outcome", "string", "completed, superseded (another began first), empty (nobody left); null: it runs"),
+        Column("known_from", "timestamp", "the first moment at which it surely ran: started_at where that is known"),
         AT_DATE,
     ),
     sql=f"""
@@ -56,24 +62,43 @@ WITH turns AS (
     from_json(detail, '
       at_ms BIGINT, started_at_ms BIGINT, from_generation_id INT, to_generation_id INT, cause {CAUSE},
       members_before BIGINT, members_after BIGINT,
-      joined ARRAY<STRING>, left ARRAY<STRING>, expired ARRAY<STRING>,
+      joined ARRAY<STRING>, left ARRAY<STRING>, expired ARRAY<STRING>, gone ARRAY<STRING>, known_from_ms BIGINT,
       slowest_member_id STRING, slowest_client_id STRING, slowest_wait_ms BIGINT, outcome STRING') AS fact
   FROM turns
   WHERE effect = 'rebalance_ended' OR is_latest
+), found AS (
+  SELECT group_id, later.gone_at_ms AS started_at_ms, max_by(later.cause, struct(at_ms, seq)) AS found_cause
+  FROM (
+    SELECT group_id, at_ms, seq, from_json(detail, 'gone_at_ms BIGINT, cause {CAUSE}') AS later
+    FROM effects
+    WHERE effect = 'cause_found'
+  )
+  GROUP BY group_id, later.gone_at_ms
+), known AS (
+  SELECT *, CASE WHEN ended_at_ms IS NULL THEN fact.at_ms ELSE fact.started_at_ms END AS started_at_ms
+  FROM told
+), explained AS (
+  SELECT *, coalesce(found_cause, fact.cause) AS why
+  FROM known
+  LEFT JOIN found USING (group_id, started_at_ms)
 )
 SELECT group_id, fact.from_generation_id, fact.to_generation_id,
-  timestamp_millis(coalesce(fact.started_at_ms, fact.at_ms)) AS started_at,
+  timestamp_millis(started_at_ms) AS started_at,
   timestamp_millis(ended_at_ms) AS ended_at,
-  ended_at_ms - fact.started_at_ms AS duration_ms,
-  fact.cause.kind AS cause,
-  nullif(fact.cause.member_id, '') AS cause_member_id,
-  nullif(fact.cause.client_id, '') AS cause_client_id,
-  nullif(fact.cause.client_host, '') AS cause_client_host,
-  fact.cause.group_instance_id AS cause_group_instance_id,
-  fact.cause.client_reason AS client_reason,
-  coalesce(fact.cause.is_inferred, false) AS is_inferred,
-  fact.members_before, fact.members_after, fact.joined, fact.left, fact.expired,
-  fact.slowest_client_id, fact.slowest_member_id, fact.slowest_wait_ms, fact.outcome, at_date
-FROM told
+  ended_at_ms - started_at_ms AS duration_ms,
+  why.kind AS cause,
+  nullif(why.member_id, '') AS cause_member_id,
+  nullif(why.client_id, '') AS cause_client_id,
+  nullif(why.client_host, '') AS cause_client_host,
+  why.group_instance_id AS cause_group_instance_id,
+  why.client_reason AS client_reason,
+  coalesce(why.is_inferred, false) AS is_inferred,
+  array_distinct(transform(coalesce(why.candidates, array()), c -> c.kind)) AS cause_candidates,
+  array_distinct(transform(filter(coalesce(why.candidates, array()), c -> c.client_id <> ''), c -> c.client_id))
+    AS cause_candidate_clients,
+  fact.members_before, fact.members_after, fact.joined, fact.left, fact.expired, fact.gone,
+  fact.slowest_client_id, fact.slowest_member_id, fact.slowest_wait_ms, fact.outcome,
+  timestamp_millis(coalesce(started_at_ms, fact.known_from_ms)) AS known_from, at_date
+FROM explained
 """,
 )

@@ -35,6 +35,7 @@ SESSIONS = View(
         Column("client_reason", "string", "the client's own words on leaving, where it gave any"),
         Column("replaces_member_id", "string", "the id whose place it took, where it returned as a static member"),
         Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
+        Column("end_candidates", "array<string>", "the ends that fit, where end_cause is unknown; else empty"),
     ),
     sql="""
 WITH turns AS (
@@ -46,6 +47,7 @@ WITH turns AS (
   SELECT group_id, member_id, min_by(client_id, struct(at_ms, seq)) AS client_id,
     min(at_ms) FILTER (WHERE effect = 'member_joined') AS joined_at_ms,
     max(struct(at_ms, cause)) FILTER (WHERE effect = 'member_removed') AS ended,
+    max(at_ms) FILTER (WHERE effect = 'member_removed') AS ended_at_ms,
     from_json(
       max(detail) FILTER (WHERE effect = 'member_joined'),
       'client_host STRING, group_instance_id STRING, replaces_member_id STRING, is_inferred BOOLEAN'
@@ -56,21 +58,31 @@ WITH turns AS (
     ) AS terms,
     from_json(
       max(detail) FILTER (WHERE effect = 'member_removed'),
-      'client_reason STRING, replaced_by_member_id STRING'
+      'client_reason STRING, replaced_by_member_id STRING, candidates ARRAY<STRING>'
     ) AS removed
   FROM turns
   WHERE session > 0
   GROUP BY group_id, member_id, session
+), found AS (
+  SELECT group_id, member_id, ended_at_ms, max_by(cause, struct(at_ms, seq)) AS found_cause
+  FROM (
+    SELECT *, from_json(detail, 'gone_at_ms BIGINT').gone_at_ms AS ended_at_ms
+    FROM effects
+    WHERE effect = 'cause_found'
+  )
+  GROUP BY group_id, member_id, ended_at_ms
 )
 SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance_id,
   timestamp_millis(joined_at_ms) AS joined_at,
   timestamp_millis(ended.at_ms) AS ended_at,
-  ended.cause AS end_cause,
+  coalesce(found_cause, ended.cause) AS end_cause,
   nullif(terms.session_timeout_ms, -1) AS session_timeout_ms,
-  CASE WHEN terms.session_timeout_ms >= 0 THEN terms.rebalance_timeout_ms END AS rebalance_timeout_ms,
+  nullif(terms.rebalance_timeout_ms, -1) AS rebalance_timeout_ms,
   terms.topics,
   coalesce(joined.is_inferred, false) AS is_inferred,
-  removed.client_reason, joined.replaces_member_id, removed.replaced_by_member_id
+  removed.client_reason, joined.replaces_member_id, removed.replaced_by_member_id,
+  CASE WHEN found_cause IS NULL THEN coalesce(removed.candidates, array()) ELSE array() END AS end_candidates
 FROM memberships
+LEFT JOIN found USING (group_id, member_id, ended_at_ms)
 """,
 )

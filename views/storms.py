@@ -42,7 +42,7 @@ WITH begun AS (
     count(*) OVER (
       PARTITION BY group_id ORDER BY started_at RANGE BETWEEN INTERVAL {WITHIN_HOURS} HOUR PRECEDING AND CURRENT ROW
     ) AS in_the_hour
-  FROM rebalances
+  FROM (SELECT * EXCEPT (started_at), known_from AS started_at FROM rebalances)
   WINDOW in_time AS (PARTITION BY group_id ORDER BY {IN_ORDER})
 ), stormy AS (
   SELECT *, count_if(coalesce(is_late, true)) OVER (

@@ -49,10 +49,11 @@ of a static member that it awaited no longer and answers nothing."""
 
 LIVES = f"""
   SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
-    greatest(beat_ms, asked_ms) AS last_seen_ms,
-    greatest(beat_ms, released_ms, formed_ms) AS session_from_ms
+    CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
+    CASE WHEN is_heard THEN greatest(beat_ms, released_ms, formed_ms) END AS session_from_ms
   FROM (
-    SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms
+    SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms,
+      count_if(effect IN ('reply', 'request_parked')) > 0 AS is_heard
     FROM effects
     GROUP BY group_id, member_id
   )
@@ -93,25 +94,32 @@ LIVES = f"""
 """One row is whoever facts of a group name, null for facts that name nobody: when the latest such fact happened, when a
 request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
 every answer to a request that was parked, and every generation that it is in), what it waits for, the latest generation
-that it sent a SyncGroup for, and what became of the id that it was given."""
+that it sent a SyncGroup for, and what became of the id that it was given. Where no request of its is known at all, as
+where only the offsets topic tells of it, nobody knows when it was heard of."""
 
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
 
 SILENCES = f"""signs AS (
-  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry
+  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry,
+    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_deed
   FROM effects
   WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
     OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
   UNION ALL
-  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, false AS is_request, false AS is_expiry
+  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, false AS is_request, false AS is_expiry, false AS is_deed
   FROM effects
   WHERE effect = 'join_phase_ended'
 ), silences AS (
-  SELECT group_id, member_id, is_request, is_expiry, lag(at_ms) OVER member AS from_ms, at_ms AS to_ms,
-    at_ms - lag(at_ms) OVER member AS gap_ms
-  FROM signs
-  WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
+  SELECT group_id, member_id, is_request, is_expiry, from_ms, to_ms,
+    CASE WHEN is_heard THEN to_ms - from_ms END AS gap_ms
+  FROM (
+    SELECT group_id, member_id, is_request, is_expiry, at_ms AS to_ms,
+      lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS from_ms,
+      max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard
+    FROM signs
+  )
 )"""
 """Two tables of a WITH, signs and silences. One row of silences is the time between two facts that restart, hold or end
-a member's session timer; it is a gap where the later one is a request or the expiry."""
+a member's session timer; it is a gap where the later one is a request or the expiry, and requests of the member are
+known at all."""

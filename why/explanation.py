@@ -66,6 +66,8 @@ class Explanation:
     unknown_slack: list[str]
     followed_by: Rebalance | None
     holdings: list[Holding] = field(repr=False)
+    are_requests_known: bool = True
+    """False where no request of anybody is known, as where only the offsets topic tells of the group."""
 
     @property
     def culprit_name(self) -> str:
@@ -122,7 +124,8 @@ def _explained(
     phase = _join_phase(facts, rebalance, end_ms)
     deeds = [fact for fact in facts if meanwhile.deeds_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
-    slack, unknown_slack = slack_of(deeds, others, names)
+    are_requests_known = any(fact.effect in (EffectName.REPLY, EffectName.REQUEST_PARKED) for fact in facts)
+    slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     return Explanation(
         group_id=group_id,
@@ -134,7 +137,7 @@ def _explained(
         names=names,
         culprit=culprits[-1] if culprits else None,
         silent_since_ms=last_heard_ms(facts, cause.member_id, rebalance.started_at_ms)
-        if cause.kind in ("session_expired", "sync_timeout")
+        if are_requests_known and cause.kind in ("session_expired", "sync_timeout")
         else None,
         protocol_name=None if phase is None else phase.told["protocol_name"],
         leader=None if phase is None or not phase.told["leader_id"] else names.of(phase.told["leader_id"]),
@@ -148,6 +151,7 @@ def _explained(
         unknown_slack=unknown_slack,
         followed_by=meanwhile.after,
         holdings=holdings,
+        are_requests_known=are_requests_known,
     )
 
 

@@ -27,7 +27,12 @@ COLUMNS = (
     "cause",
     "detail",
 )
-REBALANCES = (EffectName.REBALANCE_STARTED, EffectName.REBALANCE_ENDED, EffectName.GROUP_REMOVED)
+REBALANCES = (
+    EffectName.REBALANCE_STARTED,
+    EffectName.REBALANCE_ENDED,
+    EffectName.CAUSE_FOUND,
+    EffectName.GROUP_REMOVED,
+)
 """The facts that say which rebalances there were: needed of the whole history."""
 MEMBERSHIPS = (EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED)
 """The facts that say who was a member and on which terms: they hold until the next of their kind."""

@@ -47,6 +47,12 @@ def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
                 open_ones[fact.member_id] = _joined(fact)
             case EffectName.MEMBER_UPDATED if fact.member_id in open_ones:
                 open_ones[fact.member_id] = _with_terms(open_ones[fact.member_id], fact)
+            case EffectName.CAUSE_FOUND:
+                went = (fact.member_id, fact.told["gone_at_ms"])
+                kind = fact.told["cause"]["kind"]
+                ended = [
+                    replace(one, end_cause=kind) if (one.member_id, one.ended_at_ms) == went else one for one in ended
+                ]
             case EffectName.MEMBER_REMOVED if fact.member_id in open_ones:
                 ended.append(
                     replace(
@@ -61,6 +67,12 @@ def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
     return sorted([*ended, *open_ones.values()], key=lambda membership: membership.joined_at_ms)
 
 
+def _with_cause_found(one: Membership, fact: Fact) -> Membership:
+    """A later fact says more of how a membership ended."""
+    is_meant = (one.member_id, one.ended_at_ms) == (fact.member_id, fact.told["gone_at_ms"])
+    return replace(one, end_cause=fact.told["cause"]["kind"]) if is_meant else one
+
+
 def _joined(fact: Fact) -> Membership:
     told = fact.told
     joined = Membership(
@@ -72,9 +84,11 @@ def _joined(fact: Fact) -> Membership:
 def _with_terms(membership: Membership, fact: Fact) -> Membership:
     """-1 stands for a timeout that a recording does not show."""
     session_ms, rebalance_ms = fact.told["session_timeout_ms"], fact.told["rebalance_timeout_ms"]
-    if session_ms < 0:
-        session_ms = rebalance_ms = None
-    return replace(membership, session_timeout_ms=session_ms, rebalance_timeout_ms=rebalance_ms)
+    return replace(
+        membership,
+        session_timeout_ms=session_ms if session_ms >= 0 else None,
+        rebalance_timeout_ms=rebalance_ms if rebalance_ms >= 0 else None,
+    )
 
 
 class Names:

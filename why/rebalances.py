@@ -6,7 +6,7 @@ Knows what rebalance_started and rebalance_ended hold. Must not know what a memb
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from schemas.effect_names import EffectName
@@ -57,6 +57,8 @@ class Rebalance:
     ended_at_ms: int | None = None
     outcome: str | None = None
     members_after: int | None = None
+    is_start_known: bool = True
+    """False: started_at_ms is the first moment at which it surely ran."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
@@ -90,6 +92,11 @@ def rebalances_of(facts: Iterable[Fact]) -> list[Rebalance]:
             case EffectName.REBALANCE_ENDED:
                 found.append(_ended(fact.told))
                 running = None
+            case EffectName.CAUSE_FOUND:
+                gone_at_ms, cause = fact.told["gone_at_ms"], _cause(fact.told["cause"])
+                found = [replace(one, cause=cause) if one.started_at_ms == gone_at_ms else one for one in found]
+                if running is not None and running.started_at_ms == gone_at_ms:
+                    running = replace(running, cause=cause)
             case EffectName.GROUP_REMOVED:
                 running = None
             case _:
@@ -159,7 +166,8 @@ def _started(told: dict[str, Any]) -> Rebalance:
 def _ended(told: dict[str, Any]) -> Rebalance:
     return Rebalance(
         from_generation_id=told["from_generation_id"],
-        started_at_ms=told["started_at_ms"],
+        started_at_ms=told["known_from_ms"] if told["started_at_ms"] is None else told["started_at_ms"],
+        is_start_known=told["started_at_ms"] is not None,
         cause=_cause(told["cause"]),
         members_before=told["members_before"],
         to_generation_id=told["to_generation_id"],

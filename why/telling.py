@@ -10,13 +10,20 @@ from why.parts import Part
 from why.words import clock, count, duration, moment, partitions, some
 
 NOBODY_SINCE = "nobody consumed any more"
+NOT_IN_THE_TOPIC = (
+    "only the offsets topic tells of this group: no requests, heartbeats, reasons or waits, so who kept whom waiting "
+    "and how near others were to expiring is left out"
+)
 
 
 def title(e: Explanation) -> str:
     """Which rebalance it is, when it began and how it ended; its times are UTC."""
     rebalance = e.rebalance
     to = "?" if rebalance.to_generation_id is None else rebalance.to_generation_id
-    began = f"{e.group_id}: generation {rebalance.from_generation_id} -> {to}, {moment(rebalance.started_at_ms)} UTC"
+    step = f"{e.group_id}: generation {rebalance.from_generation_id} -> {to}"
+    began = f"{step}, {moment(rebalance.started_at_ms)} UTC"
+    if not rebalance.is_start_known and rebalance.ended_at_ms is not None:
+        return f"{step}, over at {moment(rebalance.ended_at_ms)} UTC; when it began is not known"
     if rebalance.ended_at_ms is None:
         return f"{began}, still running {duration(e.told_until_ms - rebalance.started_at_ms)} later"
     took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
@@ -36,9 +43,12 @@ def headline(e: Explanation) -> str:
         told.append(f"{count(len(e.moves), 'partition')} moved")
     told.append(_stopped(e))
     longest_ms = max(e.unheld_ms.values(), default=0)
+    if not rebalance.is_start_known:
+        longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
         told += [f"single partitions had no owner for up to {duration(longest_ms)}"] if longest_ms else []
-    doubt = " (concluded from what followed, not told)" if rebalance.cause.is_inferred else ""
+    is_doubtful = rebalance.cause.is_inferred and rebalance.cause.kind != "unknown"
+    doubt = " (concluded from what followed, not told)" if is_doubtful else ""
     return f"{cause_clause(e)}{doubt}: {', '.join(told)}."
 
 
@@ -47,31 +57,29 @@ def cause_clause(e: Explanation) -> str:
     cause, who = e.rebalance.cause, _culprit(e)
     timeout = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
     poll = _known(None if e.culprit is None else e.culprit.rebalance_timeout_ms)
-    match cause.kind:
-        case "member_joined":
-            return f"{who} joined the group"
-        case "member_left":
-            return f"{who} left the group"
-        case "poll_timeout":
-            return f"{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group"
-        case "session_expired":
-            return f"{who} was silent for its whole session timeout ({timeout}) and was removed"
-        case "sync_timeout":
-            return f"{who} joined but sent no SyncGroup in time and was removed"
-        case "metadata_changed":
-            return f"{who} joined again, for its topics or their partitions had changed"
-        case "cooperative_followup":
-            return f"{who} joined again, having given partitions up (the second round of a cooperative rebalance)"
-        case "member_rejoined":
-            return f"{who}, a member already, joined again"
-        case "static_member_replaced":
-            return f"{who} came back as a static member with another subscription"
-        case "group_loaded":
-            return "the group was taken over by a coordinator, and its members had to rejoin"
-        case "admin_removed":
-            return f"an administrator removed {who}"
-        case _:
-            return "it is unknown what set the rebalance off"
+    clauses = {
+        "member_joined": f"{who} joined the group",
+        "member_left": f"{who} left the group",
+        "poll_timeout": f"{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group",
+        "session_expired": f"{who} was silent for its whole session timeout ({timeout}) and was removed",
+        "sync_timeout": f"{who} joined but sent no SyncGroup in time and was removed",
+        "rebalance_timeout": f"{who} did not give partitions up within its rebalance timeout ({poll}) and was removed",
+        "metadata_changed": f"{who} joined again, for its topics or their partitions had changed",
+        "subscription_changed": f"{who} subscribed to something else",
+        "pattern_resolved": "a pattern that members subscribe to stood for other topics",
+        "cooperative_followup": (
+            f"{who} joined again, having given partitions up (the second round of a cooperative rebalance)"
+        ),
+        "member_rejoined": f"{who}, a member already, joined again",
+        "static_member_replaced": f"{who} came back as a static member with another subscription",
+        "group_loaded": "the group was taken over by a coordinator, and its members had to rejoin",
+        "admin_removed": f"an administrator removed {who}",
+    }
+    if cause.kind == "unknown" and cause.candidates:
+        return f"it is open what set the rebalance off ({_candidates(e)})"
+    if cause.kind == "metadata_changed" and not cause.member_id:
+        return "the topics that members subscribe to, or their partitions, had changed"
+    return clauses.get(cause.kind, "it is unknown what set the rebalance off")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -82,14 +90,19 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
         told.append(("client", f"{_culprit(e)}{instance}"))
         told.append(("member id", cause.member_id or "unknown"))
-        told.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
+        if e.are_requests_known:
+            told.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
     elif cause.kind != "group_loaded":
         told.append(("client", "unknown"))
     if e.silent_since_ms is not None:
         silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)
         told.append(("heard of last", f"{moment(e.silent_since_ms)} UTC, {silence} before"))
-    if cause.is_inferred:
+    if cause.candidates:
+        told.append(("what fits", _candidates(e)))
+    if cause.is_inferred and e.are_requests_known:
         told.append(("how we know", "concluded from what followed in the recording; no request says it"))
+    if not e.are_requests_known:
+        told.append(("not known", NOT_IN_THE_TOPIC))
     return told
 
 
@@ -101,7 +114,8 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
         found.append((e.silent_since_ms, f"{e.culprit_name} was heard of last"))
     if e.round_from_ms < rebalance.started_at_ms:
         found.append((e.round_from_ms, "the group began to rebalance; others began and were superseded since"))
-    found.append((rebalance.started_at_ms, f"the rebalance began: {rebalance.cause.kind} by {e.culprit_name}"))
+    if rebalance.is_start_known:
+        found.append((rebalance.started_at_ms, f"the rebalance began: {rebalance.cause.kind} by {e.culprit_name}"))
     told = min(
         (part for part in e.parts if part.told_at_ms is not None), key=lambda part: part.told_at_ms or 0, default=None
     )
@@ -169,6 +183,8 @@ def since_beginning(e: Explanation, at_ms: int) -> str:
 def stopped(e: Explanation) -> list[str]:
     """How long nobody consumed: the group as a whole, and the partitions that were longest without anybody."""
     found = [f"{_stopped(e)[0].upper()}{_stopped(e)[1:]}{_span(e)}."]
+    if not e.rebalance.is_start_known:
+        return found
     longest_ms = max(e.unheld_ms.values(), default=0)
     if longest_ms:
         those = partitions(partition for partition, ms in e.unheld_ms.items() if ms == longest_ms)
@@ -189,9 +205,10 @@ def following(e: Explanation) -> str | None:
     if after is None or e.rebalance.ended_at_ms is None:
         return None
     pause = duration(after.started_at_ms - e.rebalance.ended_at_ms)
+    began = "began" if after.is_start_known else "was under way"
     by = f" by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
     to = "" if after.to_generation_id is None else f" (GENERATION={after.to_generation_id})"
-    return f"The next rebalance began {pause} later: {after.cause.kind}{by}{to}."
+    return f"The next rebalance {began} {pause} later: {after.cause.kind}{by}{to}."
 
 
 def _culprit(e: Explanation) -> str:
@@ -214,6 +231,8 @@ def _members(e: Explanation) -> str:
 def _stopped(e: Explanation) -> str:
     if not e.holdings:
         return "who held what is unknown"
+    if not e.rebalance.is_start_known:
+        return "for how long nobody consumed is not known"
     if e.standstill is None:
         return "somebody consumed all the time"
     from_ms, to_ms = e.standstill
@@ -223,8 +242,17 @@ def _stopped(e: Explanation) -> str:
     return f"nobody consumed for {duration(to_ms - from_ms)}"
 
 
+def _candidates(e: Explanation) -> str:
+    """Everything that fits, with whose deed it would be."""
+    found = []
+    for one in e.rebalance.cause.candidates:
+        name = e.names.of(one["member_id"], one["client_id"]) if one["member_id"] else ""
+        found.append(f"{one['kind']} by {name}" if name else one["kind"])
+    return some(found)
+
+
 def _span(e: Explanation) -> str:
-    if not e.holdings or e.standstill is None:
+    if not e.holdings or e.standstill is None or not e.rebalance.is_start_known:
         return ""
     from_ms, to_ms = e.standstill
     return f", from {clock(from_ms)} UTC" + (" on" if to_ms is None else f" to {clock(to_ms)} UTC")

@@ -291,6 +291,8 @@ class CauseFound(Effect, tag=EffectName.CAUSE_FOUND.value, kw_only=True):
 
     to_generation_id: int
     """The generation or epoch that its going led to."""
+    gone_at_ms: int
+    """When it went."""
     member_id: str
     client_id: str
     cause: Cause

@@ -25,10 +25,13 @@ SHOWN_REBALANCES = 40
 
 
 _REBALANCES = """
-    select group_id, date_format(started_at, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
-           to_generation_id, cause, coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
+    select group_id, date_format(known_from, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
+           to_generation_id,
+           concat_ws(': ', cause, case when cause = 'unknown' then nullif(array_join(cause_candidates, ' or '), '') end)
+             cause,
+           coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
            client_reason, duration_ms, members_before, members_after, outcome
-    from rebalances order by rebalances.started_at, group_id
+    from rebalances order by rebalances.known_from, group_id
 """
 
 
@@ -50,7 +53,7 @@ def tell(console: Console, home: Home, told: Told) -> None:
     for key, value in told.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     _tell_parity(console, told.parity)
-    _tell_rebalances(console, home)
+    tell_rebalances(console, home)
     where = f"ROLLCALL_HOME={home.shown}"
     say(console)
     say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
@@ -112,7 +115,8 @@ def _tell_difference(console: Console, found: Difference) -> None:
     console.print(table)
 
 
-def _tell_rebalances(console: Console, home: Home) -> None:
+def tell_rebalances(console: Console, home: Home) -> None:
+    """Each rebalance in a line, by when it began; one whose beginning is not known by when it surely ran."""
     answer = ask(home.path, _REBALANCES, limit=SHOWN_REBALANCES + 1)
     names = [column.name for column in answer.columns]
     rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in answer.rows]
@@ -125,10 +129,11 @@ def _tell_rebalances(console: Console, home: Home) -> None:
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
         generations = f"generation {row.from_generation_id} -> {row.to_generation_id}"
         members = f"{row.members_before} -> {row.members_after} members"
+        took = "" if row.duration_ms is None else f"{row.duration_ms} ms, "
         say(
             console,
             f"  {row.started_at}  {row.group_id}: {row.cause}{by}{on}{reason}, {generations}, {members}, "
-            f"{row.duration_ms} ms, {row.outcome}",
+            f"{took}{row.outcome}",
         )
 
 

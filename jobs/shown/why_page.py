@@ -35,13 +35,15 @@ def show_page(e: Explanation, console: Console) -> None:
     _section(console, "timeline (UTC)")
     for at_ms, text in timeline(e):
         say(console, f"  {clock(at_ms)}  {since_beginning(e, at_ms):>12}  {text}")
-    _show_members(e, console)
-    _section(console, "who kept the others waiting")
-    _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
+    if e.are_requests_known:
+        _show_members(e, console)
+        _section(console, "who kept the others waiting")
+        _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
     _show_moves(e, console)
     _section(console, "how long nobody consumed")
     _bullets(console, stopped(e))
-    _show_slack(e, console)
+    if e.are_requests_known:
+        _show_slack(e, console)
     next_one = following(e)
     if next_one is not None:
         console.print()

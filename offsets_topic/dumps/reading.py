@@ -30,6 +30,10 @@ class DumpError(UserError):
     """A path that holds no dump of the topic; the text names it."""
 
 
+class UnreadableFileError(DumpError):
+    """A file that cannot be read at all."""
+
+
 ReadLine = Callable[[bytes], LogRecord | None]
 
 
@@ -69,8 +73,18 @@ def format_of(path: Path) -> Format | None:
 
 
 def is_dump(path: Path) -> bool:
-    """Whether a file, or some file of a folder, is a dump of the topic. Raises DumpError, see format_of."""
-    return any(format_of(file) is not None for file in _files(path))
+    """Whether a file, or some file of a folder, is a dump of the topic; what cannot be read is none.
+
+    Raises DumpError: a JSON formatter wrote it, see format_of.
+    """
+    return path.exists() and any(_is_dump(file) for file in _files(path))
+
+
+def _is_dump(file: Path) -> bool:
+    try:
+        return format_of(file) is not None
+    except UnreadableFileError:
+        return False
 
 
 @dataclass(slots=True)
@@ -157,4 +171,4 @@ def _lines(path: Path) -> Iterator[bytes]:
             for line in file:
                 yield line.rstrip(b"\r\n")
     except (OSError, EOFError, zlib.error) as error:
-        raise DumpError(f"LOG={path}: cannot be read: {error}") from None
+        raise UnreadableFileError(f"LOG={path}: cannot be read: {error}") from None

@@ -13,8 +13,6 @@ from offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
 
 LEAST_RETENTION_MS = 60_000
 """offsets.retention.minutes is one at least, so what went sooner did not expire."""
-USUAL_RETENTION_MS = 7 * 24 * 3_600_000
-"""offsets.retention.minutes as brokers are shipped."""
 
 
 def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:

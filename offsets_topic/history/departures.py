@@ -36,7 +36,6 @@ class Verdict:
 
 
 REPLACED = Verdict(EndCause.STATIC_MEMBER_REPLACED, is_inferred=False)
-CONVERTED = Verdict(EndCause.GROUP_CONVERTED, is_inferred=False)
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,7 @@ def _tell_return(member: Member, at_ms: int, story: Story) -> None:
         CauseFound(
             at_ms=at_ms,
             to_generation_id=departure.to_epoch,
+            gone_at_ms=departure.at_ms,
             member_id=member.member_id,
             client_id=member.client_id,
             cause=cause,

@@ -29,7 +29,8 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMetadataValue,
 )
 
-COMMIT, GROUP, EPOCH, TOPICS, MEMBER, TARGET_EPOCH, TARGET, CURRENT, PATTERN = 1, 2, 3, 4, 5, 6, 7, 8, 16
+COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
+"""Record types that the fold goes by; see RECORD_TYPES."""
 
 
 def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[Effect]:
@@ -57,7 +58,7 @@ def _tell(record: Record, story: Story) -> None:
         _tell_not_covered(record, story)
         return
     at_ms = record.timestamp_ms
-    if record.type not in (0, COMMIT):
+    if record.type not in COMMITS:
         consumer.end_operation_before(at_ms, story)
         lifecycle.end_before(at_ms, story)
     if record.value is None:

@@ -48,7 +48,6 @@ class Tag(NamedTuple):
 Uuid = Annotated[str | None, "uuid"]
 """A topic id as Kafka writes it for people: 22 characters; None where its bytes are all zero."""
 Int8 = Annotated[int, struct.Struct(">b")]
-Int16 = Annotated[int, struct.Struct(">h")]
 Int32 = Annotated[int, struct.Struct(">i")]
 Int64 = Annotated[int, struct.Struct(">q")]
 
@@ -91,11 +90,16 @@ def _shape_type(shape: type[RecordShape], version: int) -> _Type:
     fields = _fields(shape, version, is_flexible)
     plain = [field for field in fields if field.tag is None]
     tagged = {field.tag: field for field in fields if field.tag is not None}
+    reads = [(field.name, field.type.read) for field in plain]
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         values: dict[str, Any] = {}
-        for field in plain:
-            values[field.name], at = _read_field(field, data, at)
+        name = ""
+        try:
+            for name, read_value in reads:
+                values[name], at = read_value(data, at)
+        except RecordError as error:
+            raise RecordError(name, str(error)) from None
         if is_flexible:
             at = _read_tagged(tagged, values, data, at)
         return shape(**values), at
@@ -146,9 +150,12 @@ def _type_of(hint: Any, version: int, is_flexible: bool) -> _Type:
 
 
 def _fixed(form: struct.Struct) -> _Type:
+    unpack, size = form.unpack_from, form.size
+
     def read(data: bytes, at: int) -> tuple[int, int]:
-        end = _within(data, at + form.size)
-        return form.unpack_from(data, at)[0], end
+        if at + size > len(data):
+            _within(data, at + size)
+        return unpack(data, at)[0], at + size
 
     def write(value: int) -> bytes:
         try:
@@ -311,6 +318,8 @@ def _utf8(text: str) -> bytes:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    if at < len(data) and data[at] < 0x80:
+        return data[at], at + 1
     value = 0
     for place in range(_LONGEST_VARINT_BYTES):
         _within(data, at + 1)

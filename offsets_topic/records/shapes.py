@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, NamedTuple
 
-from offsets_topic.records.layout import Int8, Int16, Int32, Int64, RecordShape, Tag, Uuid
+from offsets_topic.records.layout import Int8, Int32, Int64, RecordShape, Tag, Uuid
 from schemas.shapes import Since, Versions
 
 NEVER = 32767
@@ -178,15 +178,6 @@ class RegularExpressionValue(RecordShape, kw_only=True):
     timestamp: Int64
 
 
-class ControlKey(RecordShape, kw_only=True):
-    """The key of a control record, its version in front of it."""
-
-    FLEXIBLE_SINCE: ClassVar[int] = NEVER
-
-    type: Int16
-    """0 ABORT, 1 COMMIT, else another control record."""
-
-
 class RecordType(NamedTuple):
     """What the first two bytes of a key say."""
 
@@ -199,7 +190,6 @@ class RecordType(NamedTuple):
 
 
 _ONE = Versions(0, 0)
-COMMIT_TYPES = (0, 1)
 RECORD_TYPES: dict[int, RecordType] = {
     # Kafka reads the commits of both types by one definition of the value.
     0: RecordType("LegacyOffsetCommit", OffsetCommitKey, OffsetCommitValue, Versions(0, 4)),

@@ -1,0 +1,98 @@
+"""A group's records of a batch as rows of the effects table: the same in one batch as in many, and unfit ones apart."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import groupby
+
+import pytest
+
+from coordinator_udfs.effect_rows import QUARANTINED, EffectRow
+from offsets_topic.dumps.log_record import LogRecord
+from offsets_topic.records.decoding import encode_key, encode_value, group_id_of
+from offsets_topic.records.shapes import GroupKey, GroupMetadataValue
+from offsets_topic.turns import Row, take_turn, unreadable
+from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
+
+RAW_MAX_BYTES = 60
+END = Row(-1, 2**62, 0, None, None)
+EMPTY = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
+
+
+def rows_of(records: Iterable[LogRecord]) -> list[Row]:
+    return [Row(*record[:5]) for record in records]
+
+
+def by_group(name: str) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows_of(read_dump(CAPTURES / name / "offsets-topic.jsonl.gz")):
+        found[str(group_id_of(row.key))].append(row)
+    return found
+
+
+def facts(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
+    return [(row.effect, row.at_ms, row.member_id, row.generation_id, row.cause, row.detail) for row in rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_of_any_size_and_order_within_tell_what_one_batch_tells(name: str) -> None:
+    names = capture(name).names
+    for group, rows in by_group(name).items():
+        once = take_turn(group, [*rows, END], None, names, RAW_MAX_BYTES)
+        told: list[EffectRow] = []
+        document: str | None = None
+        shuffled = random.Random(7)
+        requests = [list(request) for _, request in groupby(rows, lambda row: row.timestamp_ms)]
+        for request in [*requests, [END]]:
+            shuffled.shuffle(request)
+            turn = take_turn(group, request, document, names, RAW_MAX_BYTES)
+            told, document = [*told, *turn.rows], turn.document
+        # Commits of one owner at one time are one fact, also where several requests made them.
+        assert [row for row in facts(told) if row[0] != "offsets_committed"] == [
+            row for row in facts(once.rows) if row[0] != "offsets_committed"
+        ]
+        assert document == once.document or json.loads(document or "{}").get("members") == json.loads(
+            once.document or "{}"
+        ).get("members")
+
+
+def test_every_fact_of_a_group_has_a_place_of_its_own() -> None:
+    for group, rows in by_group(NAMES[0]).items():
+        places = [row.seq for row in take_turn(group, rows, None, {}, RAW_MAX_BYTES).rows]
+        assert places == list(range(1, len(places) + 1))
+
+
+def test_a_record_that_cannot_be_read_goes_to_quarantine_with_its_place_and_the_rest_goes_on() -> None:
+    key = encode_key(2, GroupKey(group="g"))
+    good = Row(3, 8, 1_000, key, encode_value(3, EMPTY))
+    bad = Row(3, 7, 900, key, b"\x00\x09unknown")
+    turn = take_turn("g", [good, bad], None, {}, RAW_MAX_BYTES)
+    assert [row.effect for row in turn.rows] == [QUARANTINED, "group_created"]
+    unfit = turn.rows[0]
+    assert unfit.cause == "partition 3 offset 7: GroupMetadata value: version 9 is not known, 0 to 4 are"
+    assert unfit.received_at_ms == 900
+    assert len(unfit.detail or "") == RAW_MAX_BYTES
+
+
+def test_a_key_that_names_no_group_goes_to_quarantine_and_one_of_an_unknown_type_does_not() -> None:
+    rows = [Row(0, 1, 5, b"\0", None), Row(0, 2, 5, b"\0\x63", None), Row(0, 3, 5, None, b"x")]
+    assert [row.cause for row in unreadable(rows, RAW_MAX_BYTES)] == [
+        "partition 0 offset 1: key: has no version",
+        "partition 0 offset 3: key: is missing",
+    ]
+
+
+def test_a_document_that_cannot_be_read_is_kept_in_quarantine_and_the_group_is_found_anew() -> None:
+    turn = take_turn("g", [], '{"v":99}', {}, RAW_MAX_BYTES)
+    assert [(row.effect, row.detail) for row in turn.rows] == [(QUARANTINED, '{"v":99}')]
+    assert "version 99 is not known" in (turn.rows[0].cause or "")
+
+
+def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
+    key = encode_key(2, GroupKey(group="g"))
+    made = take_turn("g", [Row(0, 1, 5, key, encode_value(3, EMPTY))], None, {}, RAW_MAX_BYTES)
+    assert made.document is not None
+    assert take_turn("g", [Row(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES).document is None

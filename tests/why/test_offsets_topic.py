@@ -1,0 +1,72 @@
+"""A rebalance explained where only the offsets topic tells of its group: what nobody knows is left out, in words."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from coordinator_udfs.effect_rows import EffectRow, row_of
+from jobs.shown.why_page import show_page
+from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, capture
+from tests.why.reading import reader_of
+from why.explanation import Explanation, explain
+from why.rows import lines_of
+
+
+def explained(name: str, group: str, generation_id: int) -> Explanation:
+    rows: list[EffectRow] = [row_of(effect, place) for place, effect in enumerate(capture(name).told[group])]
+    return explain(group, reader_of(rows), generation_id)
+
+
+def text_of(found: Explanation) -> str:
+    return "\n".join(line.text for line in lines_of(found))
+
+
+def test_a_classic_rebalance_is_told_from_the_moment_at_which_it_surely_ran() -> None:
+    found = explained(CLASSIC, "rates-feed", 2)
+    told = text_of(found)
+    assert "rates-feed: generation 1 -> 2, over at 2026-11-21 " in told
+    assert "when it began is not known" in told
+    assert "rates-feed-1 on 127.0.1.15 was silent for its whole session timeout (8 s) and was removed" in told
+    assert "for how long nobody consumed is not known" in told
+    assert "only the offsets topic tells of this group" in told
+    assert "gave no reason" not in told
+    assert "the rebalance began" not in told
+    assert (found.silent_since_ms, found.slack, found.leader) == (None, [], "rates-feed-2")
+    assert {move.after for move in found.moves} == {"rates-feed-0", "rates-feed-2"}
+
+
+def test_an_epoch_is_told_from_its_beginning_and_with_what_later_records_say() -> None:
+    told = text_of(explained(CONSUMER[1], "pdf-make", 5))
+    assert "pdf-make: generation 4 -> 5, 2026-11-21 " in told
+    assert "pdf-make-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s)" in told
+    assert "when it began" not in told
+
+
+def test_an_open_cause_names_all_that_fits() -> None:
+    found = explained(CLASSIC, "nightly-batch", 1)
+    assert found.rebalance.cause.candidates == []
+    assert "nightly-batch-0 on 127.0.1.21 joined the group" in text_of(found)
+
+
+def test_the_page_leaves_out_what_is_made_of_requests() -> None:
+    console = Console(width=140, record=True, file=StringIO())
+    show_page(explained(CLASSIC, "rates-feed", 2), console)
+    page = console.export_text()
+    assert "WHAT MOVED" in page
+    for section in ("MEMBERS (", "WHO KEPT THE OTHERS WAITING", "HOW CLOSE THE OTHERS"):
+        assert section not in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rebalance_of_every_group_can_be_explained(name: str) -> None:
+    for group in capture(name).told:
+        for _, generation_id, cause in capture(name).causes(group):
+            found = explained(name, group, generation_id)
+            assert found.rebalance.cause.kind == cause.kind
+            assert not found.are_requests_known
+            assert found.slack == []
+            assert all(part.held_others_ms is None or part.held_others_ms == 0 for part in found.parts)
+            assert all(line.text for line in lines_of(found))
