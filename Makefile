@@ -61,7 +61,7 @@ page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HO
 	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
 
 .PHONY: replay
-replay: jars ## Replay a broker's request log: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
+replay: jars ## Replay a broker's request log or a dump of __consumer_offsets: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
 	@$(call NEEDS_LOG,kafka-request.log)
 	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) -- "$$LOG"
 

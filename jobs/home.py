@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from programs.errors import UserError
-from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, REQUESTS_FOLDER
+from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, RECORDS_FOLDER, REQUESTS_FOLDER
 from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
@@ -48,6 +48,10 @@ class Home:
     @property
     def requests(self) -> str:
         return self._place(REQUESTS_FOLDER)
+
+    @property
+    def records(self) -> str:
+        return self._place(RECORDS_FOLDER)
 
     @property
     def effects(self) -> str:

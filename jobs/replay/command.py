@@ -2,8 +2,9 @@
 
     rollcall replay LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER] [--fresh]
 
-The importer writes request rows while the stream applies them; every answer is compared with the recorded one. Knows
-how the parts go together; must not know a line's text, a rule of the protocol or how answers are compared.
+The importer writes request rows while the stream applies them; every answer is compared with the recorded one. A dump
+of __consumer_offsets goes another way: see `jobs.replay.topic`. Knows how the parts go together; must not know a line's
+text, a rule of the protocol or how answers are compared.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from jobs.home import REPLAY, Home, HomeError
 from jobs.replay.comparison import Comparison
 from jobs.replay.importing import WATERMARK_DELAY_MS, Import
 from jobs.replay.report import Told, tell
+from jobs.replay.topic import replay_topic
 from jobs.spark.session import spark_session
 from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
+from offsets_topic.dumps.reading import is_dump
 from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
 from request_log.importer import LogImport
@@ -132,7 +135,7 @@ def clear(home: Home) -> None:
     kind = home.read_note().get("kind")
     if kind not in (REPLAY, None):
         raise HomeError(f"FRESH=1 clears a replay's history only, and {home.shown} holds a {kind} one.")
-    for folder in (home.requests, home.effects, home.quarantine, home.checkpoint):
+    for folder in (home.requests, home.records, home.effects, home.quarantine, home.checkpoint):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -150,6 +153,9 @@ def replay(
         home.settle(REPLAY, WRITER)
         if Path(home.effects).exists():
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
+        if is_dump(path):
+            replay_topic(home, path, replay_config(given), console)
+            return
         work = Replay(home, given, path, zone, console)
         with console.status("starting Spark"):
             spark = spark_session("rollcall replay", is_brief=about_bytes(path) < BRIEF_BYTES)

@@ -30,8 +30,10 @@ _DAY_MS = 86_400_000
 class DriverWriter:
     """Appends each batch once; see `jobs.stream.writers.Writer`."""
 
-    def __init__(self, home: Home, config: JobConfig) -> None:
+    def __init__(self, home: Home, config: JobConfig, source: str = "") -> None:
+        """Writes to a home's tables, which it makes. source: what the quarantine names in place of the config's."""
         self.config = config
+        self.source = source or config.source
         self.query_id: Future[str] = Future()
         self.effects = open_effects(home, config)
         self.quarantine = open_quarantine(home, config)
@@ -52,7 +54,7 @@ class DriverWriter:
         if pc.any(is_quarantined).as_py():
             facts = rows.filter(pc.invert(is_quarantined))
             unfit = rows.num_rows - facts.num_rows
-            self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
+            self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.source), batch_id)
         self._append(self.effects, facts, batch_id)
         return BatchResult(batch_id, facts.num_rows, unfit)
 
