@@ -19,7 +19,7 @@ SHOWN_SESSIONS = 100
 _GROUP = {
     "groups": "SELECT * FROM groups",
     "members": "SELECT * FROM members ORDER BY client_id, member_id",
-    "rebalances": f"SELECT * FROM rebalances ORDER BY started_at DESC LIMIT {SHOWN_REBALANCES}",
+    "rebalances": f"SELECT * FROM rebalances ORDER BY known_from DESC LIMIT {SHOWN_REBALANCES}",
     "heartbeat_slack": "SELECT member_id, slack_ms FROM heartbeat_slack WHERE ended_at IS NULL",
     "sessions": f"SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT {SHOWN_SESSIONS}",
     "offsets": "SELECT * FROM offsets ORDER BY topic, partition",
@@ -107,8 +107,8 @@ def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[s
     """The rebalances before and after this one: their rows, None where there is none."""
     began = timestamp(e.rebalance.started_at_ms)
     queries = {
-        "before": f"SELECT * FROM rebalances WHERE started_at < {began} ORDER BY started_at DESC LIMIT 1",
-        "after": f"SELECT * FROM rebalances WHERE started_at > {began} ORDER BY started_at LIMIT 1",
+        "before": f"SELECT * FROM rebalances WHERE known_from < {began} ORDER BY known_from DESC LIMIT 1",
+        "after": f"SELECT * FROM rebalances WHERE known_from > {began} ORDER BY known_from LIMIT 1",
     }
     found = {
         name: history.of_group(e.group_id, {"rebalances": sql}, until_ms)["rebalances"] for name, sql in queries.items()

@@ -52,8 +52,8 @@ _OVERVIEW = """
 WITH span AS (SELECT make_timestamp(?::BIGINT * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 rebalanced AS (
-  SELECT group_id, count_if(started_at > hour.from_at) AS in_hour,
-    count_if(started_at BETWEEN span.from_at AND span.to_at) AS in_span
+  SELECT group_id, count_if(known_from > hour.from_at) AS in_hour,
+    count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span
   FROM all_rebalances, hour, span GROUP BY group_id
 ), stood AS (
   SELECT group_id, sum(epoch_ms(least(coalesce(s.to_at, hour.to_at), hour.to_at))
@@ -116,7 +116,7 @@ def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms
     """How many rebalances began by cause, in each of STRIP_BINS equal times; `from_ms` is the beginning of each."""
     width_ms = max(1, (last_ms - first_ms) // STRIP_BINS + 1)
     sql = """
-        SELECT cause, ?::BIGINT + (epoch_ms(started_at) - ?::BIGINT) // ?::BIGINT * ?::BIGINT AS from_ms,
+        SELECT cause, ?::BIGINT + (epoch_ms(known_from) - ?::BIGINT) // ?::BIGINT * ?::BIGINT AS from_ms,
           count(*) AS rebalances, count(DISTINCT group_id) AS groups
         FROM all_rebalances GROUP BY ALL ORDER BY ALL
     """

@@ -48,11 +48,7 @@ def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
             case EffectName.MEMBER_UPDATED if fact.member_id in open_ones:
                 open_ones[fact.member_id] = _with_terms(open_ones[fact.member_id], fact)
             case EffectName.CAUSE_FOUND:
-                went = (fact.member_id, fact.told["gone_at_ms"])
-                kind = fact.told["cause"]["kind"]
-                ended = [
-                    replace(one, end_cause=kind) if (one.member_id, one.ended_at_ms) == went else one for one in ended
-                ]
+                ended = [_with_cause_found(one, fact) for one in ended]
             case EffectName.MEMBER_REMOVED if fact.member_id in open_ones:
                 ended.append(
                     replace(

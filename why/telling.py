@@ -175,7 +175,9 @@ def remarks(e: Explanation) -> list[str]:
 
 
 def since_beginning(e: Explanation, at_ms: int) -> str:
-    """How long after the beginning of the rebalance a moment is: `+2.004 s`, `-10 s`."""
+    """How long after the beginning of the rebalance a moment is: `+2.004 s`, `-10 s`; empty where nobody knows that."""
+    if not e.rebalance.is_start_known:
+        return ""
     since_ms = at_ms - e.rebalance.started_at_ms
     return f"-{duration(-since_ms)}" if since_ms < 0 else f"+{duration(since_ms)}"
 

@@ -36,18 +36,24 @@ _TOLD = pa.array(
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
 
 
+class _Candidate(msgspec.Struct):
+    kind: str
+
+
 class _Culprit(msgspec.Struct):
     kind: str
     client_id: str = ""
     group_instance_id: str | None = None
     client_reason: str | None = None
+    candidates: list[_Candidate] = []
 
 
 class _Rebalance(msgspec.Struct):
     cause: _Culprit
     from_generation_id: int
     to_generation_id: int
-    started_at_ms: int
+    started_at_ms: int | None
+    """None: not known, as of a classic group that only the offsets topic tells of."""
     outcome: str
     members_before: int
     members_after: int
@@ -137,11 +143,13 @@ def _sentence(rebalance: _Rebalance, at_ms: int) -> str:
     reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
     generations = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
     members = f"{rebalance.members_before} -> {rebalance.members_after} members"
-    took = f"{(at_ms - rebalance.started_at_ms) / 1000:.1f} s"
+    took = "" if rebalance.started_at_ms is None else f", {(at_ms - rebalance.started_at_ms) / 1000:.1f} s"
     slow = ""
     if rebalance.slowest_client_id and rebalance.slowest_wait_ms:
         slow = f", waited {rebalance.slowest_wait_ms / 1000:.1f} s for {rebalance.slowest_client_id}"
-    return f"rebalance {rebalance.outcome}: {cause.kind}{by}{reason}, {generations}, {members}, {took}{slow}"
+    fitting = dict.fromkeys(one.kind for one in cause.candidates)
+    kind = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
+    return f"rebalance {rebalance.outcome}: {kind}{by}{reason}, {generations}, {members}{took}{slow}"
 
 
 def _time(at_ms: int) -> str:

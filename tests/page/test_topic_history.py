@@ -1,0 +1,80 @@
+"""The pages of a home that only the offsets topic tells of: what is known is shown, what is not is left out in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from duck_sql.engine import ask
+from tests.offsets_topic.folded import CLASSIC, CONSUMER
+from tests.offsets_topic.homes import home_of
+from tests.page.asking import Page, asked
+from why.telling import NOT_IN_THE_TOPIC
+
+Told = tuple[Path, TestClient]
+
+
+@pytest.fixture(scope="module", params=[CLASSIC, CONSUMER[1]])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    home = home_of(tmp_path_factory.mktemp("home"), request.param)
+    with asked(home) as client:
+        yield home, client
+
+
+def rows(home: Path, query: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in ask(home, query).rows]
+
+
+def page(client: TestClient, path: str) -> Page:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text[:500]
+    return Page(answer.text)
+
+
+def test_the_overview_and_the_strip_count_rebalances_whose_beginning_nobody_knows(told: Told) -> None:
+    home, client = told
+    counted = rows(
+        home, "select g.group_id, count(r.cause) from groups g left join rebalances r using (group_id) group by all"
+    )
+    assert {row[0]: int(row[4]) for row in page(client, "/").tables["groups"][1:]} == dict(counted)
+    drawn = client.get("/strip.json").json()
+    assert sum(sum(bars["y"]) for bars in drawn["data"]) == rows(home, "select count(*) from rebalances")[0][0]
+
+
+def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(told: Told) -> None:
+    home, client = told
+    for (group_id,) in rows(home, "select distinct group_id from rebalances"):
+        listed = page(client, f"/group?group={quote(group_id)}").tables["rebalances"][1:]
+        own = f"where group_id = '{group_id}' order by known_from desc"
+        found = rows(home, f"select cause, cause_candidates, started_at is null from rebalances {own}")
+        for row, (cause, candidates, is_start_unknown) in zip(listed, found, strict=True):
+            assert row[1].startswith(cause)
+            assert all(kind in row[1] for kind in candidates)
+            assert ("or before" in row[0]) is is_start_unknown
+
+
+def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(told: Told) -> None:
+    home, client = told
+    for group_id, generation_id in rows(home, "select group_id, to_generation_id from rebalances"):
+        shown = page(client, f"/rebalance?group={quote(group_id)}&generation={generation_id}")
+        assert NOT_IN_THE_TOPIC in shown.text
+        assert {"parts", "slack"}.isdisjoint(shown.tables)
+        assert client.get("/rebalance.json", params={"group": group_id, "generation": generation_id}).status_code == 200
+
+
+def test_the_neighbours_of_a_rebalance_are_linked(told: Told) -> None:
+    home, client = told
+    (group_id, generation_id), *_ = rows(
+        home, "select group_id, max(to_generation_id) from rebalances group by group_id having count(*) > 1 order by 1"
+    )
+    links = page(client, f"/rebalance?group={quote(group_id)}&generation={generation_id}").links
+    before = rows(
+        home,
+        f"select to_generation_id from rebalances where group_id = '{group_id}' order by known_from desc limit 1 offset 1",
+    )
+    assert f"/rebalance?group={quote(group_id)}&generation={before[0][0]}" in links
