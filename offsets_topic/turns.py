@@ -25,8 +25,13 @@ class Row(NamedTuple):
     offset: int
     timestamp_ms: int
     key: bytes | None
-    """None: no record, but the end of what there is of the group."""
+    """None: no record, but the word that nothing follows for now."""
     value: bytes | None
+
+
+END_OFFSET = 2**62
+"""The offset of the row that says that nothing follows: it comes after all records of a batch."""
+NOTHING_FOLLOWS = Row(-1, END_OFFSET, 0, None, None)
 
 
 class Turn(NamedTuple):
@@ -36,6 +41,8 @@ class Turn(NamedTuple):
     """Facts, and in between what goes to quarantine."""
     document: str | None
     """None: nothing of the group need be remembered."""
+    is_held_back: bool
+    """Whether facts wait for what may follow: where nothing does, a turn of an end alone tells them."""
 
 
 def take_turn(
@@ -60,7 +67,7 @@ def take_turn(
     if is_end:
         told += finish(history, names)
     rows += _numbered(told, history)
-    return Turn(rows, None if _is_blank(history) else write_document(history))
+    return Turn(rows, None if _is_blank(history) else write_document(history), history.is_held_back)
 
 
 def unreadable(records: Sequence[Row], raw_max_bytes: int) -> list[EffectRow]:
@@ -105,6 +112,5 @@ def _is_blank(history: History) -> bool:
     return (
         history.group_type is None
         and history.is_covered
-        and not (history.members or history.last_commit_ms or history.converting or history.departures)
-        and not (history.operation.came or history.operation.gone)
+        and not (history.members or history.last_commit_ms or history.departures or history.is_held_back)
     )

@@ -34,6 +34,7 @@ from offsets_topic.dumps.reading import Dump
 from offsets_topic.records.decoding import Record, decode, group_id_of
 from offsets_topic.records.layout import RecordError
 from offsets_topic.topic_names import names_of
+from offsets_topic.turns import NOTHING_FOLLOWS
 from programs.errors import UserError
 from request_log.recorded import Quarantined
 from schemas.tables import RECORDS
@@ -42,8 +43,6 @@ from tables.opening import open_table
 RECORDS_A_COMMIT = 50_000
 FILES_A_BATCH = 8
 """So many commits of the table of records are folded in one batch, which bounds what the driver holds at once."""
-END_OFFSET = 2**62
-"""The offset of the row that says that nothing more comes of a group."""
 SOURCE = "offsets-topic"
 UNREADABLE = "cannot be read: see the quarantine"
 _GROUPS = """
@@ -89,7 +88,7 @@ class TopicReplay:
         open_quarantine(self.home, self.config)
         dump = Dump(self.path, self.bad.append)
         self.names = names_of(self._written(dump))
-        self._write([(group, -1, END_OFFSET, 0, None, None) for group in sorted(self.groups)])
+        self._write([(group, *NOTHING_FOLLOWS) for group in sorted(self.groups)])
         self.skipped += dump.skipped
         self.skipped["is of an aborted transaction"] += dump.transactions.aborted
         self.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished

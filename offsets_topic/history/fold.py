@@ -1,7 +1,7 @@
 """One group's records in order, each turned into the facts that it proves or suggests. Pure.
 
-`apply` takes the records one by one, with the group's history beside it; `finish` says that no more will come. Knows
-which record belongs to whom. The rules stand in docs/offsets-topic.md.
+`apply` takes the records one by one, with the group's history beside it; `finish` says that nothing follows for now.
+Knows which record belongs to whom. The rules stand in docs/offsets-topic.md.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
 def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[Effect]:
     """The facts that records of one group lead to, in order; changes the history. names: topic names by id.
 
-    The records of one request must come together: that a group is gone is told when they have come.
+    What the rest of a request's records may still say more of is held back (`History.is_held_back`): the next record of
+    another time tells it, or `finish`.
     """
     story = Story(history, names)
     for record in records:
         _tell(record, story)
-    lifecycle.end_group(story)
     return story.told
 
 
@@ -50,6 +50,7 @@ def finish(history: History, names: Mapping[str, str]) -> list[Effect]:
     story = Story(history, names)
     consumer.end_operation(story)
     lifecycle.end_conversion(story)
+    lifecycle.end_group(story)
     return story.told
 
 
@@ -60,7 +61,7 @@ def _tell(record: Record, story: Story) -> None:
     at_ms = record.timestamp_ms
     if record.type not in COMMITS:
         consumer.end_operation_before(at_ms, story)
-        lifecycle.end_before(at_ms, story)
+    lifecycle.end_before(at_ms, story)
     if record.value is None:
         _tell_tombstone(record, at_ms, story)
     else:

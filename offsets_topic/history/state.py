@@ -160,6 +160,12 @@ class History(Kept):
     """What made a classic group of it again, from which its next rebalance comes."""
     departures: list[Departure] = []
 
+    @property
+    def is_held_back(self) -> bool:
+        """Whether something is not told yet, for the rest of a request's records may say more of it."""
+        operation = self.operation
+        return self.ending_at_ms != -1 or bool(self.converting or operation.came or operation.gone)
+
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(History)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-import pyarrow as pa
 from deltalake import write_deltalake
 
 from coordinator_udfs.effect_rows import texts_of
@@ -14,10 +13,9 @@ from jobs.home import Home
 from jobs.stream.home_tables import open_effects
 from jobs.stream.writers.driver_writer import typed_rows
 from offsets_topic.records.decoding import group_id_of
-from offsets_topic.turns import Row, take_turn
+from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn
 from tests.offsets_topic.folded import CAPTURES, capture, read_dump
 
-END = Row(-1, 2**62, 0, None, None)
 RAW_MAX_BYTES = 1_000
 
 
@@ -30,9 +28,9 @@ def home_of(folder: Path, name: str, file: str = "offsets-topic") -> Path:
     texts = [
         text
         for group, rows in records.items()
-        for text in texts_of(group, take_turn(group, [*rows, END], None, names, RAW_MAX_BYTES).rows)
+        for text in texts_of(group, take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES).rows)
     ]
     home = Home(folder)
     open_effects(home, JobConfig())
-    write_deltalake(home.effects, typed_rows(pa.chunked_array([pa.array(texts)])), mode="append")
+    write_deltalake(home.effects, typed_rows(texts), mode="append")
     return folder

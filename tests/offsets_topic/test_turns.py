@@ -14,11 +14,10 @@ from coordinator_udfs.effect_rows import QUARANTINED, EffectRow
 from offsets_topic.dumps.log_record import LogRecord
 from offsets_topic.records.decoding import encode_key, encode_value, group_id_of
 from offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from offsets_topic.turns import Row, take_turn, unreadable
+from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
 from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 
 RAW_MAX_BYTES = 60
-END = Row(-1, 2**62, 0, None, None)
 EMPTY = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
 
 
@@ -37,23 +36,25 @@ def facts(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
     return [(row.effect, row.at_ms, row.member_id, row.generation_id, row.cause, row.detail) for row in rows]
 
 
+def without_lists(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
+    """Commits of one owner at one time are one fact where they come together, as are removals and patterns."""
+    return [row for row in facts(rows) if row[0] not in ("offsets_committed", "offsets_removed", "patterns_resolved")]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_batches_of_any_size_and_order_within_tell_what_one_batch_tells(name: str) -> None:
     names = capture(name).names
     for group, rows in by_group(name).items():
-        once = take_turn(group, [*rows, END], None, names, RAW_MAX_BYTES)
+        once = take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES)
         told: list[EffectRow] = []
         document: str | None = None
         shuffled = random.Random(7)
         requests = [list(request) for _, request in groupby(rows, lambda row: row.timestamp_ms)]
-        for request in [*requests, [END]]:
+        for request in [*requests, [NOTHING_FOLLOWS]]:
             shuffled.shuffle(request)
             turn = take_turn(group, request, document, names, RAW_MAX_BYTES)
             told, document = [*told, *turn.rows], turn.document
-        # Commits of one owner at one time are one fact, also where several requests made them.
-        assert [row for row in facts(told) if row[0] != "offsets_committed"] == [
-            row for row in facts(once.rows) if row[0] != "offsets_committed"
-        ]
+        assert without_lists(told) == without_lists(once.rows)
         assert document == once.document or json.loads(document or "{}").get("members") == json.loads(
             once.document or "{}"
         ).get("members")
@@ -95,4 +96,23 @@ def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
     key = encode_key(2, GroupKey(group="g"))
     made = take_turn("g", [Row(0, 1, 5, key, encode_value(3, EMPTY))], None, {}, RAW_MAX_BYTES)
     assert made.document is not None
-    assert take_turn("g", [Row(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES).document is None
+    gone = take_turn("g", [Row(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES)
+    assert gone.is_held_back
+    ended = take_turn("g", [NOTHING_FOLLOWS], gone.document, {}, RAW_MAX_BYTES)
+    assert ended.rows[-1].effect == "group_removed"
+    assert ended.document is None
+    assert not ended.is_held_back
+
+
+def test_a_request_whose_records_come_in_two_batches_tells_what_one_batch_tells() -> None:
+    """A batch may end anywhere while a backlog is read."""
+    for name in NAMES:
+        names = capture(name).names
+        for group, rows in by_group(name).items():
+            once = take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES)
+            told: list[EffectRow] = []
+            document: str | None = None
+            for row in [*rows, NOTHING_FOLLOWS]:
+                turn = take_turn(group, [row], document, names, RAW_MAX_BYTES)
+                told, document = [*told, *turn.rows], turn.document
+            assert without_lists(told) == without_lists(once.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from jobs.home import Home
 from jobs.replay.command import replay, replay_config
 from jobs.replay.topic import TopicReplay
 from jobs.sql import register_views
+from jobs.why import answer
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER, capture
+from tests.readme.test_readme import block_with
+from tests.source_tree import ROOT
 
 SLOW = CONSUMER[1]
 
@@ -65,11 +69,15 @@ def test_unfit_lines_and_records_are_kept_with_their_place(spark: SparkSession, 
     assert len(rows(spark, "select * from groups")) == 4
 
 
-def test_the_command_takes_a_dump_in_the_place_of_a_request_log(
+def test_the_readmes_command_takes_a_dump_in_the_place_of_a_request_log(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    replay(Home(tmp_path), dump_of(CLASSIC), {}, "UTC", Console(width=200))
+    shown, page = block_with("sh", "offsets-topic.jsonl.gz"), block_with("text", "when it began is not known")
+    path, group, generation = re.findall(r" (?:LOG|GROUP|GENERATION)=(\S+)", shown)
+    replay(Home(tmp_path), ROOT / path, {}, "UTC", Console(width=200))
     told = capsys.readouterr().out
     assert "316 records of 5 groups read" in told
     assert "session_expired by rates-feed-1 on 127.0.1.15, generation 1 -> 2, 3 -> 2 members, completed" in told
     assert "of 19 causes the topic proves" in told
+    answer(Home(tmp_path), group, generation, "", "text")
+    assert capsys.readouterr().out.startswith(page)

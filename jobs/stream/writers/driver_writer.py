@@ -6,6 +6,7 @@ have; must not know what an effect means.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import pyarrow as pa
@@ -30,8 +31,14 @@ _DAY_MS = 86_400_000
 class DriverWriter:
     """Appends each batch once; see `jobs.stream.writers.Writer`."""
 
-    def __init__(self, home: Home, config: JobConfig, source: str = "") -> None:
-        """Writes to a home's tables, which it makes. source: what the quarantine names in place of the config's."""
+    def __init__(
+        self, home: Home, config: JobConfig, source: str = "", named: Callable[[list[str]], list[str]] | None = None
+    ) -> None:
+        """Writes to a home's tables, which it makes. source: what the quarantine names in place of the config's.
+
+        named: what is done to a batch's texts before.
+        """
+        self._named = named or list
         self.config = config
         self.source = source or config.source
         self.query_id: Future[str] = Future()
@@ -40,7 +47,7 @@ class DriverWriter:
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge, before anything is written."""
-        rows = typed_rows(batch.toArrow()["effects"])
+        rows = typed_rows(self._named(batch.toArrow()["effects"].to_pylist()))
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
                 f"batch {batch_id} has {rows.num_rows} effects, and {PREFIX}effects.max.rows.per.batch is "
@@ -65,9 +72,9 @@ class DriverWriter:
             append_once(table, rows, self.query_id.result(), batch_id, has_upkeep=has_upkeep)
 
 
-def typed_rows(texts: pa.ChunkedArray) -> pa.Table:
+def typed_rows(texts: Sequence[str]) -> pa.Table:
     """Texts of JSON lines as rows of the effects table."""
-    pieces = [text.encode() for text in texts.to_pylist()]
+    pieces = [text.encode() for text in texts]
     if not pieces:
         return EFFECTS.arrow.empty_table()
     # Arrow's reader takes a line that lies in two of its blocks, not one that lies in three.
