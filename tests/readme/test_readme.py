@@ -9,13 +9,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.readme.shown import block_with, blocks
 from tests.source_tree import ROOT
 
-README = (ROOT / "README.md").read_text()
 HOME = ".rollcall-d-kill"
 WITHIN_S = 400
 
@@ -28,23 +27,6 @@ RUN_ELSEWHERE = {
     "from table_client import": "tests/table_client/test_example.py",
     "from kafka import": "tests/run/test_make_run.py",
 }
-
-
-class Block(NamedTuple):
-    """A fenced block and what follows it up to the next heading."""
-
-    language: str
-    text: str
-
-
-def blocks() -> list[Block]:
-    return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)]
-
-
-def block_with(language: str, words: str) -> str:
-    found = [block.text for block in blocks() if block.language == language and words in block.text]
-    assert len(found) == 1, f"{len(found)} {language} blocks with {words!r}"
-    return found[0]
 
 
 def run(commands: str, home: Path) -> str:

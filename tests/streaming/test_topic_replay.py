@@ -16,7 +16,7 @@ from jobs.replay.topic import TopicReplay
 from jobs.sql import register_views
 from jobs.why import answer
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER, capture
-from tests.readme.test_readme import block_with
+from tests.readme.shown import block_with
 from tests.source_tree import ROOT
 
 SLOW = CONSUMER[1]
