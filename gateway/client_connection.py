@@ -31,6 +31,8 @@ log = logging.getLogger("gateway")
 HELD_BYTES = 65_536
 """The most bytes that wait behind a held request before the client is read no further."""
 SEND_HIGH_WATER_BYTES = 262_144
+_GONE = ("", 0)
+"""The address of a client that has reset its connection before it was served."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
 
 
@@ -54,8 +56,8 @@ class ClientConnection(asyncio.Protocol):
         self._when_lost = when_lost
         self._loop = asyncio.get_running_loop()
         self._is_reading_paused = False
-        self._is_holding = False
-        """Whether it has told of a long unfinished request."""
+        self._held_request_bytes = self._held_answer_bytes = 0
+        """Of long unfinished ones, as it has told."""
         self._account = Account(self._loop.time())
         self._is_in_line = False
         self._unread_bytes = 0
@@ -69,11 +71,11 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        host, port = transport.get_extra_info("peername")[:2]
+        host, port = (transport.get_extra_info("peername") or _GONE)[:2]
         self.caller = Caller(
             self._connections.new_id(f"{host}:{port}"),
             f"/{host}",
-            transport.get_extra_info("sockname")[:2],
+            (transport.get_extra_info("sockname") or _GONE)[:2],
             principal=principal_of(transport.get_extra_info("peercert")) or ANONYMOUS,
             is_known=self._settings.users is None,
         )
@@ -101,10 +103,10 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_ended = True
+        self._when_lost()
         self.answers.close()
         self._taker.lost()
         self._connections.forget(self)
-        self._when_lost()
 
     # ------------------------------------------------------------ requests
 
@@ -162,10 +164,10 @@ class ClientConnection(asyncio.Protocol):
     def _regulate_reading(self) -> None:
         held_bytes = self._cutter.held_bytes
         is_long = held_bytes > HELD_BYTES
-        if self.is_ended or not (is_long or self._is_holding):
+        if self.is_ended or not (is_long or self._held_request_bytes):
             return
-        self._is_holding = is_long
-        self._connections.holds(self, held_bytes if is_long else 0)
+        self._held_request_bytes = held_bytes if is_long else 0
+        self._connections.holds(self, self._held_request_bytes + self._held_answer_bytes)
         is_full = is_long and (self._is_in_line or not self._may_take())
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
@@ -174,6 +176,13 @@ class ClientConnection(asyncio.Protocol):
         self._is_reading_paused = is_full
 
     # ------------------------------------------------------------ answers
+
+    def hold_answer(self, held_bytes: int) -> None:
+        """Notes how many bytes of an answer are kept that cannot be sent as they are, 0 for none."""
+        told_bytes = held_bytes if held_bytes > HELD_BYTES else 0
+        if not self.is_ended and told_bytes != self._held_answer_bytes:
+            self._held_answer_bytes = told_bytes
+            self._connections.holds(self, self._held_request_bytes + told_bytes)
 
     def write(self, part: bytes) -> None:
         """Sends bytes of the answer that is due, if the client is still there."""

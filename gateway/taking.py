@@ -28,6 +28,9 @@ class Client(Protocol):
     def write(self, part: bytes) -> None:
         """Sends bytes, which must be the first request's answer."""
 
+    def hold_answer(self, held_bytes: int) -> None:
+        """Notes how many bytes of an answer are kept that cannot be sent as they are, 0 for none."""
+
     def go_on(self) -> None:
         """Takes requests again, as far as the limits allow."""
 

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.settings import MAX_PORT, Address
-from gateway.upstream.entrance import CLIENT_ID, Entrance, next_of
+from gateway.upstream.entrance import CLIENT_ID, PATIENCE_S, Entrance, next_of
+from gateway.upstream.metadata_brokers import MAX_BROKERS
 from gateway.wire.codec import WireError, codec
 from gateway.wire.shaping import entity_of
 
@@ -21,7 +22,6 @@ log = logging.getLogger("gateway")
 
 _METADATA_VERSION = 5
 """Every broker of the last years answers it."""
-_PATIENCE_S = 10.0
 _ANSWER_MAX_BYTES = 67_108_864
 _NO_ID = -1
 
@@ -69,6 +69,8 @@ class Brokers:
         async with self._lock:
             broker = self._by_id.get(node_id)
             if broker is None:
+                if len(self._by_id) >= MAX_BROKERS:
+                    raise UpstreamError(f"broker {node_id} is one more than {MAX_BROKERS}, which no cluster has")
                 broker = Broker(node_id, address)
                 broker.port = await self._listen(broker, self._next_port())
                 self._by_id[node_id] = broker
@@ -89,7 +91,7 @@ class Brokers:
 
 async def _ask_for_brokers(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             return await _metadata(bootstrap, entrance)
     except TimeoutError:
         raise UpstreamError(f"gateway.upstream={bootstrap}: does not answer") from None

@@ -20,6 +20,8 @@ from gateway.wire.shaping import entity_of
 from programs.errors import ConfigError
 
 CLIENT_ID = "rollcall-gateway"
+PATIENCE_S = 10.0
+"""So long it may take to connect and to get in."""
 _VERSION = 1
 """Of both messages; every broker of the last years answers it."""
 

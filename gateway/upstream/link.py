@@ -13,13 +13,14 @@ from typing import NamedTuple, Protocol
 
 from gateway.answer_queue import Slot
 from gateway.settings import Address
-from gateway.upstream.entrance import Entrance, NotLetIn, next_of
+from gateway.upstream.entrance import PATIENCE_S, Entrance, NotLetIn, next_of
 from gateway.wire.codec import Head, WireError
 from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
 
 HELD_BYTES = 262_144
 """The most bytes of answers that wait for their turn before the broker is read no further."""
 REWRITTEN_MAX_BYTES = 67_108_864
+_CORRELATION_ID_BYTES = 4
 _ANSWER_MAX_BYTES = 2**31 - 1
 
 
@@ -40,7 +41,12 @@ class ClientHalf(Protocol):
     def is_first(self, slot: Slot) -> bool: ...
     def write(self, part: bytes) -> None: ...
     def first_is_sent(self) -> None: ...
+    @property
+    def rewritten_bytes(self) -> int:
+        """How long the answer is that is being rewritten, 0: none is."""
+
     def rewrite(self, passed: Passed, frame: bytes) -> None: ...
+    def hold(self, held_bytes: int) -> None: ...
     def lose(self, why: str) -> None: ...
     def go_on(self) -> None: ...
 
@@ -64,12 +70,18 @@ class Link(asyncio.Protocol):
         self._is_closed = False
         loop = asyncio.get_running_loop()
         self._connecting = loop.create_task(self._connect(loop, address, entrance.tls))
+        self._patience = loop.call_later(PATIENCE_S, self._run_out_of_patience)
 
     async def _connect(self, loop: asyncio.AbstractEventLoop, address: Address, tls: ssl.SSLContext | None) -> None:
         try:
             await loop.create_connection(lambda: self, *address, ssl=tls)
-        except OSError as error:
+        except (OSError, ValueError, OverflowError) as error:
+            # The latter two: an address that is none.
             self._client.lose(str(error))
+
+    def _run_out_of_patience(self) -> None:
+        self.close()
+        self._client.lose(f"does not let the gateway in within {PATIENCE_S:g} s")
 
     # ------------------------------------------------------------ requests
 
@@ -102,6 +114,7 @@ class Link(asyncio.Protocol):
         if request is not None:
             self._entering.write(request)
             return
+        self._patience.cancel()
         self._transport, self._entering = self._entering, None
         self._transport.writelines(self._unsent)
         self._unsent.clear()
@@ -157,6 +170,8 @@ class Link(asyncio.Protocol):
         if not self._awaited:
             raise FrameError("an answer that nobody asked for")
         awaited = self._awaited[0]
+        if not self._begins_answer(awaited, length):
+            return False
         if awaited.is_rewritten:
             return self._pass_whole(awaited, length)
         if not self._client.is_first(awaited.slot):
@@ -164,6 +179,15 @@ class Link(asyncio.Protocol):
         self._awaited.popleft()
         self._left = LENGTH_BYTES + length
         return True
+
+    def _begins_answer(self, awaited: Passed, length: int) -> bool:
+        """Whether the beginning of an answer is there. Raises FrameError: it is the answer to another request."""
+        if length < _CORRELATION_ID_BYTES:
+            raise FrameError(f"an answer of {length} bytes")
+        number = self._cutter.next_number()
+        if number is not None and number != awaited.head.correlation_id:
+            raise FrameError(f"an answer with correlation id {number} to {awaited.head.correlation_id}")
+        return number is not None
 
     def _pass_part(self) -> bool:
         part = b"" if self._client.is_client_full else self._cutter.take_part(self._left)
@@ -178,7 +202,8 @@ class Link(asyncio.Protocol):
     def _pass_whole(self, awaited: Passed, length: int) -> bool:
         if length > REWRITTEN_MAX_BYTES:
             raise FrameError(f"an answer of {length} bytes is too long to be rewritten")
-        frame = self._cutter.take()
+        # One at a time, for each takes far more room than its bytes.
+        frame = None if self._client.rewritten_bytes or self._client.is_client_full else self._cutter.take()
         if frame is None:
             return False
         self._awaited.popleft()
@@ -188,8 +213,11 @@ class Link(asyncio.Protocol):
     def _regulate_reading(self) -> None:
         if self._transport is None or self._is_closed:
             return
-        waits_for_more = bool(self._awaited) and self._awaited[0].is_rewritten and not self._left
-        is_held = self._cutter.held_bytes > HELD_BYTES and not waits_for_more
+        held_bytes, rewritten_bytes = self._cutter.held_bytes, self._client.rewritten_bytes
+        is_next_rewritten = bool(self._awaited) and self._awaited[0].is_rewritten and not self._left
+        waits_for_more = is_next_rewritten and not (rewritten_bytes or self._client.is_client_full)
+        self._client.hold(rewritten_bytes + (held_bytes if waits_for_more else 0))
+        is_held = held_bytes > HELD_BYTES and not waits_for_more
         if is_held and not self._is_reading_paused:
             self._transport.pause_reading()
         elif not is_held and self._is_reading_paused:
@@ -205,6 +233,7 @@ class Link(asyncio.Protocol):
     def close(self) -> None:
         """Ends it because the client's half has ended."""
         self._is_closed = True
+        self._patience.cancel()
         self._connecting.cancel()
         for transport in (self._entering, self._transport):
             if transport is not None:

@@ -46,7 +46,9 @@ class Passing:
         self._entrance = entrance
         self._rewriting = rewriting
         self._link: Link | None = None
-        self._rewrites: set[asyncio.Task[bytes]] = set()
+        self._rewrite: asyncio.Task[bytes] | None = None
+        self.rewritten_bytes = 0
+        """How long the answer is that is being rewritten, 0: none is."""
         client.answers.when_advanced = self._advanced
 
     # ------------------------------------------------------------ requests
@@ -111,12 +113,12 @@ class Passing:
         """The answer to a request, without its length, to be rewritten first."""
         caller = self._client.caller
         host = self._settings.host_for(caller.reached_at[0])
-        task = asyncio.create_task(self._rewriting.rewritten(passed.head, frame, host, caller))
-        self._rewrites.add(task)
-        task.add_done_callback(lambda done: self._rewritten(passed.slot, done))
+        self.rewritten_bytes = len(frame)
+        self._rewrite = asyncio.create_task(self._rewriting.rewritten(passed.head, frame, host, caller))
+        self._rewrite.add_done_callback(lambda done: self._rewritten(passed.slot, done))
 
     def _rewritten(self, slot: Slot, done: asyncio.Task[bytes]) -> None:
-        self._rewrites.discard(done)
+        self._rewrite, self.rewritten_bytes = None, 0
         if done.cancelled():
             return
         error = done.exception()
@@ -127,6 +129,10 @@ class Passing:
             return
         self._client.answers.fill(slot, done.result())
         self._client.go_on()
+
+    def hold(self, held_bytes: int) -> None:
+        """So many bytes of an answer that is to be rewritten are here."""
+        self._client.hold_answer(held_bytes)
 
     def lose(self, why: str) -> None:
         """The broker is gone, or what it says makes no sense."""
@@ -147,8 +153,8 @@ class Passing:
             self._link.work()
 
     def lost(self) -> None:
-        for task in self._rewrites:
-            task.cancel()
+        if self._rewrite is not None:
+            self._rewrite.cancel()
         if self._link is not None:
             self._link.close()
 

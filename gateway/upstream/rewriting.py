@@ -13,7 +13,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from gateway.answering import LONG_FRAME_BYTES
-from gateway.exchange import Caller
+from gateway.exchange import MAX_PARTITIONS, Caller
 from gateway.fair_threads import FairThreads
 from gateway.settings import Address
 from gateway.upstream.apis import (
@@ -24,12 +24,17 @@ from gateway.upstream.apis import (
     METADATA,
     offered,
 )
-from gateway.wire.codec import Head, codec
+from gateway.upstream.metadata_brokers import joined, split
+from gateway.wire.codec import Codec, Head, codec
+from gateway.wire.frames import LENGTH_BYTES
 from schemas.messages import FindCoordinatorResponse
 from schemas.wire_fields import first_version
 
 _BROKERS = 1
 _MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
+_MAX_ELEMENTS = MAX_PARTITIONS
+_ERROR_CODE = slice(4, 6)
+"""Of an answer to ApiVersions, behind the correlation id."""
 
 PortOf = Callable[[int, Address], Awaitable[int]]
 """Node id and the upstream's address -> our port behind which that broker stands."""
@@ -44,31 +49,42 @@ class Rewriting:
         self._has_sasl = has_sasl
         self._apis: dict[int, tuple[str, Callable[[Any, int, str], Awaitable[Any]]]] = {
             API_VERSIONS: ("ApiVersions", self._api_versions),
-            METADATA: ("Metadata", self._metadata),
             FIND_COORDINATOR: ("FindCoordinator", self._find_coordinator),
             DESCRIBE_CLUSTER: ("DescribeCluster", self._describe_cluster),
         }
 
     def is_for(self, head: Head) -> bool:
         """Whether the answer to a request must be rewritten."""
-        return head.api_key in self._apis
+        return head.api_key == METADATA or head.api_key in self._apis
 
     async def rewritten(self, head: Head, frame: bytes, host: str, caller: Caller) -> bytes:
         """The answer to a request, from the upstream's without its length. Raises WireError and OSError.
 
         host: where the caller finds the gateway.
         """
+        if head.api_key == METADATA:
+            return await self._metadata(head.api_version, frame, host, caller)
+        if head.api_key == API_VERSIONS and _is_of_another_version(frame):
+            return len(frame).to_bytes(LENGTH_BYTES, "big") + frame
         api, rewrite = self._apis[head.api_key]
         spoken = codec(api, head.api_version)
         if len(frame) <= LONG_FRAME_BYTES:
-            correlation_id, message = spoken.read_response(frame)
+            correlation_id, message = _read(spoken, frame)
             return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
-        correlation_id, message = await self._threads.run(caller.host, partial(spoken.read_response, frame))
+        correlation_id, message = await self._threads.run(caller.host, partial(_read, spoken, frame))
         ours = await rewrite(message, head.api_version, host)
         return await self._threads.run(caller.host, partial(spoken.write_response, correlation_id, ours))
 
+    async def _metadata(self, version: int, frame: bytes, host: str, caller: Caller) -> bytes:
+        if len(frame) <= LONG_FRAME_BYTES:
+            parts = split(version, frame)
+        else:
+            parts = await self._threads.run(caller.host, partial(split, version, frame))
+        ours = parts._replace(brokers=await self._ours(parts.brokers, "node_id", host))
+        return joined(version, ours)
+
     async def _api_versions(self, message: Any, version: int, host: str) -> Any:
-        if message.error_code != ErrorCode.none:
+        if message.error_code != ErrorCode.none or not message.api_keys:
             return message
         told = offered(
             {known.api_key: (known.min_version, known.max_version) for known in message.api_keys}, self._has_sasl
@@ -83,9 +99,6 @@ class Rewriting:
                 features = getattr(message, name)
                 changes[name] = tuple(feature for feature in features if feature.name not in FEATURES_NOT_TOLD)
         return replace(message, **changes)
-
-    async def _metadata(self, message: Any, version: int, host: str) -> Any:
-        return replace(message, brokers=await self._ours(message.brokers, "node_id", host))
 
     async def _describe_cluster(self, message: Any, version: int, host: str) -> Any:
         if getattr(message, "endpoint_type", _BROKERS) != _BROKERS:
@@ -105,3 +118,12 @@ class Rewriting:
         if node_id < 0:
             return broker
         return replace(broker, host=host, port=await self._port_of(node_id, Address(broker.host, broker.port)))
+
+
+def _is_of_another_version(frame: bytes) -> bool:
+    """Whether a broker does not know the version of an ApiVersions: it says so in v0, which names the one to ask in."""
+    return int.from_bytes(frame[_ERROR_CODE], "big", signed=True) == ErrorCode.unsupported_version.value
+
+
+def _read(spoken: Codec, frame: bytes) -> tuple[int, Any]:
+    return spoken.read_response(frame, _MAX_ELEMENTS)

@@ -98,9 +98,13 @@ class Codec:
         }
         return _Writer(self.request_type)(head, message)
 
-    def read_response(self, frame: bytes) -> tuple[int, Any]:
-        """The correlation id and the message of an upstream's response. Raises WireError."""
-        head, message = _Reader(self.response_type)(frame, max_elements=len(frame))
+    def read_response(self, frame: bytes, max_elements: int | None = None) -> tuple[int, Any]:
+        """The correlation id and the message of an upstream's response. Raises WireError.
+
+        max_elements: so many all its arrays together may have; None: any number.
+        """
+        most = len(frame) if max_elements is None else max_elements
+        head, message = _Reader(self.response_type)(frame, most)
         return head.correlation_id, message
 
 

@@ -45,6 +45,11 @@ class FrameCutter:
             raise FrameError(f"frame length {length}: 0 to {self.max_bytes} bytes are read")
         return length
 
+    def next_number(self) -> int | None:
+        """The first four bytes of the frame that comes next as a number, None while they are not there."""
+        at = self._at + LENGTH_BYTES
+        return None if len(self._buffer) < at + 4 else int.from_bytes(self._buffer[at : at + 4], "big", signed=True)
+
     def take(self) -> bytes | None:
         """The next whole frame without its length, None while it is not all there. Raises FrameError."""
         length = self.next_length()

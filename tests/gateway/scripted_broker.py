@@ -22,6 +22,10 @@ class ScriptedBroker:
     def __init__(self) -> None:
         self.seen: list[tuple[Head, bytes]] = []
         self.answer: Answering = self.echo
+        self.metadata: Answering | None = None
+        self.versions: Answering | None = None
+        self.place: dict[str, Any] | None = None
+        """Where Metadata says that it is; None: where it is."""
         self.connections = 0
         self.nodes = [7]
         self.topics: list[str] = []
@@ -65,6 +69,10 @@ class ScriptedBroker:
         if self.hangs_up:
             raise ConnectionError
         match head.api_key:
+            case 3 if self.metadata is not None:
+                return await self.metadata(head, frame)
+            case 18 if self.versions is not None:
+                return await self.versions(head, frame)
             case 3:
                 nodes = [{"node_id": node, **self._place()} for node in self.nodes]
                 topics = [{"name": name} for name in self.topics]
@@ -78,7 +86,7 @@ class ScriptedBroker:
         return await self.answer(head, frame)
 
     def _place(self) -> dict[str, Any]:
-        return {"host": self.address.host, "port": self.address.port}
+        return self.place or {"host": self.address.host, "port": self.address.port}
 
     async def echo(self, head: Head, frame: bytes) -> bytes:
         """The answer to any request: its own bytes behind the correlation id."""

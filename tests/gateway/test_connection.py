@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 import socket
+import struct
 import time
 
 import pytest
@@ -270,6 +272,18 @@ async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> Non
         for sock in idle:
             sock.close()
         await until_true(lambda: len(running.server.connections) == 0)
+
+
+@asynchronous
+async def test_who_resets_the_connection_before_it_is_served_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async with gateway({"gateway.max.connections": "50"}) as running:
+        for _ in range(40):
+            sock = socket.create_connection(running.address)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+        assert await is_served(running)
+        await until_true(lambda: len(running.server.connections) == 0)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.parametrize("field", ["client_id", "group_instance_id"])

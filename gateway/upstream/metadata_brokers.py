@@ -1,0 +1,96 @@
+"""The brokers that a Metadata answer begins with, read and replaced; what stands behind them passes as it is.
+
+So the answer of a cluster of many topics costs no more than its brokers do. Knows the layout of the answer's beginning;
+knows no connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from io import BytesIO
+from typing import Any, NamedTuple, get_args
+
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.serial.readers import read_compact_array_length, read_legacy_array_length
+from kio.serial.writers import write_compact_array_length, write_legacy_array_length
+
+from gateway.wire.codec import WireError, codec
+from gateway.wire.lengths import LengthError, without_unknown_tags
+
+MAX_BROKERS = 1000
+"""No cluster has so many, and each takes a port."""
+_THROTTLE_TIME_SINCE = 3
+_THROTTLE_TIME_BYTES = 4
+_LENGTH_BYTES = 4
+
+
+class Split(NamedTuple):
+    """An answer in three parts."""
+
+    before: bytes
+    brokers: tuple[Any, ...]
+    behind: bytes
+
+
+class _Beginning:
+    """How the beginning of one version's answer is read and written."""
+
+    def __init__(self, response_type: Any) -> None:
+        self.type = response_type
+        self.head_type = response_type.__header_schema__
+        broker_type = get_args(next(field.type for field in fields(response_type) if field.name == "brokers"))[0]
+        is_flexible = response_type.__flexible__
+        self.fixed_bytes = _THROTTLE_TIME_BYTES if response_type.__version__ >= _THROTTLE_TIME_SINCE else 0
+        self.read_head = entity_reader(self.head_type)
+        self.read_count = read_compact_array_length if is_flexible else read_legacy_array_length
+        self.write_count: Any = write_compact_array_length if is_flexible else write_legacy_array_length
+        self.read_broker = entity_reader(broker_type)
+        self.write_broker = entity_writer(broker_type)
+
+
+@cache
+def _beginning(version: int) -> _Beginning:
+    return _Beginning(codec("Metadata", version).response_type)
+
+
+def split(version: int, frame: bytes) -> Split:
+    """The parts of a whole answer. Raises WireError."""
+    beginning = _beginning(version)
+    try:
+        try:
+            return _split(beginning, frame)
+        except KeyError:
+            # A tagged field that kio does not know: the protocol asks to pass over it.
+            known = without_unknown_tags(frame, beginning.head_type, beginning.type)
+            return _split(beginning, known)
+    except (SerialError, LengthError, ValueError, KeyError) as error:
+        raise WireError(f"MetadataResponse v{version}: {error}") from None
+
+
+def _split(beginning: _Beginning, frame: bytes) -> Split:
+    _, size = beginning.read_head(frame, 0)
+    start = size + beginning.fixed_bytes
+    count, size = beginning.read_count(frame, start)
+    count = count or 0
+    if count > MAX_BROKERS:
+        raise WireError(f"names {count} brokers, {MAX_BROKERS} at most")
+    at, brokers = start + size, []
+    for _ in range(count):
+        broker, size = beginning.read_broker(frame, at)
+        brokers.append(broker)
+        at += size
+    return Split(frame[:start], tuple(brokers), frame[at:])
+
+
+def joined(version: int, parts: Split) -> bytes:
+    """The whole answer, its length first."""
+    beginning = _beginning(version)
+    out = BytesIO()
+    out.write(parts.before)
+    beginning.write_count(out, len(parts.brokers))
+    for broker in parts.brokers:
+        beginning.write_broker(out, broker)
+    length = out.tell() + len(parts.behind)
+    return b"".join((length.to_bytes(_LENGTH_BYTES, "big"), out.getbuffer(), parts.behind))

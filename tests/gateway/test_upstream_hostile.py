@@ -1,0 +1,224 @@
+"""A gateway before an upstream that answers nonsense, late, too much or never; and clients that ask it for too much."""
+
+from __future__ import annotations
+
+import logging
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.settings import Address
+from gateway.upstream import brokers, link
+from gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
+from gateway.wire.codec import Head, WireError, codec
+from gateway.wire.shaping import entity_of
+from schemas.errors import Error
+from tests.gateway.gateway_before import gateway_before, other
+from tests.gateway.running import asynchronous
+from tests.gateway.scripted_broker import framed, scripted_broker, written
+from tests.gateway.wire_client import Client, heartbeat
+
+SASL_HANDSHAKE = 17
+SEVEN: dict[str, Any] = {"node_id": 7, "host": "kafka-7.example", "port": 9092}
+
+
+async def is_served(address: Address) -> bool:
+    client = await Client.connect(address)
+    answer = await client.call("Heartbeat", 4, **heartbeat())
+    client.close()
+    return answer.error_code.name == "unknown_member_id"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        framed(struct.pack(">i", 2) + b"the answer to another request"),
+        framed(b""),
+        framed(b"\0\0\0"),
+        struct.pack(">i", -5),
+        struct.pack(">ii", 2**31 - 1, 2),
+    ],
+    ids=["another's", "empty", "three bytes", "negative", "endless and another's"],
+)
+@asynchronous
+async def test_an_answer_to_another_request_reaches_no_client(answer: bytes) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def hostile(head: Head, frame: bytes) -> bytes:
+            return answer
+
+        broker.answer = hostile
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
+        assert await is_served(server.address)
+
+
+@asynchronous
+async def test_rewritten_answers_are_held_to_their_requests_as_well() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def hostile(head: Head, frame: bytes) -> bytes:
+            return written("DescribeCluster", head._replace(correlation_id=head.correlation_id + 1), {})
+
+        broker.answer = hostile
+        client = await Client.connect(server.address)
+        client.send("DescribeCluster", 1)
+        assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_a_broker_that_lets_nobody_in_is_given_up_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text("secret")
+    asked_in = {
+        "gateway.upstream.security.protocol": "SASL_PLAINTEXT",
+        "gateway.upstream.sasl.mechanism": "PLAIN",
+        "gateway.upstream.sasl.username": "gateway",
+        "gateway.upstream.sasl.password.file": str(tmp_path / "password"),
+    }
+    async with scripted_broker() as broker:
+
+        async def lets_in(head: Head, frame: bytes) -> bytes:
+            if head.api_key == SASL_HANDSHAKE:
+                return written("SaslHandshake", head, {"mechanisms": ["PLAIN"]})
+            return written("SaslAuthenticate", head, {})
+
+        async def says_nothing(head: Head, frame: bytes) -> None:
+            return None
+
+        broker.answer = lets_in
+        async with gateway_before(broker, **asked_in) as server:
+            broker.answer = says_nothing
+            monkeypatch.setattr(link, "PATIENCE_S", 0.05)
+            client = await Client.connect(server.address)
+            client.send_raw(other(1))
+            assert await client.is_closed_by_peer()
+            assert await is_served(server.address)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("127.0.0.1", -1), ("127.0.0.1", 70_000), ("a\0b", 9092), ("x" * 300, 9092), ("", 0)]
+)
+@asynchronous
+async def test_a_broker_at_no_address_ends_its_clients_connections_alone(
+    host: str, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        broker.place = {"host": host, "port": port}
+        await (await Client.connect(server.address)).call("Metadata", 12, topics=None)
+        client = await Client.connect(server.address)
+        client.send_raw(other(1))
+        assert await client.is_closed_by_peer()
+        assert await is_served(server.address)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@asynchronous
+async def test_an_upstream_that_names_brokers_without_end_takes_no_more_ports_than_a_cluster_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(brokers, "MAX_BROKERS", 20)
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        broker.nodes = list(range(15))
+        told = (await client.call("Metadata", 12, topics=None)).brokers
+        assert len({each.port for each in told}) == 15
+        broker.nodes = list(range(100, 115))
+        client.send("Metadata", 12, topics=None)
+        assert await client.is_closed_by_peer()
+        assert await is_served(server.address)
+
+
+@asynchronous
+async def test_answers_to_be_rewritten_are_taken_one_at_a_time_however_many_are_asked_for() -> None:
+    count = 300_000
+    topics = struct.pack(">i", count) + (struct.pack(">hh", 0, 3) + b"abc" + struct.pack(">i", 0)) * count
+
+    async def long(head: Head, frame: bytes) -> bytes:
+        return framed(struct.pack(">ii", head.correlation_id, 0) + topics)
+
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        broker.metadata = long
+        client = await Client.connect(server.address)
+        tracemalloc.start()
+        try:
+            for _ in range(30):
+                client.send("Metadata", 0, topics=[])
+            for number in range(1, 31):
+                answer = await client.receive_raw()
+                assert (struct.unpack_from(">i", answer)[0], len(answer)) == (number, len(topics) + 8)
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # Both ends are in this process and hold some of it as well.
+        assert peak_bytes < 15 * len(topics)
+
+
+def test_a_metadata_answer_of_many_topics_passes_without_being_read() -> None:
+    spoken = codec("Metadata", 12)
+    topics = [{"name": f"topic-{number}", "partitions": []} for number in range(1000)]
+    whole = spoken.write_response(5, entity_of(spoken.response_type, {"brokers": [SEVEN], "topics": topics}))
+    parts = split(12, whole[4:])
+    assert [(each.node_id, each.host, each.port) for each in parts.brokers] == [(7, "kafka-7.example", 9092)]
+    assert joined(12, parts) == whole
+    assert joined(12, parts._replace(brokers=()))[4:].endswith(parts.behind)
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_every_versions_beginning_is_read_and_written_as_it_is(version: int) -> None:
+    spoken = codec("Metadata", version)
+    for known in ([], [SEVEN], [SEVEN, {**SEVEN, "node_id": 2**31 - 1, "rack": "r" if version else None}]):
+        values = {"brokers": known, "topics": [{"name": "t"}]}
+        whole = spoken.write_response(-9, entity_of(spoken.response_type, values))
+        parts = split(version, whole[4:])
+        assert len(parts.brokers) == len(known)
+        assert joined(version, parts) == whole
+
+
+@pytest.mark.parametrize("version", [0, 12])
+def test_a_beginning_that_is_none_is_an_error_that_says_so(version: int) -> None:
+    spoken = codec("Metadata", version)
+    whole = spoken.write_response(1, entity_of(spoken.response_type, {"brokers": [SEVEN] * 3}))[4:]
+    for length in range(16):
+        with pytest.raises(WireError, match=f"MetadataResponse v{version}"):
+            split(version, whole[:length])
+    many = spoken.write_response(1, entity_of(spoken.response_type, {"brokers": [SEVEN] * (MAX_BROKERS + 1)}))[4:]
+    with pytest.raises(WireError, match=f"{MAX_BROKERS + 1} brokers"):
+        split(version, many)
+
+
+@asynchronous
+async def test_a_broker_that_does_not_know_the_version_says_so_to_the_client() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def older(head: Head, frame: bytes) -> bytes:
+            own = {"api_key": 18, "min_version": 0, "max_version": 3}
+            return written(
+                "ApiVersions",
+                head._replace(api_version=0),
+                {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]},
+            )
+
+        broker.versions = older
+        client = await Client.connect(server.address)
+        client.send("ApiVersions", 4, client_software_name="c", client_software_version="1")
+        _, told = await client.receive("ApiVersions", 0)
+        assert told.error_code.name == "unsupported_version"
+        assert [(known.api_key, known.max_version) for known in told.api_keys] == [(18, 3)]
+
+
+@asynchronous
+async def test_a_broker_that_answers_no_api_at_all_ends_nothing() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def none(head: Head, frame: bytes) -> bytes:
+            return written("ApiVersions", head, {})
+
+        broker.versions = none
+        client = await Client.connect(server.address)
+        assert (await client.call("ApiVersions", 0)).api_keys == ()
