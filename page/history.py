@@ -158,7 +158,7 @@ class History:
         cursor = self._database.cursor()
         cursor.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?) AS group_id", [list(groups or ())])
         where = "" if groups is None else "group_id IN (SELECT group_id FROM chosen)"
-        _make_views(cursor, names, where, is_narrow=groups is not None)
+        _make_views(cursor, names, where, is_narrow=groups is not None, is_once=groups is None)
         for name in names:
             if groups is None:
                 cursor.execute(f"CREATE OR REPLACE TABLE all_{name} AS SELECT * FROM temp.{name}")
@@ -246,7 +246,7 @@ class History:
                 schema = f"past_{until_ms}"
                 cursor = self._database.cursor()
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-                _make_views(cursor, LISTS + BEAT_LISTS, f"true{_until(until_ms)}")
+                _make_views(cursor, LISTS + BEAT_LISTS, f"true{_until(until_ms)}", is_once=True)
                 for name in LISTS + BEAT_LISTS:
                     cursor.execute(f"CREATE TABLE {schema}.all_{name} AS SELECT * FROM temp.{name}")
                 cursor.close()
@@ -263,11 +263,17 @@ class History:
 
 
 def _make_views(
-    cursor: duckdb.DuckDBPyConnection, names: Collection[str], where: str, *, is_narrow: bool = False
+    cursor: duckdb.DuckDBPyConnection,
+    names: Collection[str],
+    where: str,
+    *,
+    is_narrow: bool = False,
+    is_once: bool = False,
 ) -> None:
     """The views and those they stand on, over the effects for which a condition holds; this cursor's own.
 
-    is_narrow: these effects are few, so they are looked for once and not by each view.
+    is_narrow: these effects are few, so they are looked for once and not by each view. is_once: each view is computed
+    here, once, and not by each view that stands on it.
     """
     wanted = with_foundations(names)
     times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in _EFFECTS.times)
@@ -276,7 +282,7 @@ def _make_views(
     cursor.execute(f"CREATE TEMP {kind} effects AS SELECT *, {times} FROM {_RAW}{only}")
     for view in VIEWS:
         if view.name in wanted:
-            cursor.execute(f"CREATE TEMP VIEW {view.name} AS {_sql_of(view)}")
+            cursor.execute(f"CREATE TEMP {'TABLE' if is_once else 'VIEW'} {view.name} AS {_sql_of(view)}")
 
 
 @cache
