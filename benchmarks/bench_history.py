@@ -1,6 +1,6 @@
 """Asking a history: `make why` and `make sql`, as commands from start to end, in a small home and in long ones.
 
-Knows how a history of many groups is made out of one. Must not know how it is asked.
+Must not know how a question is answered.
 """
 
 from __future__ import annotations
@@ -11,32 +11,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-from deltalake import write_deltalake
-
 from benchmarks.figures import Figure, at_most, bench
-from benchmarks.groups import CONFIG, GROUP_ID, heartbeats, join, rejoins, syncs
-from coordinator_udfs.effect_rows import EffectRow, row_of
-from coordinator_udfs.protocol.effects import Effect
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.messages import GroupRequest
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
+from benchmarks.groups import GROUP_ID
+from benchmarks.long_history import FIRST_MS, write_history
 from views.catalog import VIEWS
 from views.view import View
 
 EFFECT_COUNT = 1_000_000
 SMALL_COUNT = 10_000
-GROUP_COUNT = 200
-MEMBERS = 20
-FIRST_MS = 1_772_334_720_000
-ROUND_MS = 60_000
-GROUPS_A_COMMIT = 20
 
 
 @bench
@@ -44,7 +31,7 @@ def asking_a_small_home() -> Iterator[Figure]:
     """From the command to its last line, the process's start included."""
     home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
     try:
-        _write_history(home, SMALL_COUNT)
+        write_history(home, SMALL_COUNT)
         questions = {"cold": "select state, count(*) from groups group by state", "columns": "describe rebalances"}
         for name, query in questions.items():
             yield Figure(f"sql_{name}", _ask(home, query, lines=2).seconds, "s", at_most(1))
@@ -59,7 +46,7 @@ def asking_a_million_effects() -> Iterator[Figure]:
     """The slowest view of all, for one group, over all groups, and as of a moment in the middle."""
     home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
     try:
-        count = _write_history(home, EFFECT_COUNT)
+        count = write_history(home, EFFECT_COUNT)
         if count < EFFECT_COUNT:
             raise AssertionError(f"only {count} effects were written")
         yield Figure("effects", count, "rows")
@@ -80,7 +67,7 @@ def asking_ten_million_effects() -> Iterator[Figure]:
     """The most that a question over all groups takes."""
     home = Path(tempfile.mkdtemp(prefix="rollcall-history-"))
     try:
-        _write_history(home, 10 * EFFECT_COUNT)
+        write_history(home, 10 * EFFECT_COUNT)
         asked = [_ask(home, _summed(view)) for view in VIEWS]
         yield Figure("sql_10000000_effects_memory", max(one.memory_mb for one in asked), "MB", at_most(500))
         yield Figure("sql_10000000_effects_summed", max(one.seconds for one in asked), "s")
@@ -118,52 +105,3 @@ def _run(*command: str, lines: int = 1) -> _Asked:
         if process.returncode != 0 or len(out.readlines()) < lines:
             raise AssertionError(f"{command[0]} gave {process.returncode}: {err.read()[-300:]}")
     return _Asked(seconds, used.ru_maxrss / 1024)
-
-
-def _write_history(home: Path, count: int) -> int:
-    """Writes the same history for every group, some groups in each commit; returns the number of effects."""
-    rows = _life(count // GROUP_COUNT)
-    columns = {
-        name: [getattr(row, name) for row in rows]
-        for name in EFFECTS.names
-        if name in EffectRow.__struct_fields__ and name != "group_id"
-    }
-    days = [datetime.fromtimestamp((row.at_ms or 0) / 1000, UTC).date() for row in rows]
-    for first in range(0, GROUP_COUNT, GROUPS_A_COMMIT):
-        names = [f"{GROUP_ID}-{number}" for number in range(first, first + GROUPS_A_COMMIT)]
-        tables = [
-            pa.table({"group_id": [name] * len(rows), "at_date": days, **columns}).select(EFFECTS.names)
-            for name in names
-        ]
-        whole = pa.concat_tables(tables).cast(EFFECTS.arrow)
-        write_deltalake(str(home / EFFECTS_FOLDER), whole, mode="append", partition_by=list(EFFECTS.partition_by))
-    return len(rows) * GROUP_COUNT
-
-
-def _life(count: int) -> list[EffectRow]:
-    """At least so many facts of one group: its leader joins again every minute, with heartbeats in between."""
-    group, rows = Group(GROUP_ID), list[EffectRow]()
-    _tell(rows, _played(group, FIRST_MS, (join(n, "", FIRST_MS) for n in range(MEMBERS))))
-    at_ms = FIRST_MS
-    while len(rows) < count:
-        at_ms += ROUND_MS
-        _tell(rows, _played(group, at_ms, rejoins(group, at_ms)))
-        _tell(rows, _played(group, at_ms + 100, syncs(group, group.generation_id, at_ms + 100)))
-        for beat in heartbeats(group, 10 * MEMBERS, at_ms + 3000):
-            _tell(rows, _played(group, beat.received_at_ms, [beat]))
-    return rows
-
-
-def _played(group: Group, at_ms: int, requests: Iterable[GroupRequest]) -> Iterator[Effect]:
-    """The effects of requests that arrive at one moment."""
-    for request in requests:
-        request.received_at_ms = at_ms
-        yield from expire_due(group, at_ms - 1, CONFIG)
-        yield from step(group, request, at_ms, CONFIG)
-
-
-def _tell(rows: list[EffectRow], effects: Iterable[Effect]) -> None:
-    """Adds effects as rows, numbered within their millisecond."""
-    for effect in effects:
-        seq = rows[-1].seq + 1 if rows and rows[-1].at_ms == effect.at_ms else 0
-        rows.append(row_of(effect, seq))
