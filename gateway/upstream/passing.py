@@ -23,6 +23,7 @@ from gateway.upstream.rewriting import Rewriting
 from gateway.wire.codec import Head, WireError, read_head
 
 _OURS = frozenset(our_ranges())
+_READ_HERE = frozenset({API_VERSIONS, FIND_COORDINATOR})
 _PASSED_ON = "(upstream)"
 """What such requests are counted as."""
 
@@ -75,8 +76,11 @@ class Passing:
             raise WireError(f"API {head.api_key} v{head.api_version} is not passed on to the upstream")
 
     def _is_ours(self, head: Head, frame: bytes) -> bool:
+        if head.api_key in _READ_HERE and not is_passed_on(head.api_key, head.api_version):
+            # A version that nobody knows: it is refused, or answered with those there are.
+            return True
         if head.api_key == API_VERSIONS:
-            return not is_passed_on(API_VERSIONS, head.api_version)
+            return False
         return not self._client.caller.is_known or (head.api_key in _OURS and not _is_transactional(head, frame))
 
     def _pass_on(self, head: Head, frame: bytes) -> None:

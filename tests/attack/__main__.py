@@ -7,6 +7,7 @@ there are.
 from __future__ import annotations
 
 import secrets
+import signal
 import sys
 from pathlib import Path
 
@@ -30,6 +31,8 @@ SEEDS = 1 << 32
 )
 def command(minutes: float, seed: int | None, names: tuple[str, ...], cases: Path) -> int:
     """Attack the product with hostile input."""
+    # Whoever stops it is told what was done.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     seed = secrets.randbelow(SEEDS) if seed is None else seed
     print(f"seed {seed}", flush=True)
     inputs = [INPUTS[name]() for name in names or INPUTS]

@@ -9,17 +9,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import FrameType
 
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.kept import keep
 
 CASES_A_START = 2000
 """After so many cases an input begins anew."""
+NEVER_S = 60.0
+"""A case that takes so much processor time is taken never to end."""
 GROWTH_MAX_BYTES = 150_000_000
 """So much more memory than at first an input may hold after a start."""
 _WARM_STARTS = 2
@@ -28,6 +32,10 @@ _CASES_A_LOOK = 10
 """After so many cases the clock is looked at."""
 _MOST_FINDINGS = 20
 """After so many different findings an input is attacked no further."""
+
+
+class _Endless(BaseException):
+    """A case is interrupted; no handler of errors may take it for one."""
 
 
 @dataclass
@@ -90,22 +98,26 @@ class Attack:
         """Plays so many more cases, up to the next start."""
         if not self._played or len(self._played) >= CASES_A_START:
             self.start()
-        for _ in range(cases):
-            case = self.case(self.report.played)
-            self._played.append(case)
-            self.report.played += 1
-            found, took_s, pieces = self._outcome(case)
-            self.report.cases += pieces
-            self.report.slowest_s = max(self.report.slowest_s, took_s)
-            if found:
-                self._look_again(found)
-                break
+        with _endless_are_interrupted():
+            for _ in range(cases):
+                case = self.case(self.report.played)
+                self._played.append(case)
+                self.report.played += 1
+                found, took_s, pieces = self._outcome(case)
+                self.report.cases += pieces
+                self.report.slowest_s = max(self.report.slowest_s, took_s)
+                if found:
+                    self._look_again(found)
+                    break
 
     def _outcome(self, case: bytes) -> tuple[str, float, int]:
         """What a case found, "" for nothing, how long it took, and its pieces."""
         began, pieces, found = time.process_time(), 1, ""
+        signal.setitimer(signal.ITIMER_PROF, NEVER_S)
         try:
             pieces = self._attacked.play(case)
+        except _Endless:
+            return f"does not end within {NEVER_S:g} s", NEVER_S, pieces
         except Finding as finding:
             found = str(finding)
         except Exception as error:
@@ -142,17 +154,35 @@ def attack(
     tell: Callable[[str], None] = print,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Report]:
-    """Attacks the inputs one after another, each for its part of the time. tell: where findings are told."""
+    """Attacks the inputs one after another, each for its part of the time. tell: where findings are told.
+
+    Raises KeyboardInterrupt when it is stopped, once what was done so far is told.
+    """
     reports = []
     for attacked in inputs:
         attempt = Attack(attacked, seed, folder, tell)
         ends_at = clock() + seconds / len(inputs)
-        while clock() < ends_at and not attempt.is_over:
-            attempt.play_on(_CASES_A_LOOK)
-        tell(_told(attempt.report, attacked.figures()))
+        try:
+            while clock() < ends_at and not attempt.is_over:
+                attempt.play_on(_CASES_A_LOOK)
+        finally:
+            tell(_told(attempt.report, attacked.figures()))
         attacked.close()
         reports.append(attempt.report)
     return reports
+
+
+@contextlib.contextmanager
+def _endless_are_interrupted() -> Iterator[None]:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _Endless
+
+    before = signal.signal(signal.SIGPROF, interrupt)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _told(report: Report, figures: str) -> str:

@@ -8,11 +8,13 @@ from tests.attack.attacked import Attacked
 from tests.attack.frames import Frames
 from tests.attack.logs import LogLines, WholeLogs
 from tests.attack.texts import RequestRows, TraceLines
+from tests.attack.upstream import Upstream
 
 INPUTS: dict[str, Callable[[], Attacked]] = {
     "frames": Frames,
     "log-lines": LogLines,
     "request-rows": RequestRows,
     "trace-lines": TraceLines,
+    "upstream": Upstream,
     "whole-logs": WholeLogs,
 }

@@ -66,10 +66,9 @@ def changed(random: Random, text: bytes, pool: Sequence[bytes]) -> bytes:
 
 
 def _replaced(random: Random, what: re.Pattern[bytes], text: bytes, by: bytes) -> bytes:
-    found = list(what.finditer(text))
-    if not found:
+    one = what.search(text, random.randrange(len(text) + 1)) or what.search(text)
+    if one is None:
         return text
-    one = random.choice(found)
     return text[: one.start()] + by + text[one.end() :]
 
 

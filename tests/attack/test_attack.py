@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from random import Random
@@ -47,7 +48,7 @@ def test_some_cases_of_every_input_find_nothing(name: str, tmp_path: Path) -> No
 
 
 class Faulty:
-    """Fails by a case that begins with an A, and by a C after a B; a D takes long."""
+    """Never ends by an F; fails by a case that begins with an A, and by a C after a B; a D takes long."""
 
     name = "faulty"
     slow_s = 0.01
@@ -70,6 +71,8 @@ class Faulty:
             raise Finding("an A")
         if case[:1] == b"C" and self.had_b:
             raise ZeroDivisionError
+        while case[:1] == b"F":
+            pass
         if case[:1] == b"D":
             sum(range(1_500_000))
         return 1
@@ -91,6 +94,37 @@ def test_an_attack_finds_what_is_there_and_keeps_the_cases_that_show_it_again(tm
     assert kept.keys() == set(report.findings)
     assert [case[:1] for case in kept["an A"]] == [b"A"]
     assert any(case[:1] == b"B" for case in kept["raises ZeroDivisionError: test_attack.py play"][:-1])
+
+
+class Endless(Faulty):
+    """Its first case never ends; to catch errors does not help."""
+
+    def case(self, random: Random) -> bytes:
+        return b"F"
+
+    def play(self, case: bytes) -> int:
+        with contextlib.suppress(Exception):
+            return super().play(case)
+        return 1
+
+
+def test_a_case_that_never_ends_is_found_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "NEVER_S", 0.1)
+    attempt = Attack(Endless(), 1, tmp_path, lambda line: None)
+    attempt.play_on(1)
+    assert list(attempt.report.findings) == ["does not end within 0.1 s"]
+
+
+def test_an_attack_that_is_stopped_tells_what_it_did(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    class Stopped(Faulty):
+        def play(self, case: bytes) -> int:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        attack([Stopped()], 1, 10, tmp_path, told.append)
+    assert told[-1].startswith("faulty: 0 cases without a finding")
 
 
 def test_the_same_seed_makes_the_same_cases_and_another_others(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import struct
 import sys
 from pathlib import Path
@@ -21,15 +22,20 @@ from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
 from tests.gateway.wire_client import Client, alone_in, heartbeat
 
+UNKNOWN_VERSIONS = [(0, 2), (0, 10), (1, 16), (3, 14), (3, -1), (10, 7), (10, 5216), (10, -1)]
 
-@pytest.mark.parametrize("request_", [(key, 0) for key in sorted(NOT_PASSED_ON)] + [(0, 2), (0, 10), (1, 16), (3, 14)])
+
+@pytest.mark.parametrize("request_", [(key, 0) for key in sorted(NOT_PASSED_ON)] + UNKNOWN_VERSIONS)
 @asynchronous
-async def test_what_is_not_passed_on_ends_the_connection(request_: tuple[int, int]) -> None:
+async def test_what_is_not_passed_on_ends_the_connection(
+    request_: tuple[int, int], caplog: pytest.LogCaptureFixture
+) -> None:
     async with scripted_broker() as broker, gateway_before(broker) as server:
         client = await Client.connect(server.address)
         client.send_raw(other(1, bytes(20), *request_))
         assert await client.is_closed_by_peer()
         assert broker.seen == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @asynchronous
