@@ -79,6 +79,8 @@ class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     patterns: dict[str, tuple[str, ...]] = {}
     resolved_at_ms: int | None = None
     resolved_version: int = 0
+    cluster: dict[str, int] | None = None
+    cluster_version: int = 0
     table: list[str] = []
     table_slots: int = 2
     """How many slots `table` has; see `ConsumerGroup.table`."""
@@ -143,6 +145,8 @@ _CONSUMER_SCALARS = (
     "patterns",
     "resolved_at_ms",
     "resolved_version",
+    "cluster",
+    "cluster_version",
 )
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Document)

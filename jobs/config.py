@@ -143,9 +143,13 @@ class JobConfig:
 
     def stream_settings(self, started_at_ms: int) -> StreamSettings:
         """The settings that the stream's function needs. What a broker has recorded is limited by nothing of ours."""
-        is_live = self.clock is Clock.PROCESSING
+        group = self.group
+        if self.clock is Clock.PROCESSING:
+            group = replace(group, offsets_max_bytes=self.offsets_max_bytes)
+        elif self.source == "request-log":
+            group = group.of_a_recording()
         return StreamSettings(
-            group=replace(self.group, offsets_max_bytes=self.offsets_max_bytes) if is_live else self.group,
+            group=group,
             clock=self.clock,
             source=self.source,
             started_at_ms=started_at_ms,

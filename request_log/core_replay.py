@@ -21,7 +21,7 @@ class Replay:
     """Any number of groups. `run` gives (group id, effect) pairs; `groups` and `parity` are as far as it has run."""
 
     def __init__(self, config: GroupConfig) -> None:
-        self.config = config
+        self.config = config.of_a_recording()
         self.groups: dict[str, Group] = {}
         self.parity = Parity()
         self._open: dict[str, OrderedRequest] = {}

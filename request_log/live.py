@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.group import Group
 from request_log.broker_settings import SettingsSeen
 from request_log.following.follower import Follower
@@ -32,7 +33,7 @@ from request_log.lines.silences import SILENT_MS, Silences
 from request_log.lines.work_times import WorkTimes
 from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import CameBack, Survey
-from schemas.messages import JoinGroupRequest, LeaveGroupRequest
+from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, LeaveGroupRequest
 
 SETTLED_MS = 1_000
 """How late a line may be written after its request was worked on: answers are sent, commits are replicated."""
@@ -41,7 +42,9 @@ LOOK_AHEAD_MS = 5_000
 FIRST_LOOK_AHEAD_MS = 10_000
 """How much is read beyond the first request of a group that is older than the log: heartbeats name its members."""
 BACK_WITHIN_MS = 7_500
-"""A leave without a reason may be a poll timeout if its process is back within this time."""
+"""A leave without a reason may be a poll timeout if its process is back within this time. Where a consumer group
+changes, the answers to its members' next heartbeats show what has changed.
+"""
 RETURN_WITHIN_MS = 10_000
 """Members come back within so long after their broker was away."""
 FORGOTTEN_AFTER_MS = 3_600_000
@@ -179,8 +182,12 @@ class LiveImport:
 
     def _looked_ahead_ms(self, held: Held, entry: LoggedRequest) -> int:
         request = entry.request
-        if not held.follower.model.group.is_known and not isinstance(request, JoinGroupRequest):
+        is_consumer = isinstance(request, ConsumerGroupHeartbeatRequest)
+        is_join = isinstance(request, JoinGroupRequest) or getattr(request, "member_epoch", None) == JOIN
+        if not held.follower.model.group.is_known and not is_join:
             return FIRST_LOOK_AHEAD_MS
+        if is_consumer:
+            return BACK_WITHIN_MS
         if not isinstance(request, LeaveGroupRequest) or request.request_id in self.came_back.leaves:
             return LOOK_AHEAD_MS
         has_reason = any(member.reason for member in request.members)

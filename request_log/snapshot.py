@@ -94,6 +94,10 @@ class _Snapshot(msgspec.Struct):
     work_times: _WorkTimes
     silences: Silences
     groups: dict[str, msgspec.Raw]
+    departed: list[tuple[str, str, str]] = []
+    subscriptions: list[tuple[str, str, list[str]]] = []
+    candidates: dict[str, list[str]] = {}
+    consumer_groups: list[str] = []
 
 
 class _Kept(NamedTuple):
@@ -136,6 +140,10 @@ class Snapshots:
             ),
             silences=imported.silences,
             groups={group_id: kept.encoded for group_id, kept in self._kept.items()},
+            departed=[(*who, leave_id) for who, leave_id in imported.came_back.departed.items()],
+            subscriptions=[(*who, sorted(topics)) for who, topics in imported.names.subscriptions.items()],
+            candidates={topic_id: sorted(names) for topic_id, names in imported.names.candidates.items()},
+            consumer_groups=sorted(imported.reader.consumer_groups),
         )
         return _encoder.encode(snapshot)
 
@@ -177,7 +185,12 @@ def restored(
         raise SnapshotError(str(error)) from None
     imported = LiveImport(config, quarantine)
     _restore_tally(imported.tally, snapshot.tally)
-    imported.names.names.update(snapshot.names)
+    imported.reader.consumer_groups.update(snapshot.consumer_groups)
+    names = imported.names
+    names.names.update(snapshot.names)
+    names.subscriptions.update({(of, member): frozenset(topics) for of, member, topics in snapshot.subscriptions})
+    names.candidates.update({topic_id: frozenset(among) for topic_id, among in snapshot.candidates.items()})
+    imported.came_back.departed.update({(of, member): leave for of, member, leave in snapshot.departed})
     imported.came_back.left.update({(connection, of): (leave, ms) for connection, of, leave, ms in snapshot.left})
     imported.came_back.leaves.update(snapshot.leaves)
     work_times = imported.work_times

@@ -16,19 +16,30 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
+from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from request_log.broker_settings import SettingsSeen
 from request_log.lines.files import LogLine
 from request_log.lines.line import LineReader, Unreadable
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import APIS, JoinGroupRequest, LeaveGroupRequest
+from schemas.messages import (
+    APIS,
+    CONSUMER_GROUP_APIS,
+    ConsumerGroupHeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+)
 
 LONG_WAIT_MS = 4000
 """A request that waited longer is announced ahead of its line; shorter waits lie within what is looked ahead anyway."""
 AWAY_AT_LEAST_MS = 100
 """A process that is back sooner only changed its subscription."""
 MEMBERSHIP = re.compile(
-    rb'"requestApiKey":(?:%s),' % b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup"))
+    rb'"requestApiKey":(?:(?:%s),|%d,.*"memberEpoch":(?:0|-1),)'
+    % (
+        b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup")),
+        CONSUMER_GROUP_APIS["ConsumerGroupHeartbeat"].key,
+    )
 )
 """Matches the lines that a survey looks at."""
 _CONNECTIONS_KEPT = 200_000
@@ -43,7 +54,7 @@ class Survey:
     waits: array[float] = field(default_factory=lambda: array("d"))
     """When each request that waited long arrived, ms since the epoch, rising."""
     came_back: Set[str] = frozenset()
-    """The ids of LeaveGroups after which the same process joined again; see `inferred_causes`."""
+    """The ids of requests to leave after which the same process joined again; see `inferred_causes`."""
     seen: SettingsSeen = field(default_factory=SettingsSeen)
     """What the log gives away of the broker's settings."""
 
@@ -54,13 +65,15 @@ class Survey:
 
 
 class CameBack:
-    """Finds the members that left and joined again as new members on the same connection."""
+    """Finds the members that left and joined again: as new members on the same connection, or under the same id."""
 
     def __init__(self) -> None:
         self.leaves: set[str] = set()
-        """The ids of their LeaveGroups."""
+        """The ids of the requests by which they left."""
         self.left: dict[tuple[str, str], tuple[str, float]] = {}
         """By connection and group, the id of the last LeaveGroup and when it was."""
+        self.departed: dict[tuple[str, str], str] = {}
+        """By group and member id, the id of the last heartbeat by which a member of a consumer group left."""
 
     def note(self, entry: LoggedRequest) -> None:
         """Takes in one request."""
@@ -73,6 +86,17 @@ class CameBack:
             leave_id, left_ms = self.left.pop(by)
             if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
                 self.leaves.add(leave_id)
+        elif isinstance(request, ConsumerGroupHeartbeatRequest) and entry.recorded.error is Error.NONE:
+            self._note_heartbeat(request)
+
+    def _note_heartbeat(self, request: ConsumerGroupHeartbeatRequest) -> None:
+        who = (request.group_id, request.member_id)
+        if request.member_epoch == LEAVE:
+            if len(self.departed) >= _CONNECTIONS_KEPT:
+                self.departed.clear()
+            self.departed[who] = request.request_id
+        elif request.member_epoch == JOIN and who in self.departed:
+            self.leaves.add(self.departed.pop(who))
 
 
 class WaitsToCome:

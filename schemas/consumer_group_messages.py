@@ -34,6 +34,14 @@ class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_on
     server_assignor: str | None = None
     topic_partitions: list[ConsumerGroupTopicPartitions] | None = None
     """What the member owns now."""
+    cluster_topics: dict[str, Int32] | None = None
+    """Not a client's: the topics that there are, with their partition counts, as who passes the request on sees them;
+    null: as the group knows them.
+    """
+    resolved_patterns: dict[str, list[str]] | None = None
+    """Not a client's: a recording shows that by now these regular expressions stand for these topics."""
+    inferred_cause: str | None = None
+    """Not a client's: why it leaves, a word of `CauseKind`, where a recording shows that."""
 
 
 class ConsumerGroupAssignment(Shape, kw_only=True):

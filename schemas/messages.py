@@ -60,6 +60,7 @@ from schemas.observed_messages import (
     GoneMember,
     GroupObservedRequest,
     GroupObservedResponse,
+    ObservedConsumer,
     ObservedMember,
     ObservedOffset,
 )
@@ -133,6 +134,7 @@ __all__ = [
     "ListGroupsResponse",
     "ListedGroup",
     "MemberIdentity",
+    "ObservedConsumer",
     "ObservedMember",
     "ObservedOffset",
     "OffsetCommitRequest",

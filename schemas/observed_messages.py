@@ -23,6 +23,25 @@ class ObservedMember(Shape, kw_only=True):
     """Null where unknown, like `protocols`: then the group keeps what it knows."""
 
 
+class ObservedConsumer(Shape, kw_only=True):
+    """A member of a consumer group (KIP-848), as the answer to one request of its shows it."""
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: Int32 = -1
+    topics: list[str] | None = None
+    """What it subscribes to; null where the request does not say, like `pattern`."""
+    pattern: str | None = None
+    member_epoch: Int32
+    """The epoch that it names."""
+    told_epoch: Int32
+    """The epoch that it is told."""
+    told_partitions: dict[str, list[Int32]] | None = None
+    """What it is told that it may use; null: that is as it was."""
+
+
 class GoneMember(Shape, kw_only=True):
     """A member, or an id given out, that the recording shows to be gone."""
 
@@ -64,6 +83,8 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     gone: list[GoneMember] = []
     """Members to remove as their session timer would, with a rebalance where that leads to one."""
     offsets: list[ObservedOffset] = []
+    consumer: ObservedConsumer | None = None
+    """A member of a consumer group, which the group is then."""
 
 
 class GroupObservedResponse(Response, kw_only=True):

@@ -22,7 +22,10 @@ from schemas.messages import (
 )
 from schemas.strings import unfit_string
 
-REPLAY_FIELDS = frozenset({"recorded_member_id", "recorded_leader_id", "inferred_cause"})
+REPLAY_FIELDS = frozenset(
+    {"recorded_member_id", "recorded_leader_id", "inferred_cause", "cluster_topics", "resolved_patterns"}
+)
+"""Fields that no client sends: a recording says them, or who passes a request on."""
 
 
 class RequestError(ValueError):

@@ -7,7 +7,7 @@ Knows each setting's default and bounds and which settings contradict each other
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -105,6 +105,10 @@ class GroupConfig:
     """How much a group's committed offsets may take; none of Kafka's settings, for Kafka does not limit them."""
     topics_version: int = 0
     """Another one whenever a topic has been created; no setting."""
+    are_patterns_told: bool = False
+    """Regular expressions are not resolved here, but as requests say; no setting: a broker resolves them beside its
+    requests, so a recording alone shows when.
+    """
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     """The settings of the newer protocol."""
 
@@ -114,6 +118,10 @@ class GroupConfig:
                 f"group.min.session.timeout.ms={self.group_min_session_timeout_ms}: "
                 f"is above group.max.session.timeout.ms={self.group_max_session_timeout_ms}"
             )
+
+    def of_a_recording(self) -> GroupConfig:
+        """The same for requests that were recorded: what a broker did beside its requests is told by them."""
+        return replace(self, are_patterns_told=True)
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -10,6 +10,7 @@ from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.expiry import expire_member
+from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
 from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group
@@ -37,6 +38,8 @@ def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int 
         if due is None or due.deadline_ms > now_ms:
             break
         turn = Turn(due.deadline_ms, config, due.deadline_ms if armed_from_ms is None else armed_from_ms, effects)
+        if group.consumer is not None:
+            see_cluster(group.consumer, turn)
         _fire(group, due, turn)
         fire_at_once(group, turn)
         group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)

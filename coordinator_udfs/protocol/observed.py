@@ -13,6 +13,7 @@ from typing import assert_never
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.observed import see_consumer, see_consumers_gone
 from coordinator_udfs.protocol.deadlines import arm_session
 from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
@@ -28,7 +29,7 @@ from coordinator_udfs.protocol.rebalance import (
 )
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
-from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember
+from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
 
 _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT: CauseKind.SYNC_TIMEOUT}
 
@@ -49,7 +50,7 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
             is_away=request.is_away,
             is_loaded=request.is_loaded,
             generation_id=group.generation_id if request.generation_id is None else request.generation_id,
-            member_ids=[member.member_id for member in request.members],
+            member_ids=_seen_ids(request),
         )
     )
     if request.is_away or request.is_loaded:
@@ -62,9 +63,17 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
     _see_members(group, request, turn)
     if request.state is not None:
         _see_state(group, GroupState(request.state), turn)
-    if request.gone:
+    if request.gone and group.consumer is not None:
+        see_consumers_gone(group, group.consumer, request.gone, turn)
+    elif request.gone:
         _see_gone(group, request.gone, turn)
-    for offset in request.offsets:
+    if request.consumer is not None:
+        see_consumer(group, request.consumer, turn)
+    _see_offsets(group, request.offsets, turn)
+
+
+def _see_offsets(group: Group, offsets: list[ObservedOffset], turn: Turn) -> None:
+    for offset in offsets:
         group.offsets.pop((offset.topic, offset.partition), None)
         if offset.committed_offset >= 0:
             group.offsets[offset.topic, offset.partition] = CommittedOffset(
@@ -73,6 +82,11 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
                 metadata=offset.metadata,
                 commit_timestamp_ms=turn.now_ms,
             )
+
+
+def _seen_ids(request: GroupObservedRequest) -> list[str]:
+    consumer = request.consumer
+    return [*(member.member_id for member in request.members), *([] if consumer is None else [consumer.member_id])]
 
 
 def _see_members(group: Group, request: GroupObservedRequest, turn: Turn) -> None:

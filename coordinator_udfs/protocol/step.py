@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.consumer.classic_members import (
 from coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
 from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
 from coordinator_udfs.protocol.consumer.join_group import join_consumer_group
+from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
 from coordinator_udfs.protocol.deadlines import next_deadline_ms, settle_next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
 from coordinator_udfs.protocol.describe_groups import describe_groups
@@ -83,8 +84,11 @@ def step(
     armed_from_ms: what new deadlines count from, now_ms if None. Same group, request and time give the same effects.
     """
     turn = Turn(now_ms, config, now_ms if armed_from_ms is None else armed_from_ms)
-    handlers = HANDLERS if group.consumer is None else CONSUMER_HANDLERS
-    handlers[type(request)](group, request, turn)
+    if group.consumer is None:
+        HANDLERS[type(request)](group, request, turn)
+    else:
+        see_cluster(group.consumer, turn)
+        CONSUMER_HANDLERS[type(request)](group, request, turn)
     if turn.at_once:
         fire_at_once(group, turn)
     if now_ms > group.updated_at_ms:

@@ -5,6 +5,7 @@ A handler reads the time here and adds what happened; it returns nothing. Knows 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -24,10 +25,11 @@ class Turn:
 
     now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
     timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
-    in this turn and fire at its end.
+    in this turn and fire at its end. topics, topics_version: the topics that there are for a consumer group, which it
+    may know better than the settings.
     """
 
-    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "now_ms")
+    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "now_ms", "topics", "topics_version")
 
     def __init__(
         self, now_ms: int, config: GroupConfig, armed_from_ms: int, effects: list[Effect] | None = None
@@ -37,6 +39,8 @@ class Turn:
         self.armed_from_ms = armed_from_ms
         self.effects: list[Effect] = [] if effects is None else effects
         self.at_once: list[Timer] = []
+        self.topics: Mapping[str, int] | None = config.topics
+        self.topics_version = config.topics_version
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from coordinator_udfs.protocol.states import GroupState
+from request_log.explaining.consumers import explain_commit_of_consumer, explain_consumer, is_of_consumer_group
 from request_log.explaining.context import (
     ACCEPTED,
     Context,
@@ -59,6 +60,8 @@ def explain(context: Context) -> Iterator[Explanation]:
             yield from _explain_member(context, request.member_id, request.generation_id)
         case SyncGroupRequest():
             yield from _explain_member(context, request.member_id, request.generation_id)
+        case OffsetCommitRequest() if is_of_consumer_group(context, request):
+            yield from explain_commit_of_consumer(context, request)
         case OffsetCommitRequest() if request.generation_id_or_member_epoch >= 0:
             yield from _explain_member(context, request.member_id, request.generation_id_or_member_epoch)
         case OffsetCommitRequest() if error is Error.NONE:
@@ -71,11 +74,12 @@ def explain(context: Context) -> Iterator[Explanation]:
             yield from _explain_offsets(context, request)
         case DescribeGroupsRequest():
             yield from _explain_description(context)
+        case ConsumerGroupHeartbeatRequest():
+            yield from explain_consumer(context, request)
         case (
             OffsetCommitRequest()
             | OffsetDeleteRequest()
             | DeleteGroupsRequest()
-            | ConsumerGroupHeartbeatRequest()
             | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):

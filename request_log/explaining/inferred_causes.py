@@ -19,7 +19,13 @@ from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from request_log.recorded import LoggedRequest
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
-from schemas.messages import JoinGroupRequest, LeaveGroupRequest, MemberIdentity, SyncGroupRequest
+from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+)
 
 SHARE_OF_POLL_INTERVAL = 0.7
 """A slow member was a member for at least this share of its rebalance timeout (mostly its max.poll.interval.ms)."""
@@ -44,6 +50,15 @@ def infer_cause_of_leaving(group: Group, request: LeaveGroupRequest, came_back: 
             continue
         if request.received_at_ms - member.joined_at_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL:
             identity.inferred_cause = CauseKind.POLL_TIMEOUT.value
+
+
+def infer_cause_of_departing(group: Group, request: ConsumerGroupHeartbeatRequest, came_back: Set[str]) -> None:
+    """The same for a member of a consumer group, which comes back under the id that it left with."""
+    member = None if group.consumer is None else group.consumer.members.get(request.member_id)
+    if member is None or request.request_id not in came_back:
+        return
+    if request.received_at_ms - member.joined_at_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL:
+        request.inferred_cause = CauseKind.POLL_TIMEOUT.value
 
 
 def infer_cause_of_rejoining(

@@ -15,18 +15,13 @@ Knows the model and the recorded requests of one group; knows no file and no oth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from coordinator_udfs.protocol.group import Group
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
-from request_log.explaining.inferred_causes import (
-    PartitionCounts,
-    infer_cause_of_leaving,
-    infer_cause_of_rejoining,
-    partition_counts,
-)
+from request_log.explaining.inferred_causes import PartitionCounts
 from request_log.following.group_model import GaveUp, GroupModel
+from request_log.following.inferring import infer
 from request_log.following.neighbours import path_to
 from request_log.following.passed_deadlines import (
     COORDINATOR_AWAY,
@@ -37,24 +32,19 @@ from request_log.following.passed_deadlines import (
     settle_overdue,
 )
 from request_log.following.topic_names import TopicNames
+from request_log.following.topics_seen import fit_by_topics
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.without_trial import can_skip_trial
+from request_log.following.worked_on import at_the_best_time, try_later
 from request_log.lines.silences import Silence, Silences
 from request_log.recorded import GivenUp, LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    GroupObservedRequest,
     HeartbeatRequest,
     JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
-    OffsetDeleteRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
@@ -94,6 +84,7 @@ class Follower:
     def read(self, entry: LoggedRequest) -> None:
         """Makes a request known that will be taken later."""
         self.upcoming.read(entry)
+        self.names.read(entry)
 
     def take(self, entry: LoggedRequest) -> None:
         """Applies a request to the model and gives it, with whatever has to come before it."""
@@ -208,48 +199,19 @@ class Follower:
             settle_overdue(model, self.upcoming, entry.began_ms - OVERDUE_MS)
         self._take_first_leader(entry)
         at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry), self._silence_at)
-        self._infer(entry)
+        infer(model, self.upcoming, self.survey, self.partition_counts, entry)
         trial = model.try_request(entry, at_ms)
         if not trial.fits:
             trial = self._make_fit(entry, trial)
         elif _waits_in_vain(entry, trial):
             trial = self._after_neighbours(entry, at_ms, NEAR_MS[0], at_once=True) or trial
+        if trial.fits:
+            trial = at_the_best_time(model, self.upcoming, entry, trial)
         if self.depth <= DEEPEST:
             trial = self._take_earlier_ones(entry, trial)
         model.adopt(trial, entry)
         if entry.recorded.error is Error.MEMBER_ID_REQUIRED:
             self._take_unlogged_join(entry)
-
-    def _infer(self, entry: LoggedRequest) -> None:
-        """Fills in a cause that the client did not give; keeps what later causes are inferred from."""
-        request, model, error = entry.request, self.model, entry.recorded.error
-        group = model.group
-        match request:
-            case LeaveGroupRequest():
-                infer_cause_of_leaving(group, request, self.survey.came_back)
-            case JoinGroupRequest():
-                infer_cause_of_rejoining(group, request, self.upcoming.in_order(), self.partition_counts)
-                if error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:
-                    model.offered = {m: join for m, join in model.offered.items() if m in group.pending}
-                    model.offered[request.recorded_member_id] = request
-            case SyncGroupRequest():
-                seen = partition_counts(request) if error is Error.NONE else {}
-                for topic, count in seen.items():
-                    self.partition_counts[topic] = max(count, self.partition_counts.get(topic, 0))
-            case (
-                HeartbeatRequest()
-                | OffsetCommitRequest()
-                | OffsetFetchRequest()
-                | OffsetDeleteRequest()
-                | DescribeGroupsRequest()
-                | DeleteGroupsRequest()
-                | ConsumerGroupHeartbeatRequest()
-                | ConsumerGroupDescribeRequest()
-                | GroupObservedRequest()
-            ):
-                pass
-            case _:
-                assert_never(request)
 
     # ------------------------------------------------------------ what comes before it
 
@@ -260,6 +222,9 @@ class Follower:
             fitting = self._after_a_deadline(entry, at_ms) or self._after_neighbours(entry, at_ms, near_ms)
             if fitting is not None:
                 return fitting
+        fitting = fit_by_topics(model, self.upcoming, entry, at_ms) or try_later(model, entry, at_ms)
+        if fitting is not None:
+            return fitting
         if explain_answered(model, self.upcoming, entry):
             again = model.try_request(entry, max(model.clock_ms, at_ms))
             if again.fits:

@@ -59,12 +59,12 @@ class GroupModel:
     _turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turn = Turn(0, self.config, 0)
+        self.reconfigure(self.config)
 
     def reconfigure(self, config: GroupConfig) -> None:
         """From now on the broker is taken to have these settings."""
-        self.config = config
-        self._turn = Turn(0, config, 0)
+        self.config = config.of_a_recording()
+        self._turn = Turn(0, self.config, 0)
 
     def context(self, entry: LoggedRequest, upcoming: Iterable[LoggedRequest]) -> Context:
         """All that an explanation of this request's answer has to go by."""
@@ -117,7 +117,7 @@ class GroupModel:
     @property
     def _trial_work(self) -> int:
         group = self.group
-        return _TRIAL_WORK + len(group.members) + len(group.pending) + len(group.offsets)
+        return _TRIAL_WORK + len(group.roster.members) + len(group.pending) + len(group.offsets)
 
     # ------------------------------------------------------------ making it so
 

@@ -13,10 +13,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
 
 PATIENCE_MS = 300_000
 """How long a rebalance may take if no line shows a timeout: the default rebalance timeout of most clients."""
@@ -55,6 +62,8 @@ class RestProofs:
                 self._rest(sent_ms)
             case HeartbeatRequest(), Error.NONE if began_ms > self.joined_ms + (self.patience_ms or PATIENCE_MS):
                 self._rest(began_ms)
+            case ConsumerGroupHeartbeatRequest(member_epoch=epoch), Error.NONE if _tells_nothing(recorded.wire, epoch):
+                self._rest(began_ms)
             case OffsetCommitRequest(generation_id_or_member_epoch=generation_id), Error.NONE if generation_id < 0:
                 self._rest(began_ms)
             case _, Error.REBALANCE_IN_PROGRESS | Error.MEMBER_ID_REQUIRED:
@@ -86,3 +95,8 @@ class RestProofs:
     def _sign(self, at_ms: float) -> None:
         self.first_sign_ms = min(self.first_sign_ms, at_ms)
         self.last_sign_ms = max(self.last_sign_ms, at_ms)
+
+
+def _tells_nothing(told: Any, epoch: int) -> bool:
+    """Whether a member of a consumer group goes on as it was."""
+    return told.assignment is None and told.member_epoch == epoch

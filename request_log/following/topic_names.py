@@ -1,19 +1,36 @@
-"""The names of topics that a client names by id alone (OffsetCommit and OffsetFetch 10), where the log shows them.
+"""The names of topics that a client names by id alone, where the log shows them.
 
-A member commits what it is assigned, and an assignment names topics: where only one topic has the partitions that are
-committed under an id, it is that topic's id. Knows ids and assignments; knows no group's state.
+The newer group protocol names topics by id: a member is given ids, and the names it subscribes to are in its first
+heartbeat. An id that is given to members is one of the names that all of them subscribe to; where one name is left, it
+is that. A ConsumerGroupDescribe says both. OffsetCommit and OffsetFetch 10 name ids too: of a classic group, the topic
+that alone has the partitions which its member commits. An id whose name nothing shows stands for itself.
+
+Knows ids, subscriptions and assignments; knows no group's state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from coordinator_udfs.protocol.group import Group
+from request_log.recorded import LoggedRequest
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
-from schemas.messages import GroupRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetFetchRequestTopic
+from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    GroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+)
 from schemas.wire_fields import first_version
 
 BY_ID_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
+_SUBSCRIPTIONS_KEPT = 100_000
 
 
 class TopicNames:
@@ -22,9 +39,67 @@ class TopicNames:
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         """By topic id."""
+        self.subscriptions: dict[tuple[str, str], frozenset[str]] = {}
+        """By group and member id, the names that a member subscribes to; none: it subscribes by a pattern."""
+        self.candidates: dict[str, frozenset[str]] = {}
+        """By topic id, the names that it may have."""
+        self._unnamed: list[LoggedRequest] = []
+
+    # ------------------------------------------------------------ learning
+
+    def read(self, entry: LoggedRequest) -> None:
+        """Takes in a request that was read and will be taken later."""
+        request = entry.request
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            self._read_heartbeat(entry, request)
+            self._unnamed.append(entry)
+        elif isinstance(request, ConsumerGroupDescribeRequest):
+            response = entry.recorded.response
+            assert isinstance(response, ConsumerGroupDescribeResponse)
+            for member in response.groups[0].members:
+                for assigned in (member.assignment, member.target_assignment):
+                    self.names.update({topic.topic_id: topic.topic_name for topic in assigned.topic_partitions})
+            self._unnamed.append(entry)
+
+    def _read_heartbeat(self, entry: LoggedRequest, request: ConsumerGroupHeartbeatRequest) -> None:
+        who = (request.group_id, request.member_id)
+        if request.subscribed_topic_regex:
+            self.subscriptions[who] = frozenset()
+        elif request.subscribed_topic_names is not None:
+            if len(self.subscriptions) >= _SUBSCRIPTIONS_KEPT:
+                self.subscriptions.clear()
+            self.subscriptions[who] = frozenset(request.subscribed_topic_names)
+        subscribed = self.subscriptions.get(who)
+        assignment = entry.recorded.wire.assignment
+        if assignment is None or not subscribed:
+            return
+        for topic in assignment.topic_partitions:
+            if topic.topic_id not in self.names:
+                self._narrow(topic.topic_id, subscribed)
+
+    def _narrow(self, topic_id: str, subscribed: frozenset[str]) -> None:
+        """The topic is one of these; a name that another id has is left out, unless none is left then."""
+        candidates = self.candidates.get(topic_id, subscribed) & subscribed
+        taken = set(self.names.values())
+        candidates = (candidates - taken) or candidates
+        self.candidates[topic_id] = candidates
+        if len(candidates) == 1:
+            (self.names[topic_id],) = candidates
+            del self.candidates[topic_id]
+            for other, among in list(self.candidates.items()):
+                self._narrow(other, among)
+
+    # ------------------------------------------------------------ filling in
 
     def fill_in(self, request: GroupRequest, group: Group) -> None:
-        """Gives the topics of a request that names them by id their names, once these are known."""
+        """Gives the topics of a request that names them by id their names, once these are known.
+
+        Those of the newer protocol's requests, and of the recorded answers to them, get theirs at the latest now, in
+        all that was read.
+        """
+        for entry in self._unnamed:
+            self._rename_all(entry)
+        self._unnamed.clear()
         if request.api_version < BY_ID_SINCE:
             return
         if isinstance(request, OffsetCommitRequest):
@@ -36,6 +111,22 @@ class TopicNames:
                 asked = frozenset(fetched.partition_indexes)
                 member_id = request.groups[0].member_id or ""
                 fetched.name = self._name_of(fetched.topic_id, asked, member_id, group)
+
+    def _rename_all(self, entry: LoggedRequest) -> None:
+        request, response = entry.request, entry.recorded.response
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            self._rename(request.topic_partitions or ())
+        if isinstance(response, ConsumerGroupHeartbeatResponse) and response.assignment is not None:
+            self._rename(response.assignment.topic_partitions)
+        if isinstance(response, ConsumerGroupDescribeResponse):
+            for member in response.groups[0].members:
+                self._rename(member.assignment.topic_partitions)
+                self._rename(member.target_assignment.topic_partitions)
+
+    def _rename(self, topics: Iterable[Any]) -> None:
+        """Puts the name where the id stands."""
+        for topic in topics:
+            topic.topic_id = self.names.setdefault(topic.topic_id, topic.topic_id)
 
     def _name_of(self, topic_id: str, partitions: frozenset[int], member_id: str, group: Group) -> str:
         name = self.names.get(topic_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import says_nothing_new
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
 from coordinator_udfs.protocol.states import GroupState
@@ -37,6 +38,8 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             return error_of_heartbeat(group, request) is error
         case OffsetCommitRequest():
             return error is Error.NONE and _only_commits(group, request)
+        case ConsumerGroupHeartbeatRequest():
+            return error is Error.NONE and _only_beats(group, request, entry)
         case JoinGroupRequest():
             return error is Error.NONE and _only_waits_to_join(group, request, entry)
         case SyncGroupRequest():
@@ -47,7 +50,6 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             | OffsetDeleteRequest()
             | DescribeGroupsRequest()
             | DeleteGroupsRequest()
-            | ConsumerGroupHeartbeatRequest()
             | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):
@@ -56,7 +58,19 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             assert_never(request)
 
 
+def _only_beats(group: Group, request: ConsumerGroupHeartbeatRequest, entry: LoggedRequest) -> bool:
+    """A settled member of a consumer group says nothing new, and is told nothing new."""
+    consumer, told = group.consumer, entry.recorded.wire
+    member = None if consumer is None else consumer.members.get(request.member_id)
+    if consumer is None or member is None or told.assignment is not None or told.member_epoch != request.member_epoch:
+        return False
+    return says_nothing_new(group, consumer, member, request) and consumer.has_seen(consumer.cluster)
+
+
 def _only_commits(group: Group, request: OffsetCommitRequest) -> bool:
+    if group.consumer is not None:
+        consumer = group.consumer.members.get(request.member_id)
+        return consumer is not None and consumer.member_epoch == request.generation_id_or_member_epoch
     return (
         group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
         and request.generation_id_or_member_epoch == group.generation_id

@@ -1,7 +1,7 @@
 """One line of the log: requests for groups, a reason to pass it over, or an error that says what cannot be read.
 
-A line is used if it tells of a request that a classic group answers. The API is found before any JSON is decoded,
-because a broker that logs everything writes far more lines of other APIs.
+A line is used if it tells of a request that a group answers, of either protocol. The API is found before any JSON is
+decoded, because a broker that logs everything writes far more lines of other APIs.
 
 Knows the layout of a line; knows no rule of the protocol and no order of lines.
 """
@@ -16,13 +16,13 @@ import msgspec
 
 from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
-from request_log.lines.wire import Message, code_of, error_of, message_of
+from request_log.lines.wire import RECORDED_APIS, Message, code_of, error_of, message_of
 from request_log.recorded import LoggedRequest, Recorded
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, names_many_groups, split
 from schemas.messages import (
-    APIS,
     ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -46,7 +46,7 @@ from schemas.wire_fields import first_version
 COMPLETED = b"Completed request:"
 LOGGER = b"(kafka.request.logger)"
 INSTANCE_ID_SINCE = first_version(HeartbeatRequest, "group_instance_id")
-NEWER_PROTOCOL = "a member of the newer group protocol (KIP-848)"
+UNSEEN_PROTOCOL = "a member of the newer group protocol (KIP-848), of whose group no heartbeat was seen"
 NO_GROUP = "no group answers {}"
 REFUSED = frozenset(
     {
@@ -63,12 +63,13 @@ _KEY = b'"requestApiKey":'
 _VERSION = b'"requestApiVersion":'
 _NAME = b'"requestApiKeyName":"'
 _IS_NAME = re.compile(rb"[A-Z][A-Z_]{0,60}|-?\d{1,5}")
-_API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
+_API_BY_KEY = {str(api.key).encode(): name for name, api in RECORDED_APIS.items()}
 _UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
 _HEAD = b"] DEBUG " + COMPLETED
 _SETTLES_WITHIN_MS = 5.0
 """A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
 _CONNECTIONS_KEPT = 100_000
+_GROUPS_KEPT = 100_000
 _HEADS_KEPT = 1000
 _HEAD_BYTES = 200
 _NAME_LENGTH = 60
@@ -107,6 +108,8 @@ class LineReader:
     def __init__(self) -> None:
         self._heads: dict[bytes, Message | str] = {}
         self._connections: dict[str, _Connection] = {}
+        self.consumer_groups: set[str] = set()
+        """Groups of which a heartbeat of the newer protocol was seen."""
 
     def read(self, line: LogLine) -> list[LoggedRequest] | str:
         """The requests a line tells of, one for each group it names; or why it is passed over. Raises Unreadable."""
@@ -147,8 +150,10 @@ class LineReader:
             "connection": connection.text,
         }
         request: GroupRequest = message.request(completed.request, envelope)
-        if _is_of_newer_protocol(request):
-            return NEWER_PROTOCOL
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            self._note_consumer_group(request.group_id)
+        elif _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(_groups_named(request)):
+            return UNSEEN_PROTOCOL
         response = completed.response
         _refuse_other_groups(request, response)
         if isinstance(request, JoinGroupRequest):
@@ -194,6 +199,11 @@ class LineReader:
             connection.broker,
             error in REFUSED,
         )
+
+    def _note_consumer_group(self, group_id: str) -> None:
+        if len(self.consumer_groups) >= _GROUPS_KEPT:
+            self.consumer_groups.clear()
+        self.consumer_groups.add(group_id)
 
     def _connected(self, text: str) -> _Connection:
         """The two ends of a connection, from `broker:port-client:port-...`; the client's address as Kafka shows it."""
@@ -327,7 +337,7 @@ def _message_of(text: bytes, at: int) -> Message | str:
     digits = text[start + len(_VERSION) : text.find(b",", start)] if start >= 0 else b""
     if not digits.isdigit() or len(digits) > 5:
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion is missing or no number")
-    version, known = int(digits), APIS[api].versions
+    version, known = int(digits), RECORDED_APIS[api].versions
     if not known.has(version):
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion {version}; {known.first} to {known.last} are known")
     return NO_GROUP.format(api) if api in _UNGROUPED else message_of(api, version)
@@ -339,6 +349,7 @@ def is_classic_member_id(member_id: str) -> bool:
 
 
 def _is_of_newer_protocol(request: GroupRequest) -> bool:
+    """Whether a commit or a fetch is one of a member whose id no classic coordinator gave out."""
     match request:
         case OffsetCommitRequest(member_id=member_id) if request.generation_id_or_member_epoch >= 0:
             return bool(member_id) and not is_classic_member_id(member_id)
@@ -353,19 +364,25 @@ def _is_of_newer_protocol(request: GroupRequest) -> bool:
             | OffsetDeleteRequest()
             | DescribeGroupsRequest()
             | DeleteGroupsRequest()
+            | ConsumerGroupHeartbeatRequest()
+            | ConsumerGroupDescribeRequest()
             | GroupObservedRequest()
         ):
             return False
-        case ConsumerGroupHeartbeatRequest() | ConsumerGroupDescribeRequest():
-            return True
         case _:
             assert_never(request)
+
+
+def _groups_named(request: GroupRequest) -> list[str]:
+    return [group_id_of(part) for part in split(request)]
 
 
 def _error_for_one_group(request: GroupRequest, response: Response) -> Error:
     """The error that the answer for one of several groups is known by."""
     match request, response:
         case DescribeGroupsRequest(), DescribeGroupsResponse():
+            return response.groups[0].error_code
+        case ConsumerGroupDescribeRequest(), ConsumerGroupDescribeResponse():
             return response.groups[0].error_code
         case DeleteGroupsRequest(), DeleteGroupsResponse():
             return response.results[0].error_code

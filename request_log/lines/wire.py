@@ -18,6 +18,7 @@ import msgspec
 from schemas.errors import ERROR_BY_CODE, Error
 from schemas.messages import (
     APIS,
+    CONSUMER_GROUP_APIS,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
@@ -43,6 +44,8 @@ Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_MS)]
 _Int16 = Annotated[int, msgspec.Meta(ge=-(2**15), le=2**15 - 1)]
 
 
+RECORDED_APIS = APIS | CONSUMER_GROUP_APIS
+"""The APIs whose lines are read."""
 CONNECTION_LENGTH = 1_000
 """The two ends of a connection, by name or address, are shorter."""
 
@@ -82,8 +85,8 @@ class Message(msgspec.Struct, frozen=True):
 
 @cache
 def message_of(api: str, version: int) -> Message:
-    """The reader of one version of one API, which must be among `APIS`."""
-    known = APIS[api]
+    """The reader of one version of one API, which must be among `RECORDED_APIS`."""
+    known = RECORDED_APIS[api]
     line = msgspec.defstruct(
         f"{api}Line{version}",
         [("request", _wire_type(known.request, version)), ("response", _wire_type(known.response, version))],
@@ -163,7 +166,7 @@ def _response_reader(shape: type[Shape], version: int) -> Callable[[Any], Any]:
             fields[name] = error_of(getattr(wire, name))
         for name, build in nested:
             value = getattr(wire, name)
-            fields[name] = None if value is None else [build(item) for item in value]
+            fields[name] = [build(item) for item in value] if isinstance(value, list) else value and build(value)
         return shape(**fields)
 
     return read

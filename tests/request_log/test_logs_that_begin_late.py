@@ -11,16 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged
 from coordinator_udfs.protocol.effects import MemberJoined, RebalanceStarted
 from schemas.messages import GroupObservedRequest
 from tests.request_log.imported import Imported, imported
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 
+OF_CONSUMER_GROUPS = ("o-consumer-protocol", "q-consumer-slow")
+"""Their members' assignments are nowhere in what follows; see below."""
 LOGS = {
     path.parent.name: path
     for path in CAPTURES.glob("*/requests.log.gz")
-    if path.parent.name not in ("j-busy-1", "raw-sample")
+    if path.parent.name not in ("j-busy-1", "raw-sample", *OF_CONSUMER_GROUPS)
 }
 LOGS |= {path.name.partition(".")[0]: path for path in INCIDENTS.glob("*.log.gz")}
 SHARES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85)
@@ -31,7 +34,8 @@ SETTLED_MS = 20_000
 
 
 def lines_of(name: str) -> list[bytes]:
-    return gzip.decompress(LOGS[name].read_bytes()).splitlines(keepends=True)
+    path = LOGS.get(name, CAPTURES / name / "requests.log.gz")
+    return gzip.decompress(path.read_bytes()).splitlines(keepends=True)
 
 
 def whole(name: str) -> Imported:
@@ -116,3 +120,25 @@ def test_a_log_whose_lines_are_cut_off_here_and_there_is_still_told(name: str, t
     found = imported(path)
     assert found.parity.share >= 0.97
     assert found.tally.quarantined.total() == len(found.quarantined)
+
+
+@pytest.mark.parametrize("name", OF_CONSUMER_GROUPS)
+def test_a_consumer_group_that_is_older_than_the_log_is_brought_to_what_its_members_are_told(
+    name: str, tmp_path: Path
+) -> None:
+    for share in SHARES:
+        found = cut(name, share, tmp_path)
+        assert found.parity.share >= 0.85, (share, found.parity.first)
+        assert {group.group_type for group in found.groups.values() if group.is_known and not group.is_empty} == {
+            "consumer"
+        }
+
+
+def test_what_is_concluded_of_an_older_consumer_group_is_said_to_be(tmp_path: Path) -> None:
+    found = cut("o-consumer-protocol", 0.7, tmp_path)
+    changes = found.of_group("seats-svc", GroupTypeChanged)
+    assert [(change.from_type, change.to_type, change.why) for change in changes] == [(None, "consumer", "observed")]
+    observed = [row for row in found.rows if isinstance(row.request, GroupObservedRequest)]
+    assert observed
+    assert all(row.recorded is None for row in observed)
+    assert found.tally.inferred.total() == len(observed)

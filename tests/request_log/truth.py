@@ -9,7 +9,9 @@ from typing import Any
 from tests.source_tree import ROOT
 
 FOLDER = ROOT / "tests" / "captures"
-NAMES = sorted(path.parent.name for path in FOLDER.glob("*/requests.log.gz"))
+BOTH_PROTOCOLS = ("n-classic-mixed", "o-consumer-protocol", "q-consumer-slow")
+"""Captures whose truth tells of groups of either protocol, and whose logs have the lines of both."""
+NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {*BOTH_PROTOCOLS})
 NEWER_PROTOCOL = "app-new-protocol"
 
 
@@ -23,6 +25,11 @@ def groups(name: str) -> dict[str, dict[str, Any]]:
     """The groups of the classic protocol that anybody ever joined."""
     found = truth(name)["groups"]
     return {group: what for group, what in found.items() if what["generations"] and group != NEWER_PROTOCOL}
+
+
+def consumer_groups(name: str) -> dict[str, dict[str, Any]]:
+    """What is true of each group of the newer protocol."""
+    return {group: what["consumer"] for group, what in truth(name)["groups"].items() if what.get("consumer")}
 
 
 def host_at(name: str, label: str, at_ms: int) -> str:

@@ -14,9 +14,10 @@ from request_log.core_replay import Replay
 from request_log.lines.files import LogFiles, LogLine
 from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest
+from tests.request_log.truth import FOLDER, NAMES
 from tests.source_tree import ROOT
 
-CAPTURES = sorted(path.parent for path in (ROOT / "tests" / "captures").glob("*/requests.log.gz"))
+CAPTURES = [FOLDER / name for name in NAMES]
 INCIDENTS = sorted((ROOT / "tests" / "request_log" / "incidents").glob("*.log.gz"))
 LONG_AFTER_MS = 4_000_000
 """How long after its last line a log is surely over."""

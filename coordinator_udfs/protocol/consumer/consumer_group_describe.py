@@ -54,7 +54,7 @@ def _refused(group: Group, error: Error, message: str | None) -> DescribedConsum
 
 
 def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedConsumerGroup:
-    topics = turn.config.topics or {}
+    topics = turn.topics or {}
     return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=consumer.state,

@@ -16,7 +16,7 @@ from coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, 
 from coordinator_udfs.protocol.consumer.deadlines import cancel, keep_alive
 from coordinator_udfs.protocol.consumer.fencing import remove_members
 from coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import settle_state
+from coordinator_udfs.protocol.consumer.lifecycle import see_cluster, settle_state
 from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
 from coordinator_udfs.protocol.consumer.reconciliation import Said
 from coordinator_udfs.protocol.consumer.refusals import (
@@ -27,7 +27,7 @@ from coordinator_udfs.protocol.consumer.refusals import (
     refusal_of_leaving,
     refusal_of_request,
 )
-from coordinator_udfs.protocol.consumer.regex import resolve_patterns
+from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns, take_patterns
 from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
@@ -47,7 +47,7 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
     consumer = group.consumer
     if consumer is not None:
         member = consumer.members.get(request.member_id)
-        if member is not None and _says_nothing_new(group, consumer, member, request, turn):
+        if member is not None and says_nothing_new(group, consumer, member, request) and consumer.has_seen(turn.topics):
             keep_alive(group, member, turn)
             interval_ms = turn.config.consumer.heartbeat_interval_ms
             epoch = member.member_epoch
@@ -62,14 +62,16 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
         _beat(group, request, turn)
 
 
-def _says_nothing_new(
-    group: Group, consumer: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, turn: Turn
+def says_nothing_new(
+    group: Group, consumer: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
 ) -> bool:
-    """A settled member of a settled group: nothing can come of this heartbeat but a longer session."""
+    """A settled member of a settled group: unless the topics have changed, its session is all that gets longer."""
     return (
         request.member_epoch == member.member_epoch == consumer.target_epoch == group.generation_id
         and member.state is MemberState.STABLE
         and request.topic_partitions is None
+        and request.cluster_topics is None
+        and request.resolved_patterns is None
         and request.subscribed_topic_names is None
         and request.subscribed_topic_regex is None
         and request.rebalance_timeout_ms == -1
@@ -80,7 +82,6 @@ def _says_nothing_new(
         and request.client_id == member.client_id
         and request.client_host == member.client_host
         and not consumer.patterns_in_use
-        and consumer.has_seen(turn.config.topics)
     )
 
 
@@ -102,6 +103,8 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     if refusal is not None:
         return refuse(request, refusal, turn)
     consumer = group.consumer
+    if request.cluster_topics is not None and consumer is None:
+        turn.topics = request.cluster_topics
     if consumer is None and group.is_known and group.state is not GroupState.EMPTY:
         upgraded = upgrade(group, request.client_id, turn)
         if isinstance(upgraded, str):
@@ -109,6 +112,7 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
         consumer = upgraded
     elif consumer is None:
         consumer = begin_consumer_group(group, request.client_id, turn)
+    _hear_of_topics(group, consumer, request, turn)
     is_new = member_id not in consumer.members and consumer.static_member_id(request.instance_id) is None
     member, replaces = enter(group, consumer, member_id, request.instance_id, turn)
     assigned_before = member.assigned
@@ -124,8 +128,17 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
         assigned=member.assigned if is_told else None,
     )
     if is_due:
-        resolve_patterns(group, consumer, turn)
+        maybe_resolve_patterns(group, consumer, turn)
     return None
+
+
+def _hear_of_topics(group: Group, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
+    """What the request was given on its way here: which topics there are, what regular expressions stand for."""
+    if request.cluster_topics is not None:
+        consumer.learn_cluster(request.cluster_topics)
+        see_cluster(consumer, turn)
+    if request.resolved_patterns is not None:
+        take_patterns(group, consumer, {p: tuple(topics) for p, topics in request.resolved_patterns.items()}, turn)
 
 
 def _word(request: ConsumerGroupHeartbeatRequest, said: Said | None) -> Word:
@@ -160,8 +173,10 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
     if request.member_epoch == LEAVE_FOR_NOW:
         _go_away(group, consumer, member, turn)
     else:
-        cause = history.cause_by(CauseKind.MEMBER_LEFT, member)
-        remove_members(group, consumer, [(member, EndCause.MEMBER_LEFT, None)], cause, turn)
+        kind = CauseKind(request.inferred_cause or CauseKind.MEMBER_LEFT)
+        cause = history.cause_by(kind, member)
+        cause.is_inferred = request.inferred_cause is not None
+        remove_members(group, consumer, [(member, EndCause(kind.value), None)], cause, turn)
     return accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)
 
 

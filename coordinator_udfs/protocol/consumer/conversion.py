@@ -160,7 +160,7 @@ def _take_over(
     assignment: Assignment,
     turn: Turn,
 ) -> None:
-    topics = turn.config.topics or {}
+    topics = turn.topics or {}
     owned: Owned = {}
     for topic, partition in sorted(assignment.partitions):
         if topic in topics and consumer.owner_of(topic, partition) is None:

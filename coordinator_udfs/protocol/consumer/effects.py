@@ -30,7 +30,9 @@ class GroupTypeChanged(Effect, tag=EffectName.GROUP_TYPE_CHANGED.value, kw_only=
     from_type: str | None
     to_type: str
     why: str
-    """`created`, `upgraded`, `downgraded`, or `replaced` (an Empty group took a client of the other kind)."""
+    """`created`, `upgraded`, `downgraded`, `replaced` (an Empty group took a client of the other kind), or `observed`
+    (a recording shows it).
+    """
     generation_id: int
     """The generation or epoch it goes on from."""
     client_id: str

@@ -134,6 +134,12 @@ class ConsumerGroup:
     """When all of them were resolved."""
     resolved_version: int = 0
     """At which version of the topics that was."""
+    cluster: dict[str, int] | None = None
+    """The topics that there are with their partition counts, as requests have told; None: as the settings say. Never
+    changed in place.
+    """
+    cluster_version: int = 0
+    """Another one whenever a topic was new in it."""
     table: MemberTable = field(default_factory=MemberTable)
     """The order in which Kafka's own table would walk the members."""
     state: ConsumerGroupState = ConsumerGroupState.EMPTY
@@ -162,6 +168,14 @@ class ConsumerGroup:
             return False
         self._looked_at = topics
         return True
+
+    def learn_cluster(self, topics: Mapping[str, int]) -> None:
+        """Takes note of the topics that there are."""
+        if topics == self.cluster:
+            return
+        if self.cluster is not None and topics.keys() - self.cluster.keys():
+            self.cluster_version += 1
+        self.cluster = dict(topics)
 
     @property
     def patterns_in_use(self) -> Mapping[str, int]:

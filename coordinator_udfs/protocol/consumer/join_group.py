@@ -15,7 +15,7 @@ from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
 from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
 from coordinator_udfs.protocol.consumer.lifecycle import settle_state
 from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
-from coordinator_udfs.protocol.consumer.regex import resolve_patterns
+from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
 from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
@@ -106,7 +106,7 @@ def _join(
     cancel(member, MemberTimer.JOIN)
     arm(group, member, MemberTimer.SYNC, rebalance_timeout_of(request), turn)
     if is_due:
-        resolve_patterns(group, consumer, turn)
+        maybe_resolve_patterns(group, consumer, turn)
     return None
 
 

@@ -28,11 +28,17 @@ def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> Con
     return group.consumer
 
 
+def see_cluster(consumer: ConsumerGroup, turn: Turn) -> None:
+    """In this turn the topics are those that the group was told of, where it was."""
+    if consumer.cluster is not None:
+        turn.topics, turn.topics_version = consumer.cluster, consumer.cluster_version
+
+
 def look_at_topics(consumer: ConsumerGroup, turn: Turn) -> bool:
     """Looks which of the subscribed topics exist and how large they are; True if that differs from the last look."""
-    topics = existing_topics(consumer, turn.config.topics)
+    topics = existing_topics(consumer, turn.topics)
     consumer.missing = tuple(sorted(subscribed_topics(consumer) - topics.keys()))
-    consumer.note_looked_at(turn.config.topics)
+    consumer.note_looked_at(turn.topics)
     if topics == consumer.topics:
         return False
     consumer.topics = topics

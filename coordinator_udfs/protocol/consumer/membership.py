@@ -108,7 +108,7 @@ def hear(
     if replaces is not None and replaces.owned():
         history.note_assigned(member, turn)
     is_other = has_new_topics or change.is_resolved
-    has_other_topics = (is_other or not consumer.has_seen(turn.config.topics)) and look_at_topics(consumer, turn)
+    has_other_topics = (is_other or not consumer.has_seen(turn.topics)) and look_at_topics(consumer, turn)
     if is_other:
         joined = [member] if is_new else []
         raise_epoch(group, consumer, history.cause_by(_kind(is_new, replaces), member), turn, joined=joined)

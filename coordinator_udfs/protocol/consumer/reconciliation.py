@@ -47,7 +47,7 @@ def reconcile(
     """
     if not is_forced and member.is_reconciled_to(consumer.target_epoch):
         return
-    existing = turn.config.topics or {}
+    existing = turn.topics or {}
     subscribed = {topic for topic in topics_of(consumer, member) if topic in existing}
     step = _step(consumer, member, said, subscribed, is_forced=is_forced)
     if step is None:

@@ -49,7 +49,7 @@ def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str
         forget_unused_patterns(consumer)
     is_due = is_new or (
         len(consumer.patterns_in_use) != resolved_count
-        or version != turn.config.topics_version
+        or version != turn.topics_version
         or (
             resolved_at_ms is not None and turn.now_ms > resolved_at_ms + turn.config.consumer.regex_refresh_interval_ms
         )
@@ -66,18 +66,31 @@ def forget_unused_patterns(consumer: ConsumerGroup) -> None:
         consumer.resolved_at_ms = None
 
 
-def resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Matches all expressions of the group against all topics.
+def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Matches all expressions of the group against all topics, unless what they stand for is told.
 
     The epoch rises once if any of them matches other topics than before; the target follows with the next heartbeat.
     """
-    names = turn.config.topics or {}
+    if turn.config.are_patterns_told:
+        return
+    names = turn.topics or {}
     found = {pattern: matching(pattern, names) for pattern in sorted(consumer.patterns_in_use)}
     is_changed = any(topics != consumer.patterns.get(pattern, ()) for pattern, topics in found.items())
-    consumer.patterns = found
-    consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.config.topics_version
-    history.patterns_resolved(consumer, turn)
-    has_other_topics = look_at_topics(consumer, turn)
+    has_other_topics = _keep(consumer, found, turn)
     if is_changed or has_other_topics:
         raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED), turn)
         settle_state(group, consumer, turn)
+
+
+def take_patterns(group: Group, consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn) -> None:
+    """Takes over what expressions stand for by a recording, which shows it by an epoch that has risen."""
+    _keep(consumer, {p: found[p] for p in sorted(found.keys() & consumer.patterns_in_use.keys())}, turn)
+    raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True), turn)
+
+
+def _keep(consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn) -> bool:
+    """The expressions stand for these topics now; True if the topics that the group subscribes to are others then."""
+    consumer.patterns = found
+    consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.topics_version
+    history.patterns_resolved(consumer, turn)
+    return look_at_topics(consumer, turn)

@@ -31,7 +31,7 @@ def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, 
     if consumer.target_at_ms is not None and turn.now_ms < consumer.target_at_ms + interval_ms:
         return
     assignor = preferred_assignor(consumer, turn.config.consumer, asking)
-    topics = existing_topics(consumer, turn.config.topics)
+    topics = existing_topics(consumer, turn.topics)
     plan = _plan(consumer, assignor, _specs(consumer, topics), topics)
     changed = []
     for member in consumer.members.values():

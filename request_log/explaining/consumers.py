@@ -1,0 +1,72 @@
+"""What an answer proves of a consumer group that no line explains: the group is older than the log, or lines are lost.
+
+Knows what heartbeats and commits of its members prove; tries nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordinator_udfs.protocol.cause import EndCause
+from coordinator_udfs.protocol.consumer.refusals import JOIN
+from request_log.explaining.context import Context, Explanation
+from request_log.lines.line import is_classic_member_id
+from schemas.errors import Error
+from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    GoneMember,
+    ObservedConsumer,
+    OffsetCommitRequest,
+)
+
+NOT_EXPLAINED = "a consumer group is elsewhere than its lines tell"
+_GONE = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
+
+
+def is_of_consumer_group(context: Context, request: OffsetCommitRequest) -> bool:
+    """Whether a member of a consumer group commits."""
+    is_member = bool(request.member_id) and request.generation_id_or_member_epoch >= 0
+    return is_member and (context.group.consumer is not None or not is_classic_member_id(request.member_id))
+
+
+def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -> Iterator[Explanation]:
+    """A heartbeat: its sender is a member at this epoch and is told this, or it is none."""
+    consumer, recorded = context.group.consumer, context.entry.recorded
+    is_member = consumer is not None and request.member_id in consumer.members
+    if recorded.error in _GONE and is_member:
+        gone = [GoneMember(member_id=request.member_id, end_cause=EndCause.UNKNOWN.value)]
+        yield [context.seen("a member of a consumer group is answered that it is none", gone=gone)]
+    if recorded.error is not Error.NONE or request.member_epoch < JOIN:
+        return
+    response = recorded.response
+    assert isinstance(response, ConsumerGroupHeartbeatResponse)
+    told = response.assignment
+    seen = ObservedConsumer(
+        member_id=response.member_id or request.member_id,
+        instance_id=request.instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=request.subscribed_topic_names,
+        pattern=request.subscribed_topic_regex,
+        member_epoch=request.member_epoch,
+        told_epoch=response.member_epoch,
+        told_partitions=None if told is None else {each.topic_id: each.partitions for each in told.topic_partitions},
+    )
+    yield [context.seen(NOT_EXPLAINED, consumer=seen)]
+
+
+def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -> Iterator[Explanation]:
+    """A commit that is taken: its sender is a member at this epoch."""
+    if context.entry.recorded.error is not Error.NONE:
+        return
+    seen = ObservedConsumer(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        member_epoch=request.generation_id_or_member_epoch,
+        told_epoch=request.generation_id_or_member_epoch,
+    )
+    yield [context.seen(NOT_EXPLAINED, consumer=seen)]

@@ -1,0 +1,66 @@
+"""When a broker worked on a request of a consumer group, as far as that counts: within the time that the line tells.
+
+Two target assignments of a group are an interval apart, counted from when the broker computed the first. A busy broker
+comes to a request seconds after it arrived, and a line tells only when it was answered. So of several times within the
+line's, the one is taken after which most of the next requests are answered as recorded.
+
+Knows the model and what is read ahead; changes neither.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import floor
+
+from coordinator_udfs.protocol.group import Group
+from request_log.following.group_model import GroupModel
+from request_log.following.trial import Trial
+from request_log.following.upcoming import Upcoming
+from request_log.recorded import LoggedRequest
+
+LOOKED_AT = 12
+"""So many of the next requests are tried after each of several things that fit."""
+LONG_MS = 50
+"""A broker that took less was not busy."""
+_PARTS = 4
+
+
+def at_the_best_time(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, trial: Trial) -> Trial:
+    """The trial of a request that fits, at the time within its line's that fits the next ones best."""
+    if not _computes_target(model.group, trial) or entry.until_ms - trial.at_ms < LONG_MS:
+        return trial
+    following = list(islice(upcoming.in_order(), LOOKED_AT))
+    best, most = trial, count_fitting(model, trial.group, following, trial.at_ms)
+    for part in range(1, _PARTS + 1):
+        at_ms = trial.at_ms + floor((entry.until_ms - trial.at_ms) * part / _PARTS)
+        later = model.try_request(entry, at_ms)
+        count = count_fitting(model, later.group, following, at_ms) if later.fits else 0
+        if count > most:
+            best, most = later, count
+    return best
+
+
+def try_later(model: GroupModel, entry: LoggedRequest, at_ms: int) -> Trial | None:
+    """A request at the end of its line's time; None if it does not fit then either."""
+    until_ms = floor(entry.until_ms)
+    later = model.try_request(entry, until_ms) if until_ms > at_ms else None
+    return later if later is not None and later.fits else None
+
+
+def _computes_target(before: Group, trial: Trial) -> bool:
+    after = trial.group.consumer
+    had = None if before.consumer is None else before.consumer.target_at_ms
+    return after is not None and after.target_at_ms != had
+
+
+def count_fitting(model: GroupModel, group: Group, following: list[LoggedRequest], at_ms: int) -> int:
+    """How many of the next requests fit one after the other, from this group and time on."""
+    for count, entry in enumerate(following):
+        if entry.was_refused:
+            continue
+        at_ms = max(at_ms, entry.request.received_at_ms)
+        trial = model.try_request(entry, at_ms, group)
+        if not trial.fits:
+            return count
+        group = trial.group
+    return len(following)

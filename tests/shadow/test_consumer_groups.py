@@ -1,0 +1,67 @@
+"""Consumer groups (KIP-848) in a log that is followed as it is written: the same epochs, causes and culprits, soon."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import RebalanceStarted
+from request_log.live import LiveImport
+from request_log.snapshot import Snapshots, restored
+from tests.request_log.recordings import capture
+from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, consumer_groups
+from tests.shadow.fed import Feed, effects_of, lines_of, told
+
+TOLD_WITHIN_MS = 13_000
+"""What changes a group is known once its members have been heard again, each every five seconds."""
+each_capture = pytest.mark.parametrize("name", BOTH_PROTOCOLS)
+
+
+@cache
+def followed(name: str) -> Feed:
+    return Feed(LiveImport(GroupConfig())).feed(lines_of(FOLDER / name)).end()
+
+
+@each_capture
+def test_every_epoch_its_cause_and_its_culprit_are_the_true_ones(name: str) -> None:
+    feed = followed(name)
+    effects = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
+    for group, what in consumer_groups(name).items():
+        ours = [
+            (effect.from_generation_id + 1, str(effect.cause.kind), effect.cause.member_id)
+            for effect in effects[group]
+            if isinstance(effect, RebalanceStarted)
+        ]
+        theirs = [(epoch["epoch"], epoch["cause"], epoch["trigger"]["member_id"] or "") for epoch in what["epochs"]]
+        assert ours == theirs, group
+
+
+@pytest.mark.parametrize("name", ["n-classic-mixed", "o-consumer-protocol"])
+def test_the_history_is_that_of_the_finished_log(name: str) -> None:
+    feed = followed(name)
+    ours = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
+    for group in {of for of, _ in capture(name).effects}:
+        assert told(ours[group]) == told(effect for of, effect in capture(name).effects if of == group), group
+
+
+@each_capture
+def test_a_change_is_told_as_soon_as_its_members_were_heard(name: str) -> None:
+    feed = followed(name)
+    end_ms = feed.live.tally.last_at_ms or 0
+    late = [told_ms - row.request.received_at_ms for told_ms, row in feed.released if told_ms < end_ms]
+    assert max(late) <= TOLD_WITHIN_MS
+
+
+def test_whoever_goes_on_from_a_snapshot_tells_the_same() -> None:
+    name = "o-consumer-protocol"
+    lines = lines_of(FOLDER / name)
+    first = Feed(LiveImport(GroupConfig())).feed(lines[:60])
+    kept = Snapshots(first.live).take()
+    second = Feed(restored(kept, GroupConfig())).feed(lines[60:]).end()
+    told_in_two = [*first.rows, *second.rows]
+    assert {row.request.request_id for row in told_in_two} == {row.request.request_id for row in followed(name).rows}
+    ours = effects_of(told_in_two, GroupConfig(), second.live.tally.last_at_ms)
+    theirs = effects_of(followed(name).rows, GroupConfig(), second.live.tally.last_at_ms)
+    assert {of: told(effects) for of, effects in ours.items()} == {of: told(effects) for of, effects in theirs.items()}
