@@ -1,6 +1,6 @@
 """A gateway as a process of its own, for benches: over the pure core, or over the tables of a home.
 
-    python -m benchmarks.gateway_process [--home HOME]
+    python -m benchmarks.gateway_process [--home HOME] [--topics TOPICS]
 
 Says `listening on host:port` once it is ready and `peak N` bytes when SIGTERM has ended it. Knows how a gateway is put
 together; must not know what a bench measures.
@@ -85,9 +85,10 @@ class Gateway:
 
 
 @contextmanager
-def running(home: Path | None = None) -> Iterator[Gateway]:
+def running(home: Path | None = None, topics: str = "") -> Iterator[Gateway]:
     """A gateway from here to the end of the block, over a home's tables or over the core."""
-    command = [sys.executable, "-m", "benchmarks.gateway_process", *(["--home", str(home)] if home else [])]
+    command = [sys.executable, "-m", "benchmarks.gateway_process", "--topics", topics]
+    command += ["--home", str(home)] if home else []
     process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -100,9 +101,9 @@ def running(home: Path | None = None) -> Iterator[Gateway]:
         process.wait()
 
 
-async def serve(home: Path | None) -> None:
+async def serve(home: Path | None, topics: str = "") -> None:
     """Serves until SIGTERM."""
-    settings = Settings.from_pairs({"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": ""})
+    settings = Settings.from_pairs({"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "topics": topics})
     server = stand_alone(settings, CoreInProcess()) if home is None else gateway_on(home, settings)
     await server.start()
     stop = asyncio.Event()
@@ -115,10 +116,11 @@ async def serve(home: Path | None) -> None:
 
 @click.command()
 @click.option("--home", type=click.Path(path_type=Path), help="Over its tables; over the pure core else.")
-def command(home: Path | None) -> None:
+@click.option("--topics", default="", help="Topics with their partitions, as for the gateway.")
+def command(home: Path | None, topics: str) -> None:
     """Serve until SIGTERM."""
     prepare_process()
-    asyncio.run(serve(home))
+    asyncio.run(serve(home, topics))
 
 
 if __name__ == "__main__":
