@@ -66,9 +66,9 @@ def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMetho
 class Pages:
     """The answers, over one home's history."""
 
-    def __init__(self, history: History, name: str) -> None:
+    def __init__(self, history: History, watch: Watch, name: str) -> None:
         self.history = history
-        self.watch = Watch(history)
+        self.watch = watch
         self.name = name
         self.templates = Jinja2Templates(directory=HERE / "templates")
         self.templates.env.globals |= {
@@ -238,9 +238,9 @@ class Pages:
         return PlainTextResponse(f"{error}\n", 400)
 
 
-def application(history: History, name: str) -> Starlette:
-    """The pages of a home. name: how the home is called on them."""
-    pages = Pages(history, name)
+def application(history: History, watch: Watch, name: str) -> Starlette:
+    """The pages of a home, which start and stop the watch over its history. name: how the home is called on them."""
+    pages = Pages(history, watch, name)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

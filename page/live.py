@@ -61,7 +61,7 @@ class Watch:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page-watch", daemon=True)
@@ -76,9 +76,16 @@ class Watch:
         self._stop.set()
         self._thread.join()
 
+    def end_streams(self) -> None:
+        """Ends every stream of events, so that a server that stops need not break them off; called from its loop."""
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(None)
+
     async def events(self) -> AsyncIterator[str]:
         """Server-sent events, from now on: `changed`, with the groups that have new facts."""
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=50)
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=50)
         self._listeners.add(queue)
         try:
             yield "retry: 2000\n\n"
@@ -88,6 +95,8 @@ class Watch:
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
+                if news is None:
+                    return
                 yield f"event: changed\ndata: {json.dumps(news)}\n\n"
         finally:
             self._listeners.discard(queue)

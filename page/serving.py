@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from gateway.security.credentials import Users
 from page.app import application
 from page.guard import Guard
 from page.history import History
+from page.live import Watch
 from page.settings import PageSettings
 
 
@@ -22,9 +24,10 @@ class PageServer:
     def __init__(self, home: Path, name: str, settings: PageSettings) -> None:
         self._settings = settings
         history = History(home)
+        watch = Watch(history)
         users = None if settings.users is None else Users(settings.users)
         config = uvicorn.Config(
-            Guard(application(history, name), settings.hosts, users),
+            Guard(application(history, watch, name), settings.hosts, users),
             host=settings.listen.host,
             port=settings.listen.port,
             log_config=None,
@@ -35,7 +38,7 @@ class PageServer:
             timeout_graceful_shutdown=2,
             limit_concurrency=500,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config, watch)
 
     def run(self, on_start: Callable[[str], None] | None = None) -> None:
         """Serves until SIGINT, SIGTERM or `stop`. on_start: is told the page's address."""
@@ -52,3 +55,15 @@ class PageServer:
         if self._server.started:
             port = self._server.servers[0].sockets[0].getsockname()[1]
             on_start(self._settings.address(port))
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of events before it waits for what is under way."""
+
+    def __init__(self, config: uvicorn.Config, watch: Watch) -> None:
+        super().__init__(config)
+        self._watch = watch
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._watch.end_streams()
+        await super().shutdown(sockets)

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from page.app import application
 from page.guard import Guard
 from page.history import History
+from page.live import Watch
 from tests.waiting import until
 
 NAMES = ("localhost", "127.0.0.1")
@@ -25,7 +26,9 @@ NAMES = ("localhost", "127.0.0.1")
 def asked(home: Path, users: Any = None) -> Iterator[TestClient]:
     """A client of a home's page, once its lists are made."""
     history = History(home)
-    with TestClient(Guard(application(history, "a home"), NAMES, users), base_url="http://localhost") as client:
+    with TestClient(
+        Guard(application(history, Watch(history), "a home"), NAMES, users), base_url="http://localhost"
+    ) as client:
         until(lambda: history.is_ready, "lists of all groups")
         yield client
 
