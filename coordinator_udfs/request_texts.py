@@ -63,7 +63,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
         raise RequestError(
             f"api_version: {version} of {_API_OF[kind]}: {versions.first} to {versions.last} are answered"
         )
-    for name, default in _not_carried(kind, version):
+    for name, default in _not_carried(kind, version, is_replay):
         if getattr(request, name) != default:
             raise RequestError(f"{name}: {_API_OF[kind]} v{version} does not carry this field")
     _check_envelope(request)
@@ -101,9 +101,10 @@ def _group_named(request: GroupRequest) -> str:
 
 
 @cache
-def _not_carried(kind: type[Request], version: int) -> tuple[tuple[str, Any], ...]:
+def _not_carried(kind: type[Request], version: int, is_replay: bool) -> tuple[tuple[str, Any], ...]:
     """Every field, with its default, that this version does not carry."""
-    carried = {name for name, _ in carried_names(kind, version)} | ENVELOPE_FIELDS | REPLAY_FIELDS
+    beside = ENVELOPE_FIELDS | REPLAY_FIELDS if is_replay else ENVELOPE_FIELDS
+    carried = {name for name, _ in carried_names(kind, version)} | beside
     return tuple(
         (f.name, f.default if f.default is not msgspec.NODEFAULT else f.default_factory())
         for f in msgspec.structs.fields(kind)

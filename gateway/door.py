@@ -107,7 +107,7 @@ class Door:
         except (OSError, EOFError) as error:
             self._refuse(host, "tls", str(error))
             ended()
-        except asyncio.CancelledError:
+        except BaseException:
             ended()
             raise
 

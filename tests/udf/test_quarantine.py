@@ -65,6 +65,10 @@ UNFIT = {
         beat(api_version=2, group_instance_id="i-1"),
         "group_instance_id: Heartbeat v2 does not carry this field",
     ),
+    "a member id that only a recording gives": (
+        msgspec.json.encode(join("c", T, recorded_member_id="c-mine")).decode(),
+        "recorded_member_id: JoinGroup v3 does not carry this field",
+    ),
     "an empty request id": (beat(request_id=""), "request_id: has 0 characters, 1 to 512 are taken"),
     "an endless request id": (beat(request_id="r" * 513), "request_id: has 513 characters"),
     "a member id of 32,768 bytes": (beat(member_id="m" * 32_768), "member_id: has 32768 bytes, 32767 at most"),
