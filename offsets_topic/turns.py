@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
 from coordinator_udfs.protocol.effects import Effect
 from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import LogRecord
+from offsets_topic.dumps.log_record import END_OFFSET, LogRecord
 from offsets_topic.history.fold import apply, finish
 from offsets_topic.history.state import DocumentError, History, read_document, write_document
 from offsets_topic.records.decoding import Record, Skipped, decode
@@ -29,8 +29,6 @@ class Row(NamedTuple):
     value: bytes | None
 
 
-END_OFFSET = 2**62
-"""The offset of the row that says that nothing follows: it comes after all records of a batch."""
 NOTHING_FOLLOWS = Row(-1, END_OFFSET, 0, None, None)
 
 

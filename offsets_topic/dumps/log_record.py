@@ -8,7 +8,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from coordinator_udfs.settings import LATEST_MS
+
 NO_PRODUCER = -1
+END_OFFSET = 2**62
+"""No record stands there or later, so that what says that nothing follows may."""
+_PARTITIONS = 2**31
+_NO_TIME = -1
+_SHOWN_DIGITS = 30
 
 
 class Marker(StrEnum):
@@ -33,6 +40,17 @@ class LogRecord(NamedTuple):
     """Set for a control record, which ends that transaction."""
 
 
+def check(record: LogRecord) -> None:
+    """Raises ValueError: a number that no record of the topic has; the text names it."""
+    for name, number, least, end in (
+        ("partition", record.partition, 0, _PARTITIONS),
+        ("offset", record.offset, 0, END_OFFSET),
+        ("timestamp_ms", record.timestamp_ms, _NO_TIME, LATEST_MS + 1),
+    ):
+        if not least <= number < end:
+            raise ValueError(f"{name}: {str(number)[:_SHOWN_DIGITS]} lies outside {least} to {end - 1}")
+
+
 class BadLine(NamedTuple):
     """A line of a dump that cannot be read, and why."""
 
@@ -40,3 +58,4 @@ class BadLine(NamedTuple):
     line: int
     reason: str
     text: str
+    """The line itself, cut off where it is very long."""

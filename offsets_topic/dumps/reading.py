@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from offsets_topic.dumps import console, dump_log, json_lines
-from offsets_topic.dumps.log_record import BadLine, LogRecord
+from offsets_topic.dumps.log_record import BadLine, LogRecord, check
 from offsets_topic.dumps.transactions import Transactions
 from programs.errors import UserError
 
+LINE_MAX_BYTES = 67_108_864
+"""No record of the topic is so long, in any format."""
+_RAW_KEPT = 4_000
 _GZIP_MAGIC = b"\x1f\x8b"
 _LOOKED_AT_LINES = 200
 _JSON_FORMATTER = b'{"key":{"type"'
@@ -118,9 +121,9 @@ class Dump:
             for number, line in enumerate(_lines(path), 1):
                 self.lines += 1
                 try:
-                    record = read_line(line) if form.is_line(line) else None
+                    record = _read(line, form, read_line)
                 except ValueError as error:
-                    self.bad(BadLine(path.name, number, str(error), line.decode(errors="replace")))
+                    self.bad(BadLine(path.name, number, str(error), line[:_RAW_KEPT].decode(errors="replace")))
                     continue
                 if record is None:
                     self.skipped[NO_RECORD] += 1
@@ -154,7 +157,7 @@ def _first(path: Path, form: Format) -> tuple[int, int]:
     read_line = form.reader()
     for line in _lines(path):
         try:
-            record = read_line(line) if form.is_line(line) else None
+            record = _read(line, form, read_line)
         except ValueError:
             continue
         if record is not None:
@@ -162,13 +165,31 @@ def _first(path: Path, form: Format) -> tuple[int, int]:
     return -1, -1
 
 
+def _read(line: bytes, form: Format, read_line: ReadLine) -> LogRecord | None:
+    """The record of a line, None for a line that has none. Raises ValueError: it cannot be read."""
+    if len(line) > LINE_MAX_BYTES:
+        raise ValueError(f"has more than {LINE_MAX_BYTES} bytes")
+    try:
+        record = read_line(line) if form.is_line(line) else None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    if record is not None:
+        check(record)
+    return record
+
+
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file without their ends, compressed or not. Raises DumpError: it cannot be read."""
+    """The lines of a file without their ends, compressed or not; of one that is too long, more than it may have.
+
+    Raises DumpError: the file cannot be read.
+    """
     try:
         with path.open("rb") as raw:
             is_gzip = raw.read(2) == _GZIP_MAGIC
         with gzip.open(path, "rb") if is_gzip else path.open("rb") as file:
-            for line in file:
+            while line := file.readline(LINE_MAX_BYTES + 2):
                 yield line.rstrip(b"\r\n")
+                while len(line) == LINE_MAX_BYTES + 2 and not line.endswith(b"\n"):
+                    line = file.readline(LINE_MAX_BYTES + 2)
     except (OSError, EOFError, zlib.error) as error:
         raise UnreadableFileError(f"LOG={path}: cannot be read: {error}") from None

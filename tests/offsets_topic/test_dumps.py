@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.effects import CauseFound, RebalanceEnded
-from offsets_topic.dumps import console, dump_log, json_lines
+from offsets_topic.dumps import console, dump_log, json_lines, reading
 from offsets_topic.dumps.log_record import BadLine, LogRecord, Marker
 from offsets_topic.dumps.reading import NO_RECORD, OTHER_FILE, REPEATED, Dump, DumpError, format_of, is_dump
 from offsets_topic.dumps.transactions import Transactions
@@ -106,6 +106,40 @@ def test_files_are_read_in_the_order_of_their_offsets_whatever_their_names(tmp_p
     (tmp_path / "z.jsonl").write_bytes(b"".join(lines[:60]))
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines[60:]))
     assert list(Dump(tmp_path, refuse)) == read_dump(A_CAPTURE)
+
+
+GOOD = b'{"partition":0,"offset":%d,"timestamp_ms":1,"key":"AAA=","value":null}'
+"""A record of JSON lines, but for its offset."""
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (GOOD % 2**62, "offset: 4611686018427387904 lies outside 0 to 4611686018427387903"),
+        (GOOD % -1, "offset: -1 lies outside"),
+        (GOOD.replace(b'"partition":0', b'"partition":2147483648') % 5, "partition: 2147483648 lies outside"),
+        (
+            GOOD.replace(b'"timestamp_ms":1', b'"timestamp_ms":253402300800000') % 5,
+            "timestamp_ms: 253402300800000",
+        ),
+        (GOOD.replace(b'"timestamp_ms":1', b'"timestamp_ms":-2') % 5, "timestamp_ms: -2 lies outside"),
+        (GOOD.replace(b"null}", b'null, "x": %b}' % (b"[" * 100_000 + b"]" * 100_000)) % 5, "is nested too deeply"),
+        (GOOD % 5 + b" " * 1_000, "has more than 800 bytes"),
+    ],
+    ids=["offset", "below", "partition", "year 10000", "before all time", "nested", "long"],
+)
+def test_a_record_that_no_topic_holds_is_told_and_the_rest_goes_on(
+    line: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "bytes" in why:
+        monkeypatch.setattr(reading, "LINE_MAX_BYTES", 800)
+    path = tmp_path / "dump.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\n".join([GOOD % 1, line, GOOD % 7, b""])))
+    bad: list[BadLine] = []
+    dump = Dump(path, bad.append)
+    assert [record.offset for record in dump] == [1, 7]
+    assert dump.lines == 3
+    assert [(one.line, why in one.reason, len(one.text) <= 4_000) for one in bad] == [(2, True, True)]
 
 
 def test_a_line_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
