@@ -305,8 +305,8 @@ def _answers(api_key: int, version: int) -> tuple[bytes, ...]:
         return ()
     same_each_time = Random(f"{api}/{version}")
     node = {"node_id": 1, "host": _BROKER.host, "port": _BROKER.port}
-    plain: dict[str, Any] = {"SaslHandshake": {"mechanisms": ["PLAIN"]}, "Metadata": {"brokers": [node]}}.get(api, {})
-    said = [entity_of(spoken.response_type, plain)] * _GOOD_OF_EACH
+    plain: dict[str, dict[str, Any]] = {"SaslHandshake": {"mechanisms": ["PLAIN"]}, "Metadata": {"brokers": [node]}}
+    said = [entity_of(spoken.response_type, plain.get(api, {}))] * _GOOD_OF_EACH
     if api_key not in _SASL:
         said += [random_entity(same_each_time, spoken.response_type) for _ in range(_GOOD_OF_EACH)]
     written = [spoken.write_response(0, each)[8:] for each in said]
