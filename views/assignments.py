@@ -60,4 +60,8 @@ SELECT group_id, topic, partition, member_id, client_id,
 FROM intervals
 WHERE given IS NOT NULL
 """,
+    of_consumers=(
+        "What a member has been asked to give up is still its own until it says that it has let go, or is fenced; "
+        "nobody else is given it before. `generation_id` is the member's epoch."
+    ),
 )

@@ -114,4 +114,5 @@ LEFT JOIN stopped USING (group_id, from_at)
 LEFT JOIN moved USING (group_id, from_at)
 LEFT JOIN shared s USING (group_id, from_at)
 """,
+    of_consumers=("The same; a member of one client id that comes back is a restart, whatever its member id."),
 )

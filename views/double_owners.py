@@ -33,8 +33,9 @@ DOUBLE_OWNERS = View(
 WITH acts AS (
   SELECT group_id, member_id, api, error_code, timestamp_millis(received_at_ms) AS acted_at
   FROM effects
-  WHERE effect = 'reply' AND api IN ('Heartbeat', 'OffsetCommit')
-    AND error_code IN ('UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'FENCED_INSTANCE_ID')
+  WHERE effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat', 'OffsetCommit')
+    AND error_code IN (
+      'UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'FENCED_INSTANCE_ID', 'FENCED_MEMBER_EPOCH', 'STALE_MEMBER_EPOCH')
 ), handed_over AS (
   SELECT group_id, topic, partition, member_id, client_id, to_at AS lost_at,
     lead(member_id) OVER in_time AS new_member_id,
@@ -47,7 +48,7 @@ SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_
   lost_at, given_at,
   max(acted_at) AS last_acted_at,
   unix_millis(max(acted_at)) - unix_millis(given_at) AS overlap_ms,
-  count_if(api = 'Heartbeat') AS heartbeats,
+  count_if(api <> 'OffsetCommit') AS heartbeats,
   count_if(api = 'OffsetCommit') AS commits,
   min_by(error_code, struct(acted_at, error_code)) AS error_code
 FROM handed_over
@@ -55,4 +56,9 @@ JOIN acts USING (group_id, member_id)
 WHERE new_member_id <> member_id AND acted_at > given_at
 GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_client_id, lost_at, given_at
 """,
+    of_consumers=(
+        "A partition is given away only when its owner has let go of it or is a member no more. A member that was "
+        "removed and has not heard of it may go on; its heartbeats and commits are refused with UNKNOWN_MEMBER_ID, "
+        "FENCED_MEMBER_EPOCH or STALE_MEMBER_EPOCH."
+    ),
 )

@@ -118,4 +118,5 @@ SELECT group_id, client_id, client_host, group_instance_id, from_at, to_at, memb
   coalesce(is_ambiguous, false) AS is_ambiguous
 FROM matched
 """,
+    of_consumers=("A member that polls too late leaves and comes back under the same id."),
 )

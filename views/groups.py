@@ -14,7 +14,13 @@ GROUPS = View(
     ),
     columns=(
         GROUP_ID,
-        Column("state", "string", "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead"),
+        Column("group_type", "string", "classic or consumer (KIP-848)"),
+        Column(
+            "state",
+            "string",
+            "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead; of a consumer group Empty, Assigning, "
+            "Reconciling or Stable",
+        ),
         Column("generation_id", "int", "the generation, 0 before the first"),
         Column("protocol_type", "string", "consumer, connect, ...; null before the first member"),
         Column("protocol_name", "string", "the protocol selected for this generation, such as an assignor's name"),
@@ -37,9 +43,11 @@ WITH turns AS (
   SELECT group_id, effect, at_ms, struct(at_ms, seq, effect, detail) AS turn
   FROM effects
   WHERE effect IN ('group_created', 'group_found', 'group_removed', 'state_changed', 'timer_armed')
+    OR effect = 'group_type_changed'
 ), moves AS (
   SELECT group_id,
-    max(turn) FILTER (WHERE effect NOT IN ('timer_armed', 'group_found')) AS last,
+    max(turn) FILTER (WHERE effect NOT IN ('timer_armed', 'group_found', 'group_type_changed')) AS last,
+    max(turn) FILTER (WHERE effect IN ('group_found', 'group_type_changed')) AS kind,
     max(turn) FILTER (WHERE effect = 'timer_armed') AS timer,
     max(at_ms) FILTER (WHERE effect = 'group_created') AS created_at_ms,
     max(at_ms) FILTER (WHERE effect = 'group_found') AS found_at_ms
@@ -47,6 +55,9 @@ WITH turns AS (
   GROUP BY group_id
 ), states AS (
   SELECT group_id, created_at_ms, found_at_ms, last.at_ms AS state_since_ms,
+    CASE WHEN kind.at_ms >= coalesce(created_at_ms, 0) THEN
+      from_json(kind.detail, 'group_type STRING, to_type STRING')
+    END AS type,
     from_json(
       last.detail,
       'to_state STRING, generation_id INT, protocol_type STRING, protocol_name STRING, leader_id STRING'
@@ -76,6 +87,7 @@ WITH turns AS (
   SELECT *,
     coalesce(move.to_state, 'Empty') AS state,
     coalesce(move.generation_id, 0) AS generation_id,
+    coalesce(type.to_type, type.group_type, 'classic') AS group_type,
     coalesce(synced_generation_id < move.generation_id, false) AS are_syncs_awaited,
     get(filter(statics, s -> s.member_id = move.leader_id), 0).group_instance_id AS leader_instance_id,
     transform(
@@ -85,7 +97,7 @@ WITH turns AS (
   FROM states
   LEFT JOIN clients USING (group_id)
 )
-SELECT group_id, state, generation_id, move.protocol_type, move.protocol_name,
+SELECT group_id, group_type, state, generation_id, move.protocol_type, move.protocol_name,
   CASE WHEN state IN ('CompletingRebalance', 'Stable') THEN coalesce(
     get(filter(statics, s -> s.is_member AND s.group_instance_id = leader_instance_id), 0).member_id,
     move.leader_id
@@ -95,7 +107,7 @@ SELECT group_id, state, generation_id, move.protocol_type, move.protocol_name,
   timestamp_millis(least(
     session_due_ms,
     array_min(pending_due_ms),
-    CASE WHEN state = 'PreparingRebalance' OR are_syncs_awaited THEN timer_due_ms END
+    CASE WHEN state = 'PreparingRebalance' OR (are_syncs_awaited AND group_type = 'classic') THEN timer_due_ms END
   )) AS next_deadline_at,
   timestamp_millis(state_since_ms) AS state_since,
   timestamp_millis(created_at_ms) AS created_at,
@@ -103,4 +115,9 @@ SELECT group_id, state, generation_id, move.protocol_type, move.protocol_name,
   timestamp_millis(updated_at_ms) AS updated_at
 FROM known
 """,
+    of_consumers=(
+        "`generation_id` is the group's epoch; there is no leader, no selected protocol and no id given out. The "
+        "next deadline is the earliest session's end; a member that has partitions to give up may be fenced "
+        "before. A group is of the type that it was created as or converted to last."
+    ),
 )

@@ -40,4 +40,5 @@ SELECT group_id, member_id, client_id, group_instance_id, session_timeout_ms,
 FROM sessions
 LEFT JOIN gaps USING (group_id, member_id)
 """,
+    of_consumers=("A gap ends with the next heartbeat that is taken; commits do not restart the session."),
 )

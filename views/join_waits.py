@@ -70,4 +70,8 @@ JOIN sessions USING (group_id)
 LEFT JOIN arrivals USING (group_id, member_id)
 WHERE ended_at IS NULL
 """,
+    of_consumers=(
+        "`joined_at` is when the member had given up all that the epoch took from it, `synced_at` when it had all "
+        "that the epoch gave it, `held_others_ms` how long others could not have what it held."
+    ),
 )

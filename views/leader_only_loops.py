@@ -78,4 +78,5 @@ FROM loops
 GROUP BY group_id, cause_member_id, row, loop
 HAVING count(*) >= {REBALANCES}
 """,
+    of_consumers=("There is no leader, so there are no such loops."),
 )

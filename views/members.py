@@ -52,4 +52,9 @@ LEFT JOIN lives USING (group_id, member_id)
 LEFT JOIN holdings USING (group_id, member_id)
 WHERE ended_at IS NULL
 """,
+    of_consumers=(
+        "`last_seen_at` is its latest heartbeat that was taken, from which its session runs; commits do not "
+        "count. It waits for nothing and syncs nothing. It holds what it may use and what it has been asked to "
+        "give up. `topics` are the names it subscribes to, without what a regular expression stands for."
+    ),
 )

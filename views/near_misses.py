@@ -38,4 +38,5 @@ JOIN sessions USING (group_id, member_id)
 WHERE is_request AND NOT is_expiry AND gap_ms >= {SHARE} * session_timeout_ms
   AND timestamp_millis(to_ms) BETWEEN joined_at AND coalesce(ended_at, timestamp'9999-12-31')
 """,
+    of_consumers=("Heartbeats come at an interval that the group sets, by default a ninth of the session timeout."),
 )

@@ -13,6 +13,7 @@ from views.catalog import LISTED
 from views.tables import TABLE_VIEWS
 from views.view import Column, View
 
+SAME = "the same."
 _HEAD = """\
 # The views
 
@@ -21,6 +22,7 @@ stands on the facts in the effects table alone (see decisions/0004-views-stand-o
 job's last commit, in a session that stays open too.
 
 - A time is a TIMESTAMP; `make sql` shows all of them in UTC. A duration is a BIGINT of milliseconds, named `..._ms`.
+- Groups of either protocol stand in the same views; each says what its row means for a consumer group (KIP-848).
 - An array of members holds client ids; a static member without one is named by its instance id.
 - What looks for trouble (`storms` to `double_owners`) goes by the rule that its section gives, no more: thresholds
   stand there.
@@ -37,7 +39,8 @@ def page(views: Sequence[View] = LISTED) -> str:
     """The whole page, in Markdown."""
     parts = [_HEAD, "\n".join(f"- [{view.name}](#{view.name}): {view.row}" for view in views) + "\n"]
     for view in views:
-        parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}\n\n{_columns(view.columns)}")
+        meant = f"\n\nOf a consumer group: {view.of_consumers or SAME}"
+        parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}{meant}\n\n{_columns(view.columns)}")
     parts.append("## A home's own tables\n")
     for table in TABLE_VIEWS:
         parts.append(f"### {table.name}\n\nOne row is {table.row}.\n\n{_columns(table.columns)}")

@@ -27,7 +27,8 @@ REBALANCES = View(
             "cause",
             "string",
             "member_joined, member_left, poll_timeout, session_expired, sync_timeout, metadata_changed, "
-            "cooperative_followup, member_rejoined, static_member_replaced, group_loaded, admin_removed or unknown",
+            "cooperative_followup, member_rejoined, static_member_replaced, group_loaded, admin_removed or unknown; "
+            "of a consumer group also subscription_changed, pattern_resolved and rebalance_timeout",
         ),
         Column("cause_member_id", "string", "the member that set it off, null where nobody did"),
         Column("cause_client_id", "string", "its client id"),
@@ -101,4 +102,9 @@ SELECT group_id, fact.from_generation_id, fact.to_generation_id,
   timestamp_millis(coalesce(started_at_ms, fact.known_from_ms)) AS known_from, at_date
 FROM explained
 """,
+    of_consumers=(
+        "A rebalance begins when the group's epoch rises, and is completed when every member has reached that "
+        "epoch and has what it gives it; the generations are epochs. The next epoch supersedes it. The slowest is "
+        "the member that held on longest to partitions that others were to have."
+    ),
 )

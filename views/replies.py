@@ -33,4 +33,5 @@ SELECT group_id, request_id, api, api_version, error_code, member_id, client_id,
 FROM effects
 WHERE effect = 'reply'
 """,
+    of_consumers=("`generation_id` is the member's epoch that the answer names, -1 or -2 where the member left."),
 )

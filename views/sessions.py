@@ -85,4 +85,9 @@ SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance
 FROM memberships
 LEFT JOIN found USING (group_id, member_id, ended_at_ms)
 """,
+    of_consumers=(
+        "The session timeout is the group's own setting, not the client's. A member that is fenced because it did "
+        "not give partitions up ends with rebalance_timeout. A static member that left and means to return is a "
+        "member until it is replaced or its session ends. A conversion ends no session."
+    ),
 )

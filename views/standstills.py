@@ -28,4 +28,8 @@ SELECT group_id, held_until AS from_at, from_at AS to_at, unix_millis(from_at) -
 FROM begun
 WHERE from_at > held_until
 """,
+    of_consumers=(
+        "Members keep what they are not asked to give up, so a group stands still only when it is empty or when "
+        "one member takes over from another all there is."
+    ),
 )

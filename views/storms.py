@@ -96,4 +96,8 @@ SELECT group_id, from_at, to_at, rebalances, most_in_an_hour, rebalancing_ms,
   client.cause_client_id, client.cause_client_host, CAST(-client.rank AS BIGINT) AS cause_client_rebalances
 FROM named
 """,
+    of_consumers=(
+        "A deploy of several members raises the epoch once for each that leaves or comes: it takes fewer restarts "
+        "to make a storm."
+    ),
 )

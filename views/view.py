@@ -25,6 +25,8 @@ class View:
     rule: str
     columns: tuple[Column, ...]
     sql: str
+    of_consumers: str = ""
+    """What a row means for a consumer group (KIP-848); empty: the same."""
 
 
 GROUP_ID = Column("group_id", "string", "the group")
@@ -34,10 +36,15 @@ AT_DATE = Column("at_date", "date", "the day of the fact, UTC; the table's files
 IS_SIGN_OF_LIFE = """
       effect = 'member_joined'
       OR (effect = 'reply' AND api = 'Heartbeat' AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS'))
-      OR (effect = 'offsets_committed' AND generation_id >= 0)
+      OR (effect = 'reply' AND api = 'ConsumerGroupHeartbeat' AND error_code = 'NONE' AND generation_id >= 0)
+      OR (effect = 'offsets_committed' AND generation_id >= 0 AND length(member_id) > 36)
       OR (effect = 'reply' AND api = 'OffsetCommit' AND error_code = 'OFFSET_METADATA_TOO_LARGE' AND generation_id >= 0)
 """
-"""Whether a fact shows a request that restarted its member's session timer at this moment."""
+"""Whether a fact shows a request that restarted its member's session timer at this moment.
+
+A commit does so for members of the classic protocol alone. Their ids end in a UUID of 36 characters after a name; those
+of the newer protocol are shorter.
+"""
 
 IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""

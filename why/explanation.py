@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.effect_names import EffectName
-from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
@@ -26,6 +26,7 @@ LONGEST_SESSION_MS = 30 * 60_000
 Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
 """Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
 EVER = 2**53
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class Meanwhile(NamedTuple):
@@ -34,6 +35,15 @@ class Meanwhile(NamedTuple):
     round_from_ms: int
     deeds_from_ms: int
     after: Rebalance | None
+
+
+class Conversion(NamedTuple):
+    """A group went over from one protocol to the other."""
+
+    at_ms: int
+    from_type: str
+    to_type: str
+    client_id: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,10 @@ class Explanation:
     holdings: list[Holding] = field(repr=False)
     are_requests_known: bool = True
     """False where no request of anybody is known, as where only the offsets topic tells of the group."""
+    is_consumer_group: bool = False
+    """Whether it was a consumer group (KIP-848) when the rebalance ended."""
+    conversions: tuple[Conversion, ...] = ()
+    """The changes from one protocol to the other meanwhile."""
 
     @property
     def culprit_name(self) -> str:
@@ -80,7 +94,7 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
 
     Raises NoSuchRebalance, as choose does.
     """
-    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, EVER))
+    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, EVER))
     found = rebalances_of(lasting)
     choice = choose(group_id, found, generation_id, at)
     place = found.index(choice.rebalance)
@@ -152,7 +166,22 @@ def _explained(
         followed_by=meanwhile.after,
         holdings=holdings,
         are_requests_known=are_requests_known,
+        is_consumer_group=_group_type(facts, end_ms) == CONSUMER,
+        conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
     )
+
+
+def _group_type(facts: Iterable[Fact], until_ms: int) -> str:
+    """Under which protocol the group was at a moment."""
+    told = [fact for fact in facts if fact.effect in GROUP_TYPES and fact.at_ms <= until_ms]
+    return str(told[-1].told.get("to_type") or told[-1].told.get("group_type")) if told else CLASSIC
+
+
+def _conversions(facts: Iterable[Fact], from_ms: int, until_ms: int) -> Iterable[Conversion]:
+    for fact in facts:
+        is_change = fact.effect == EffectName.GROUP_TYPE_CHANGED and from_ms <= fact.at_ms <= until_ms
+        if is_change and fact.told["from_type"]:
+            yield Conversion(fact.at_ms, fact.told["from_type"], fact.told["to_type"], fact.told["client_id"])
 
 
 def _join_phase(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> Fact | None:

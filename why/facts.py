@@ -36,6 +36,8 @@ REBALANCES = (
 """The facts that say which rebalances there were: needed of the whole history."""
 MEMBERSHIPS = (EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED)
 """The facts that say who was a member and on which terms: they hold until the next of their kind."""
+GROUP_TYPES = (EffectName.GROUP_TYPE_CHANGED, EffectName.GROUP_FOUND)
+"""The facts that say under which protocol the group is: they hold until the next of them."""
 HOLDINGS = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED)
 """The facts that, with a member's going, say who holds which partition: needed since the latest settled generation."""
 DEEDS = (
@@ -47,6 +49,8 @@ DEEDS = (
 )
 """The facts of what happened in a span of time: needed of that span alone."""
 
+NEWER_ID_LENGTH = 36
+"""Member ids of the newer protocol are no longer; its members' commits do not restart their sessions."""
 TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
 
 
@@ -79,9 +83,11 @@ class Fact:
             case EffectName.MEMBER_JOINED:
                 return True
             case EffectName.OFFSETS_COMMITTED:
-                return self.generation_id >= 0
+                return self.generation_id >= 0 and len(self.member_id) > NEWER_ID_LENGTH
             case EffectName.REPLY if self.api == "OffsetCommit":
                 return self.error_code == "OFFSET_METADATA_TOO_LARGE" and self.generation_id >= 0
+            case EffectName.REPLY if self.api == "ConsumerGroupHeartbeat":
+                return self.error_code == "NONE" and self.generation_id >= 0
             case EffectName.REPLY:
                 return self.api == "Heartbeat" and self.error_code in TAKEN
             case _:

@@ -28,7 +28,9 @@ class Part:
     told_at_ms: int | None
     """When an answer told it REBALANCE_IN_PROGRESS."""
     joined_at_ms: int | None
+    """When its JoinGroup came; in a consumer group, when it had let go of all that the epoch took from it."""
     synced_at_ms: int | None
+    """When its SyncGroup came; in a consumer group, when it had all that the epoch gives it."""
     back_at_ms: int | None
     """When its SyncGroup was answered, so that it could go on."""
     held_others_ms: int | None
@@ -58,7 +60,7 @@ def parts_of(
                 is_new=one is not None and one.joined_at_ms >= rebalance.started_at_ms,
                 told_at_ms=told.get("told"),
                 joined_at_ms=told.get("joined") if wait is None else wait.joined_at_ms,
-                synced_at_ms=told.get("synced"),
+                synced_at_ms=told.get("synced", None if wait is None else wait.synced_at_ms),
                 back_at_ms=told.get("back"),
                 held_others_ms=None if wait is None else wait.held_others_ms,
                 end_cause=one.end_cause if one is not None and ended_ms is not None and ended_ms <= end_ms else None,

@@ -20,7 +20,8 @@ def title(e: Explanation) -> str:
     """Which rebalance it is, when it began and how it ended; its times are UTC."""
     rebalance = e.rebalance
     to = "?" if rebalance.to_generation_id is None else rebalance.to_generation_id
-    step = f"{e.group_id}: generation {rebalance.from_generation_id} -> {to}"
+    kind = "epoch" if e.is_consumer_group else "generation"
+    step = f"{e.group_id}: {kind} {rebalance.from_generation_id} -> {to}"
     began = f"{step}, {moment(rebalance.started_at_ms)} UTC"
     if not rebalance.is_start_known and rebalance.ended_at_ms is not None:
         return f"{step}, over at {moment(rebalance.ended_at_ms)} UTC; when it began is not known"
@@ -123,7 +124,13 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
         found.append(
             (told.told_at_ms or 0, f"{told.name} was the first to be told, by the answer to a heartbeat or commit")
         )
+    for change in e.conversions:
+        by = f", by {change.client_id}" if change.client_id else ""
+        found.append((change.at_ms, f"the {change.from_type} group became a {change.to_type} group{by}"))
     joined = [part for part in e.parts if part.joined_at_ms is not None]
+    if e.is_consumer_group:
+        found += _reached(e)
+        joined = []
     for part, place in ((joined[0], "first"), (joined[-1], "last")) if len(joined) > 1 else ():
         found.append((part.joined_at_ms or 0, f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"))
     if e.join_phase_ended_ms is not None:
@@ -152,7 +159,7 @@ def awaited(e: Explanation) -> list[str]:
     """Who has not come yet, while it runs: to join, or else to sync."""
     if e.rebalance.ended_at_ms is not None:
         return []
-    if e.join_phase_ended_ms is None:
+    if e.join_phase_ended_ms is None and not e.is_consumer_group:
         return [part.name for part in e.parts if part.joined_at_ms is None and part.end_cause is None]
     return [part.name for part in e.parts if part.synced_at_ms is None and part.end_cause is None]
 
@@ -213,6 +220,23 @@ def following(e: Explanation) -> str | None:
     return f"The next rebalance {began} {pause} later: {after.cause.kind}{by}{to}."
 
 
+def _reached(e: Explanation) -> list[tuple[int, str]]:
+    """When members of a consumer group had let go of what others were to have, and had what the epoch gives them."""
+    found = [
+        (part.joined_at_ms or 0, f"{part.name} had let go of what others were to have")
+        for part in e.parts
+        if part.held_others_ms and part.joined_at_ms is not None
+    ]
+    last = max((part for part in e.parts if part.synced_at_ms is not None), key=_synced_at, default=None)
+    if last is not None:
+        found.append((_synced_at(last), f"{last.name} was the last to have all that the epoch gives it"))
+    return found
+
+
+def _synced_at(part: Part) -> int:
+    return part.synced_at_ms or 0
+
+
 def _culprit(e: Explanation) -> str:
     host = e.rebalance.cause.client_host.lstrip("/")
     return f"{e.culprit_name} on {host}" if host and host not in e.culprit_name else e.culprit_name
@@ -262,6 +286,9 @@ def _span(e: Explanation) -> str:
 
 def _delay(e: Explanation, part: Part) -> str:
     """How much of the time that the others waited was the member's own."""
+    if e.is_consumer_group:
+        until = f" until it was removed ({part.end_cause})" if part.joined_at_ms is None and part.end_cause else ""
+        return f"it held on to partitions that others were to have{until}"
     if part.joined_at_ms is None:
         return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
     synced_ms = _assignment_wait_ms(e, part)

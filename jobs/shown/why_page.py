@@ -61,6 +61,8 @@ def _bullets(console: Console, texts: Sequence[str], if_none: str = "") -> None:
 
 
 def _show_members(e: Explanation, console: Console) -> None:
+    if e.is_consumer_group:
+        return _show_consumers(e, console)
     _section(console, "members (told, rejoined, back at work: after the beginning; synced: after the join phase)")
     began_ms = e.rebalance.started_at_ms
     slowest_first = sorted(e.parts, key=lambda part: -_slowness(part))
@@ -75,6 +77,22 @@ def _show_members(e: Explanation, console: Console) -> None:
         rest = slowest_first[SHOWN_MEMBERS:]
         latest_ms = max(part.joined_at_ms or began_ms for part in rest) - began_ms
         say(console, f"  and {len(rest)} more, all in within {duration(latest_ms)}; FORMAT=json tells of each")
+    return None
+
+
+def _show_consumers(e: Explanation, console: Console) -> None:
+    _section(console, "members (had let go of what the epoch took, had all that it gives: after the beginning)")
+    began_ms = e.rebalance.started_at_ms
+    slowest_first = sorted(e.parts, key=lambda part: (part.synced_at_ms is not None, -(part.synced_at_ms or 0)))
+    rows = [("member", "host", "let go", "settled", "held the others")]
+    for part in slowest_first[:SHOWN_MEMBERS]:
+        settled = _after(part.synced_at_ms, began_ms) if part.synced_at_ms else part.end_cause or "not by its end"
+        held_ms = duration(part.held_others_ms) if part.held_others_ms else "-"
+        name = f"{part.name}{' (new)' if part.is_new else ''}"
+        rows.append((name, part.host, _after(part.joined_at_ms, began_ms), settled, held_ms))
+    _bullets(console, _aligned(rows))
+    if len(e.parts) > SHOWN_MEMBERS:
+        say(console, f"  and {len(e.parts) - SHOWN_MEMBERS} more; FORMAT=json tells of each")
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

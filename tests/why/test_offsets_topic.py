@@ -40,7 +40,7 @@ def test_a_classic_rebalance_is_told_from_the_moment_at_which_it_surely_ran() ->
 
 def test_an_epoch_is_told_from_its_beginning_and_with_what_later_records_say() -> None:
     told = text_of(explained(CONSUMER[1], "pdf-make", 5))
-    assert "pdf-make: generation 4 -> 5, 2026-11-21 " in told
+    assert "pdf-make: epoch 4 -> 5, 2026-11-21 " in told
     assert "pdf-make-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s)" in told
     assert "when it began" not in told
 
