@@ -56,14 +56,16 @@ class ClientConnection(asyncio.Protocol):
         self._when_lost = when_lost
         self._loop = asyncio.get_running_loop()
         self._is_reading_paused = False
-        self._held_request_bytes = self._held_answer_bytes = 0
-        """Of long unfinished ones, as it has told."""
+        self._held_bytes = 0
+        """What it keeps of long requests and answers, as it has told."""
+        self._held_answer_bytes = 0
         self._account = Account(self._loop.time())
         self._is_in_line = False
         self._unread_bytes = 0
         self._unread_since = 0.0
         self._opened_at = self._heard_at = self._loop.time()
         self.is_ended = False
+        self._ended_at = 0.0
         self.is_write_paused = False
 
     # ------------------------------------------------------------ asyncio's calls
@@ -164,10 +166,9 @@ class ClientConnection(asyncio.Protocol):
     def _regulate_reading(self) -> None:
         held_bytes = self._cutter.held_bytes
         is_long = held_bytes > HELD_BYTES
-        if self.is_ended or not (is_long or self._held_request_bytes):
+        self._tell_held()
+        if self.is_ended or not (is_long or self._is_reading_paused):
             return
-        self._held_request_bytes = held_bytes if is_long else 0
-        self._connections.holds(self, self._held_request_bytes + self._held_answer_bytes)
         is_full = is_long and (self._is_in_line or not self._may_take())
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
@@ -179,10 +180,16 @@ class ClientConnection(asyncio.Protocol):
 
     def hold_answer(self, held_bytes: int) -> None:
         """Notes how many bytes of an answer are kept that cannot be sent as they are, 0 for none."""
-        told_bytes = held_bytes if held_bytes > HELD_BYTES else 0
-        if not self.is_ended and told_bytes != self._held_answer_bytes:
-            self._held_answer_bytes = told_bytes
-            self._connections.holds(self, self._held_request_bytes + told_bytes)
+        self._held_answer_bytes = held_bytes
+        self._tell_held()
+
+    def _tell_held(self) -> None:
+        """Tells how much of long requests, unfinished or unanswered, and of long answers it keeps."""
+        parts = (self._cutter.held_bytes, self.answers.asked_bytes, self._held_answer_bytes)
+        held_bytes = sum(part for part in parts if part > HELD_BYTES)
+        if held_bytes != self._held_bytes and not self.is_ended:
+            self._held_bytes = held_bytes
+            self._connections.holds(self, held_bytes)
 
     def write(self, part: bytes) -> None:
         """Sends bytes of the answer that is due, if the client is still there."""
@@ -193,6 +200,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _answered(self, slot: Slot) -> None:
         self._metrics.latencies.add(slot.api, self._loop.time() - slot.asked_at)
+        self._tell_held()
         if self.caller.is_refused:
             self.end("authentication", "refused")
         elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:
@@ -201,13 +209,19 @@ class ClientConnection(asyncio.Protocol):
     # ------------------------------------------------------------ the end
 
     def check(self, now: float) -> None:
-        """Ends the connection if it is idle, or if its client reads nothing. Called about once a second."""
+        """Ends the connection if it is idle, or if its client reads nothing. Called about once a second.
+
+        One that has ended is cut off if its end takes long, as that of a TLS connection may.
+        """
         unread = self._transport.get_write_buffer_size()
         if unread == 0 or unread < self._unread_bytes or self._unread_bytes == 0:
             self._unread_since = now
         self._unread_bytes = unread
         if unread and (now - self._unread_since) * 1000 >= self._settings.send_timeout_ms:
             self.end("slow reader", "nothing read for too long", at_once=True)
+        elif self.is_ended:
+            if not unread and (now - self._ended_at) * 1000 >= self._settings.send_timeout_ms:
+                self._transport.abort()
         elif not self.caller.is_known and (now - self._opened_at) * 1000 >= self._settings.authentication_timeout_ms:
             self.end("authentication", "not in time")
         elif not self.answers and not unread and (now - self._heard_at) * 1000 >= self._settings.max_idle_ms:
@@ -231,9 +245,12 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
         if self.is_ended:
             return
-        self.is_ended = True
+        self.is_ended, self._ended_at = True, self._loop.time()
         log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
         self._metrics.closed.labels(reason).inc()
         self.answers.close()
         self._cutter.clear()
+        if self._is_reading_paused:
+            # Or the end of a TLS connection whose client has gone would never be read.
+            self._transport.resume_reading()
         self._transport.close()

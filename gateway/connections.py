@@ -39,7 +39,7 @@ class Connections:
         self._count = 0
         self._by_host: Counter[str] = Counter()
         self._held: dict[Watched, int] = {}
-        """The long unfinished requests in bytes, by connection, the one that began first first."""
+        """What is kept of long requests and answers in bytes, by connection, the one that began first first."""
         self._held_bytes = 0
         self._numbers = itertools.count(1)
 
@@ -71,9 +71,9 @@ class Connections:
         self._metrics.connections.set(self._count)
 
     def holds(self, connection: Watched, held_bytes: int) -> None:
-        """Notes how long a connection's unfinished request is, 0 for short ones.
+        """Notes how many bytes are kept of a connection's long requests and answers.
 
-        If all of them together are too long, ends the connection whose request has been unfinished longest.
+        If all connections' together are too many, ends those that keep most, of equals the one that began first.
         """
         before = self._held.get(connection, 0)
         self._held_bytes += held_bytes - before
@@ -82,11 +82,9 @@ class Connections:
         elif before:
             del self._held[connection]
         while self._held_bytes > self._settings.held_max_bytes:
-            oldest = next(iter(self._held))
-            self._held_bytes -= self._held.pop(oldest)
-            oldest.end(
-                "held", f"more than gateway.held.max.bytes={self._settings.held_max_bytes} of unfinished requests"
-            )
+            most = max(self._held, key=self._held.__getitem__)
+            self._held_bytes -= self._held.pop(most)
+            most.end("held", f"more than gateway.held.max.bytes={self._settings.held_max_bytes} of all clients")
 
     def watch_over(self, connection: Watched) -> None:
         """Checks a connection from now on."""

@@ -12,12 +12,15 @@ from collections.abc import Callable
 LINES = 20
 """So many lines of a kind are written in a period."""
 PERIOD_S = 10.0
+KINDS_MAX = 1000
+"""So many kinds are told apart at a time."""
+_KIND_CHARACTERS = 60
 
 
 class Sparing(logging.Filter):
     """Lets through so many records of a kind a period; the first of the next period says how many were left out.
 
-    A kind is the text of the call, before its values are put in.
+    A kind is the beginning of the text of the call, before its values are put in: asyncio's have values further on.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,12 +30,14 @@ class Sparing(logging.Filter):
         """Of each kind: when its period began, and how many records came since."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        now, kind = self._clock(), str(record.msg)
+        now, kind = self._clock(), str(record.msg).partition("\n")[0][:_KIND_CHARACTERS]
         began, count = self._kinds.get(kind, (now, 0))
         if now - began >= PERIOD_S:
             left_out = count - LINES
             began, count = now, 0
             if left_out > 0:
                 record.msg = f"{record.msg} (and {left_out} more such lines before)"
+        if len(self._kinds) >= KINDS_MAX:
+            self._kinds.clear()
         self._kinds[kind] = (began, count + 1)
         return count < LINES

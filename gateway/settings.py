@@ -141,7 +141,7 @@ class Settings:
     held_max_bytes: int = setting(
         PREFIX + "held.max.bytes",
         134_217_728,
-        "when all clients' unfinished requests take more, the one that was begun first ends its connection",
+        "when all clients' long requests, unfinished or unanswered, take more, those with most end their connections",
         least=1024,
     )
     max_in_flight_bytes: int = setting(

@@ -237,6 +237,21 @@ async def test_unfinished_requests_take_no_more_room_than_there_is_and_the_oldes
 
 
 @asynchronous
+async def test_requests_that_are_not_answered_take_no_more_room_than_there_is_and_those_with_most_make_room() -> None:
+    async with gateway({"gateway.held.max.bytes": "1000000"}) as running:
+        running.backend.is_silent = True
+        small, *large = [await running.client() for _ in range(5)]
+        for number, client in enumerate((small, *large), 1):
+            metadata = bytes(100_000 if client is small else 400_000)
+            client.send("JoinGroup", 9, **{**join(), "protocols": [{"name": "range", "metadata": metadata}]})
+            await until_true(lambda number=number: len(running.backend.asked) == number)  # type: ignore[misc]
+        await until_true(lambda: len(running.server.connections) == 3)
+        running.backend.is_silent = False
+        assert await is_served(running)
+        assert not await small.is_closed_by_peer(0.05)
+
+
+@asynchronous
 async def test_one_address_may_have_no_more_connections_than_its_limit() -> None:
     async with gateway({"gateway.max.connections.per.ip": "1"}) as running:
         await running.client()

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from gateway.quiet_log import LINES, PERIOD_S, Sparing
+from gateway.quiet_log import KINDS_MAX, LINES, PERIOD_S, Sparing
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import heartbeat
 
@@ -27,6 +27,19 @@ def test_the_lines_of_one_kind_are_limited_and_those_of_another_are_not() -> Non
     let_through = [number for number in range(1000) if sparing.filter(record("%s: closed", number))]
     assert let_through == list(range(LINES))
     assert sparing.filter(record("something else"))
+
+
+def test_lines_that_differ_only_further_on_are_of_one_kind() -> None:
+    sparing = Sparing(Clock())
+    texts = [f"Fatal error on transport\nprotocol: <Protocol {number}>" for number in range(1000)]
+    assert sum(sparing.filter(record(text)) for text in texts) == LINES
+
+
+def test_kinds_without_end_take_no_room_without_end() -> None:
+    sparing = Sparing(Clock())
+    for number in range(10 * KINDS_MAX):
+        sparing.filter(record(f"{number} is a kind of its own"))
+    assert len(sparing._kinds) <= KINDS_MAX
 
 
 def test_after_a_while_their_number_is_told() -> None:

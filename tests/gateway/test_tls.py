@@ -12,7 +12,7 @@ from gateway.security.tls import principal_of
 from programs.errors import ConfigError
 from tests.gateway.logging_in import log_in
 from tests.gateway.running import asynchronous, gateway
-from tests.gateway.wire_client import heartbeat, join
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.waiting import until_true
 
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -69,6 +69,23 @@ async def test_garbage_after_the_handshake_ends_its_connection_and_no_other() ->
         client.send_raw(b"GET / HTTP/1.1\r\n\r\n")
         assert await client.is_closed_by_peer()
         assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+
+
+@asynchronous
+async def test_who_has_gone_while_it_was_read_no_further_is_not_counted_for_ever() -> None:
+    async with gateway(TLS) as running:
+        first, second = [await running.client(ssl=trusting()) for _ in range(2)]
+        member, _ = await alone_in(first)
+        given = await second.call("JoinGroup", 9, **join())
+        second.send("JoinGroup", 9, **join(member=given.member_id))
+        second.send_raw(b"\xff" * 100_000)
+        await until_true(lambda: running.backend.waiting == 1)
+        await first.call("ApiVersions", 0)
+        second.writer.transport.abort()
+        await first.call("ApiVersions", 0)
+        first.send("JoinGroup", 9, **join(member=member))
+        await first.receive("JoinGroup", 9)
+        await until_true(lambda: len(running.server.connections) == 1, 5)
 
 
 @asynchronous
