@@ -22,7 +22,7 @@ from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.request_texts import arrival_of, read_request
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
-from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest, JoinGroupRequest
+from schemas.messages import ConsumerGroupHeartbeatRequest, HeartbeatRunRequest, JoinGroupRequest, StreamRequest
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
@@ -90,7 +90,7 @@ class GroupTurns:
         self.seen: dict[str, None] = {}
         # From here a turn that broke is undone: the group as text (None: unknown), and what was applied to it since.
         self._base: str | None = None
-        self._applied: list[tuple[GroupRequest | None, int]] = []
+        self._applied: list[tuple[StreamRequest | None, int]] = []
         self._are_timers_broken = False
         self.group = Group(group_id)
         if stored is not None:
@@ -140,7 +140,7 @@ class GroupTurns:
             memory.resumed_at_ms = from_ms
         return is_new_run or has_slept
 
-    def _read(self, texts: list[str]) -> list[GroupRequest]:
+    def _read(self, texts: list[str]) -> list[StreamRequest]:
         """The requests in order; what is no request goes to quarantine. The order has no ties, since a batch may be run
         again.
         """
@@ -157,15 +157,18 @@ class GroupTurns:
 
     # ------------------------------------------------------------ turns
 
-    def _apply(self, request: GroupRequest) -> None:
+    def _apply(self, request: StreamRequest) -> None:
         at_ms = request.received_at_ms
         if self.armed_from_ms is not None and at_ms > self.now_ms:
             at_ms = self.now_ms
         if at_ms < self.group.updated_at_ms:
             at_ms = self.group.updated_at_ms
+        begin_ms = at_ms
+        if type(request) is HeartbeatRunRequest:
+            begin_ms = max(min(request.from_ms, at_ms), self.group.updated_at_ms)
         due_ms = self.group.next_due_ms
-        if due_ms is not None and due_ms < at_ms:
-            self._let_time_pass(at_ms - 1)
+        if due_ms is not None and due_ms < begin_ms:
+            self._let_time_pass(begin_ms - 1)
         was_known = self.group.is_known
         if was_known and self._is_repeated(request):
             self._tell([_repeated(request, at_ms)], 0)
@@ -205,7 +208,7 @@ class GroupTurns:
         if not self.group.is_known:
             self._forget()
 
-    def _is_repeated(self, request: GroupRequest) -> bool:
+    def _is_repeated(self, request: StreamRequest) -> bool:
         """Whether the request came before: its id is remembered, or it would be given a member id that was given
         already.
         """
@@ -274,7 +277,7 @@ class GroupTurns:
         return Outcome(self.rows, row, self.at_ms + BROKEN_RETRY_MS if self._are_timers_broken else deadline_ms)
 
 
-def _repeated(request: GroupRequest, at_ms: int) -> RequestRepeated:
+def _repeated(request: StreamRequest, at_ms: int) -> RequestRepeated:
     return RequestRepeated(
         at_ms=at_ms,
         request_id=request.request_id,
@@ -283,7 +286,7 @@ def _repeated(request: GroupRequest, at_ms: int) -> RequestRepeated:
     )
 
 
-def _text_of(request: GroupRequest) -> str:
+def _text_of(request: StreamRequest) -> str:
     return msgspec.json.encode(request).decode()
 
 

@@ -12,22 +12,25 @@ import msgspec
 
 from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
 from schemas.fan_out import groups_named
+from schemas.membership_messages import LONGEST_RUN_MS
 from schemas.messages import (
     APIS,
     CONSUMER_GROUP_APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
+    RUN_APIS,
     ConsumerGroupHeartbeatRequest,
-    GroupRequest,
     HeartbeatRequest,
+    HeartbeatRunRequest,
     Request,
+    StreamRequest,
     Versions,
 )
 from schemas.strings import holds_no_long_string, unfit_string
 from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
 
-_decoder = msgspec.json.Decoder(GroupRequest)
-_APIS = APIS | CONSUMER_GROUP_APIS | REPLAY_APIS
+_decoder = msgspec.json.Decoder(StreamRequest)
+_APIS = APIS | CONSUMER_GROUP_APIS | RUN_APIS | REPLAY_APIS
 _API_OF: dict[type[Request], str] = {api.request: name for name, api in _APIS.items()}
 _VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in _APIS.values()}
 _BEATS = (HeartbeatRequest, ConsumerGroupHeartbeatRequest)
@@ -41,15 +44,15 @@ class _Arrival(msgspec.Struct):
 _arrival_decoder = msgspec.json.Decoder(_Arrival)
 
 
-def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -> GroupRequest:
+def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -> StreamRequest:
     """The request in a text, for the group that its row names. is_replay: also takes fields that only a recording has.
 
     Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
     version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
-    group, or not exactly one; a string that is too long.
+    group, or not exactly one; a string that is too long; a run of heartbeats whose moments do not fit.
     """
     try:
-        request: GroupRequest = _decoder.decode(text)
+        request: StreamRequest = _decoder.decode(text)
     except msgspec.ValidationError as error:
         raise RequestError(f"request: {error}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -72,6 +75,8 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
         raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
     if not holds_no_long_string(text) and (unfit := unfit_string(request)):
         raise RequestError(unfit)
+    if isinstance(request, HeartbeatRunRequest):
+        _check_run(request)
     return request
 
 
@@ -93,7 +98,26 @@ def _check_envelope(request: Request) -> None:
         raise RequestError(f"received_at_ms: {request.received_at_ms} lies outside the years 1970 to 9999")
 
 
-def _group_named(request: GroupRequest) -> str:
+def _check_run(run: HeartbeatRunRequest) -> None:
+    versions = APIS["Heartbeat"].versions
+    for place, one in enumerate(run.members):
+        where = f"members[{place}]"
+        if not versions.has(one.api_version):
+            raise RequestError(
+                f"{where}.api_version: {one.api_version} of Heartbeat: {versions.first} to {versions.last} are answered"
+            )
+        if not one.beats or one.beats != sorted(set(one.beats)):
+            raise RequestError(f"{where}.beats: {_short(str(one.beats))}: each must be later than the one before it")
+        if one.beats[0] < 0 or one.beats[-1] > LONGEST_RUN_MS:
+            raise RequestError(f"{where}.beats: {_short(str(one.beats))}: 0 to {LONGEST_RUN_MS} ms are taken")
+    last_ms = run.from_ms + max((one.beats[-1] for one in run.members), default=0)
+    if run.received_at_ms != last_ms or not run.members:
+        raise RequestError(f"received_at_ms: {run.received_at_ms} is not when the run's last heartbeat arrived")
+    if run.from_ms < 0 or (run.handed_on_ms is not None and not last_ms <= run.handed_on_ms <= LATEST_MS):
+        raise RequestError(f"handed_on_ms: {run.handed_on_ms} is not after the run's last heartbeat, {last_ms}")
+
+
+def _group_named(request: StreamRequest) -> str:
     names = groups_named(request)
     if len(names) != 1:
         raise RequestError(f"group_id: the request names {len(names)} groups, a row is for exactly one")

@@ -40,6 +40,7 @@ REST_FACTOR = 10
 _QUIET = frozenset(
     {
         EffectName.REPLY,
+        EffectName.HEARTBEATS_TAKEN,
         EffectName.REQUEST_PARKED,
         EffectName.REQUEST_DROPPED,
         EffectName.REQUEST_REPEATED,

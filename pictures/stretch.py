@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.membership_messages import LONGEST_RUN_MS
 from why.explanation import LONGEST_SESSION_MS, Read
-from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
 from why.members import Membership, Names, memberships_of
 from why.rebalances import Rebalance, rebalances_of
 
@@ -46,7 +47,11 @@ def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
     settled = [one.started_at_ms for one in rebalances if one.outcome == "completed" and one.started_at_ms < from_ms]
     since_ms = max(settled, default=0)
     deeds_from_ms = max(from_ms - LONGEST_SESSION_MS, 0)
-    rows = [*read(HOLDINGS, since_ms, deeds_from_ms - 1), *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms)]
-    facts = sorted([*lasting, *facts_of(rows)], key=lambda fact: (fact.at_ms, fact.seq))
+    rows = [
+        *read(HOLDINGS, since_ms, deeds_from_ms - 1),
+        *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS),
+    ]
+    facts = sorted([*lasting, *facts_of(rows)], key=in_order)
+    facts = [fact for fact in facts if fact.at_ms <= to_ms]
     shown = [one for one in rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
     return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships))

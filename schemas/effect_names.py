@@ -15,6 +15,7 @@ class EffectName(StrEnum):
     """One kind of fact about a group; the name of its class in snake_case."""
 
     REPLY = "reply"
+    HEARTBEATS_TAKEN = "heartbeats_taken"
     REQUEST_PARKED = "request_parked"
     REQUEST_DROPPED = "request_dropped"
     REQUEST_REPEATED = "request_repeated"

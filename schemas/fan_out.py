@@ -24,8 +24,8 @@ from schemas.messages import (
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     GroupObservedRequest,
-    GroupRequest,
     HeartbeatRequest,
+    HeartbeatRunRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     ListGroupsRequest,
@@ -34,11 +34,12 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     Response,
+    StreamRequest,
     SyncGroupRequest,
 )
 from schemas.wire_fields import first_version
 
-AGroupRequest = TypeVar("AGroupRequest", bound=GroupRequest)
+AGroupRequest = TypeVar("AGroupRequest", bound=StreamRequest)
 
 _encoder = msgspec.msgpack.Encoder()
 _GROUPS_SINCE = first_version(OffsetFetchRequest, "groups")
@@ -49,12 +50,12 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
     return request.api_version >= _GROUPS_SINCE
 
 
-def group_id_of(request: GroupRequest) -> str:
+def group_id_of(request: StreamRequest) -> str:
     """The group a request that names exactly one group is for."""
     return groups_named(request)[0]
 
 
-def groups_named(request: GroupRequest) -> list[str]:
+def groups_named(request: StreamRequest) -> list[str]:
     """Every group that the request names, as often as it lists it."""
     match request:
         case DescribeGroupsRequest():
@@ -69,6 +70,7 @@ def groups_named(request: GroupRequest) -> list[str]:
             JoinGroupRequest()
             | SyncGroupRequest()
             | HeartbeatRequest()
+            | HeartbeatRunRequest()
             | LeaveGroupRequest()
             | OffsetCommitRequest()
             | OffsetFetchRequest()
@@ -102,6 +104,7 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             JoinGroupRequest()
             | SyncGroupRequest()
             | HeartbeatRequest()
+            | HeartbeatRunRequest()
             | LeaveGroupRequest()
             | OffsetCommitRequest()
             | OffsetFetchRequest()
@@ -114,7 +117,7 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             assert_never(request)
 
 
-def listings(request: GroupRequest) -> list[int]:
+def listings(request: StreamRequest) -> list[int]:
     """How often the request lists each group of `split(request)`, in its order."""
     match request:
         case DescribeGroupsRequest():
@@ -133,7 +136,7 @@ def _keys(request: OffsetFetchRequest) -> list[bytes]:
     return [_encoder.encode(group) for group in request.groups]
 
 
-def join(request: GroupRequest, responses: list[Response]) -> Response:
+def join(request: StreamRequest, responses: list[Response]) -> Response:
     """The responses to `split(request)`, in its order, as the one response the client asked for.
 
     As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once.
@@ -154,6 +157,7 @@ def join(request: GroupRequest, responses: list[Response]) -> Response:
             JoinGroupRequest()
             | SyncGroupRequest()
             | HeartbeatRequest()
+            | HeartbeatRunRequest()
             | LeaveGroupRequest()
             | OffsetCommitRequest()
             | OffsetFetchRequest()

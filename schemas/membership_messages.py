@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from schemas.errors import Error
-from schemas.shapes import Int32, Request, Response, Shape, Since, Versions
+from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- what a replay may add
 
@@ -100,6 +100,51 @@ class HeartbeatRequest(Request, tag="Heartbeat", kw_only=True):
 class HeartbeatResponse(Response, kw_only=True):
     throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Error = Error.NONE
+
+
+# ---------------------------------------------------------------- a run of heartbeats
+
+LONGEST_RUN_MS = 30_000
+"""The most time between the first and the last heartbeat of a run."""
+
+
+class MemberBeats(Shape, kw_only=True):
+    """Heartbeats of one member within a run, all with the same words."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    client_id: str = ""
+    api_version: Int32
+    """The version of these heartbeats."""
+    beats: list[int]
+    """When each arrived, ms after the run's from_ms, each later than the one before it."""
+
+
+class HeartbeatRunRequest(Request, tag="HeartbeatRun", kw_only=True):
+    """Heartbeats of one group and generation, in one request; received_at_ms is when the last of them arrived.
+
+    No client sends it: gateways and importers pack what clients sent. Heartbeats are taken in order of time, those of
+    one millisecond in the order of `members`. Each has an id of its own, see `beat_id`.
+    """
+
+    group_id: str
+    generation_id: Int32
+    from_ms: Int64
+    """When the first of them arrived, ms since the epoch."""
+    handed_on_ms: Int64 | None = None
+    """When they were handed on, on the clock of from_ms; null: as soon as the last had arrived."""
+    is_answered: bool = False
+    """Their clients have been answered NONE already, by a gateway."""
+    members: list[MemberBeats]
+
+
+class HeartbeatRunResponse(Response, kw_only=True):
+    """Has no fields: each heartbeat that is refused has an answer of its own."""
+
+
+def beat_id(run_id: str, place: int, beat: int) -> str:
+    """The request id of one heartbeat of a run. place: that of its MemberBeats in `members`; beat: as in `beats`."""
+    return f"{run_id}/{place}/{beat}"
 
 
 # ---------------------------------------------------------------- LeaveGroup (key 13)

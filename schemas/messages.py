@@ -44,6 +44,8 @@ from schemas.consumer_group_messages import (
 from schemas.membership_messages import (
     HeartbeatRequest,
     HeartbeatResponse,
+    HeartbeatRunRequest,
+    HeartbeatRunResponse,
     JoinGroupProtocol,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -51,6 +53,7 @@ from schemas.membership_messages import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     LeaveGroupResponseMember,
+    MemberBeats,
     MemberIdentity,
     SyncGroupAssignment,
     SyncGroupRequest,
@@ -92,6 +95,7 @@ __all__ = [
     "CONSUMER_GROUP_APIS",
     "ENVELOPE_FIELDS",
     "REPLAY_APIS",
+    "RUN_APIS",
     "AnyRequest",
     "Api",
     "ClientGroupRequest",
@@ -123,6 +127,8 @@ __all__ = [
     "GroupRequest",
     "HeartbeatRequest",
     "HeartbeatResponse",
+    "HeartbeatRunRequest",
+    "HeartbeatRunResponse",
     "JoinGroupProtocol",
     "JoinGroupRequest",
     "JoinGroupResponse",
@@ -133,6 +139,7 @@ __all__ = [
     "ListGroupsRequest",
     "ListGroupsResponse",
     "ListedGroup",
+    "MemberBeats",
     "MemberIdentity",
     "ObservedConsumer",
     "ObservedMember",
@@ -160,6 +167,7 @@ __all__ = [
     "Response",
     "Shape",
     "Since",
+    "StreamRequest",
     "SyncGroupAssignment",
     "SyncGroupRequest",
     "SyncGroupResponse",
@@ -184,6 +192,9 @@ ConsumerGroupRequest = ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequ
 
 GroupRequest = ClientGroupRequest | ConsumerGroupRequest | GroupObservedRequest
 """What a group receives: clients' requests, and in a replay GroupObserved, which is not answered."""
+
+StreamRequest = GroupRequest | HeartbeatRunRequest
+"""What a row of the request stream holds."""
 
 ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
 """Every request that a client of the gateway may send."""
@@ -224,3 +235,8 @@ REPLAY_APIS: dict[str, Api] = {
     "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),
 }
 """What a replay adds to recorded requests; without a key, since it is never sent over the wire."""
+
+RUN_APIS: dict[str, Api] = {
+    "HeartbeatRun": Api(-1, Versions(0, 0), HeartbeatRunRequest, HeartbeatRunResponse),
+}
+"""What gateways and importers make of clients' heartbeats; without a key, since it is never sent over the wire."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from views.view import AT_DATE, GROUP_ID, Column, View
+from views.view import AT_DATE, BEATS, GROUP_ID, Column, View
 
 REPLIES = View(
     name="replies",
     row="a reply",
-    rule="Every reply fact as it is. The time a request was parked is the group's doing, not the coordinator's.",
+    rule=(
+        "Every reply fact as it is, and every heartbeat of a run that was taken: it was answered NONE when it arrived. "
+        "The time a request was parked is the group's doing, not the coordinator's."
+    ),
     columns=(
         GROUP_ID,
         Column("request_id", "string", "the request"),
@@ -23,7 +26,7 @@ REPLIES = View(
         Column("response", "string", "the response as JSON, null where it carries no more than its error"),
         AT_DATE,
     ),
-    sql="""
+    sql=f"""
 SELECT group_id, request_id, api, api_version, error_code, member_id, client_id, generation_id,
   timestamp_millis(received_at_ms) AS received_at,
   timestamp_millis(at_ms) AS replied_at,
@@ -32,6 +35,15 @@ SELECT group_id, request_id, api, api_version, error_code, member_id, client_id,
   at_date
 FROM effects
 WHERE effect = 'reply'
+UNION ALL
+SELECT group_id, concat(run_id, '/', place, '/', beat) AS request_id, 'Heartbeat' AS api, api_version,
+  'NONE' AS error_code, member_id, client_id, generation_id,
+  timestamp_millis(from_ms + beat) AS received_at,
+  timestamp_millis(from_ms + beat) AS replied_at,
+  cast(0 AS BIGINT) AS parked_ms,
+  cast(NULL AS STRING) AS response,
+  date_add(date'1970-01-01', cast((from_ms + beat) div 86400000 AS INT)) AS at_date
+FROM ({BEATS})
 """,
     of_consumers=("`generation_id` is the member's epoch that the answer names, -1 or -2 where the member left."),
 )

@@ -54,14 +54,41 @@ FORMED_MEMBERS = "explode(from_json(detail, 'member_ids ARRAY<STRING>').member_i
 """Who is in a generation, of the detail of its join_phase_ended: Kafka restarts the session of each of them then, also
 of a static member that it awaited no longer and answers nothing."""
 
+BEATS = """
+  SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
+    explode(one.beats) AS beat
+  FROM (
+    SELECT group_id, at_ms, seq, generation_id, run_id, told.from_ms, posexplode(told.taken) AS (place, one)
+    FROM (
+      SELECT group_id, at_ms, seq, generation_id, request_id AS run_id,
+        from_json(
+          detail,
+          'from_ms BIGINT,
+           taken ARRAY<STRUCT<member_id: STRING, client_id: STRING, api_version: INT, beats: ARRAY<BIGINT>>>'
+        ) AS told
+      FROM effects
+      WHERE effect = 'heartbeats_taken'
+    )
+  )
+"""
+"""One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's."""
+
 LIVES = f"""
   SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
     CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
     CASE WHEN is_heard THEN greatest(beat_ms, released_ms, formed_ms) END AS session_from_ms
   FROM (
-    SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms,
-      count_if(effect IN ('reply', 'request_parked')) > 0 AS is_heard
-    FROM effects
+    SELECT group_id, member_id, max(told_ms) AS told_ms, max(beat_ms) AS beat_ms, max(is_heard) AS is_heard
+    FROM (
+      SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms,
+        count_if(effect IN ('reply', 'request_parked')) > 0 AS is_heard
+      FROM effects
+      GROUP BY group_id, member_id
+      UNION ALL
+      SELECT group_id, member_id, max(from_ms + beat) AS told_ms, max(from_ms + beat) AS beat_ms, true AS is_heard
+      FROM ({BEATS})
+      GROUP BY group_id, member_id
+    )
     GROUP BY group_id, member_id
   )
   LEFT JOIN (
@@ -117,12 +144,15 @@ SILENCES = f"""signs AS (
   SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, false AS is_request, false AS is_expiry, false AS is_deed
   FROM effects
   WHERE effect = 'join_phase_ended'
+  UNION ALL
+  SELECT group_id, member_id, from_ms + beat AS at_ms, seq, true AS is_request, false AS is_expiry, true AS is_deed
+  FROM ({BEATS})
 ), silences AS (
   SELECT group_id, member_id, is_request, is_expiry, from_ms, to_ms,
     CASE WHEN is_heard THEN to_ms - from_ms END AS gap_ms
   FROM (
     SELECT group_id, member_id, is_request, is_expiry, at_ms AS to_ms,
-      lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS from_ms,
+      lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS from_ms,
       max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard
     FROM signs
   )

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.effect_names import EffectName
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from schemas.membership_messages import LONGEST_RUN_MS
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
@@ -105,8 +106,11 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     memberships = memberships_of(fact for fact in lasting if fact.at_ms <= last_ms)
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
     deeds_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
-    rows = [*read(HOLDINGS, settled_ms, deeds_from_ms - 1), *read((*DEEDS, *HOLDINGS), deeds_from_ms, last_ms)]
-    facts = sorted([*lasting, *facts_of(rows)], key=lambda fact: (fact.at_ms, fact.seq))
+    rows = [
+        *read(HOLDINGS, settled_ms, deeds_from_ms - 1),
+        *read((*DEEDS, *HOLDINGS), deeds_from_ms, last_ms + LONGEST_RUN_MS),
+    ]
+    facts = sorted([*lasting, *facts_of(rows)], key=in_order)
     facts = [fact for fact in facts if fact.at_ms <= last_ms]
     after = found[place + 1] if place + 1 < len(found) else None
     meanwhile = Meanwhile(round_from_ms, deeds_from_ms, after)

@@ -7,7 +7,7 @@ come from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,12 +42,15 @@ HOLDINGS = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED)
 """The facts that, with a member's going, say who holds which partition: needed since the latest settled generation."""
 DEEDS = (
     EffectName.REPLY,
+    EffectName.HEARTBEATS_TAKEN,
     EffectName.SYNC_RECEIVED,
     EffectName.REQUEST_PARKED,
     EffectName.JOIN_PHASE_ENDED,
     EffectName.OFFSETS_COMMITTED,
 )
-"""The facts of what happened in a span of time: needed of that span alone."""
+"""The facts of what happened in a span of time: needed of that span alone. A run of heartbeats stands where it ended,
+and is looked for up to LONGEST_RUN_MS later.
+"""
 
 NEWER_ID_LENGTH = 36
 """Member ids of the newer protocol are no longer; its members' commits do not restart their sessions."""
@@ -80,7 +83,7 @@ class Fact:
     def is_sign_of_life(self) -> bool:
         """Whether it shows a request that restarted its member's session timer at this moment."""
         match self.effect:
-            case EffectName.MEMBER_JOINED:
+            case EffectName.MEMBER_JOINED | EffectName.HEARTBEATS_TAKEN:
                 return True
             case EffectName.OFFSETS_COMMITTED:
                 return self.generation_id >= 0 and len(self.member_id) > NEWER_ID_LENGTH
@@ -100,7 +103,32 @@ class Fact:
 
 
 def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
-    """Rows of the effects table, of one group, as facts in their order. A row may have more columns; seq is needed."""
-    found = [Fact(**{name: row[name] for name in COLUMNS if row.get(name) is not None}) for row in rows]
-    found.sort(key=lambda fact: (fact.at_ms, fact.seq))
+    """Rows of the effects table, of one group, as facts in their order. A row may have more columns; seq is needed.
+
+    A run of heartbeats becomes a fact for each, at its own moment.
+    """
+    found: list[Fact] = []
+    for row in rows:
+        fact = Fact(**{name: row[name] for name in COLUMNS if row.get(name) is not None})
+        found += _beats_of(fact) if fact.effect == EffectName.HEARTBEATS_TAKEN else (fact,)
+    found.sort(key=in_order)
     return found
+
+
+def in_order(fact: Fact) -> tuple[int, int, bool]:
+    """The key that brings facts into their order; a heartbeat of a run comes last in its millisecond."""
+    return fact.at_ms, fact.seq, fact.effect == EffectName.HEARTBEATS_TAKEN
+
+
+def _beats_of(run: Fact) -> Iterator[Fact]:
+    from_ms = run.told["from_ms"]
+    for one in run.told["taken"]:
+        for beat in one["beats"]:
+            yield Fact(
+                at_ms=from_ms + beat,
+                seq=run.seq,
+                effect=run.effect,
+                generation_id=run.generation_id,
+                member_id=one["member_id"],
+                client_id=one["client_id"],
+            )

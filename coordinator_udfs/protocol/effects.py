@@ -13,7 +13,7 @@ from __future__ import annotations
 from coordinator_udfs.protocol.cause import Cause, EndCause
 from schemas.effect_names import EffectName
 from schemas.errors import Error
-from schemas.messages import Response, Shape
+from schemas.messages import MemberBeats, Response, Shape
 
 
 class Effect(Shape, kw_only=True, tag_field="effect"):
@@ -36,6 +36,18 @@ class Reply(Effect, tag=EffectName.REPLY.value, kw_only=True):
     received_at_ms: int
     """When the request arrived; at_ms - received_at_ms is how long it was parked."""
     response: Response
+
+
+class HeartbeatsTaken(Effect, tag=EffectName.HEARTBEATS_TAKEN.value, kw_only=True):
+    """Heartbeats of a run were answered NONE; at_ms is when the last of them arrived. The others have replies."""
+
+    request_id: str
+    """The run's."""
+    generation_id: int
+    from_ms: int
+    """What `beats` counts from, ms since the epoch."""
+    taken: list[MemberBeats]
+    """In the run's order, so that a heartbeat's id can be told; without beats where all were refused."""
 
 
 class RequestParked(Effect, tag=EffectName.REQUEST_PARKED.value, kw_only=True):
@@ -329,6 +341,7 @@ class OffsetsRemoved(Effect, tag=EffectName.OFFSETS_REMOVED.value, kw_only=True)
 
 AnyEffect = (
     Reply
+    | HeartbeatsTaken
     | RequestParked
     | RequestDropped
     | RequestRepeated

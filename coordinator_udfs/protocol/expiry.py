@@ -37,7 +37,7 @@ def fire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int 
         group.next_due_ms = None if due is None else due.deadline_ms
         if due is None or due.deadline_ms > now_ms:
             break
-        turn = Turn(due.deadline_ms, config, due.deadline_ms if armed_from_ms is None else armed_from_ms, effects)
+        turn = Turn(due.deadline_ms, config, armed_from_ms, effects)
         if group.consumer is not None:
             see_cluster(group.consumer, turn)
         _fire(group, due, turn)

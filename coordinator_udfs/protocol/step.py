@@ -26,6 +26,7 @@ from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import heartbeat
+from coordinator_udfs.protocol.heartbeat_run import heartbeat_run
 from coordinator_udfs.protocol.join_group import join_group
 from coordinator_udfs.protocol.leave_group import leave_group
 from coordinator_udfs.protocol.observed import observe_group
@@ -40,20 +41,22 @@ from schemas.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
-    GroupRequest,
     HeartbeatRequest,
+    HeartbeatRunRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    StreamRequest,
     SyncGroupRequest,
 )
 
 __all__ = ["CONSUMER_HANDLERS", "HANDLERS", "expire_due", "next_deadline_ms", "next_due_ms", "step"]
 
-HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
+HANDLERS: dict[type[StreamRequest], Callable[[Group, Any, Turn], None]] = {
     HeartbeatRequest: heartbeat,
+    HeartbeatRunRequest: heartbeat_run,
     JoinGroupRequest: join_group,
     SyncGroupRequest: sync_group,
     OffsetCommitRequest: offset_commit,
@@ -67,7 +70,7 @@ HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = {
     ConsumerGroupDescribeRequest: consumer_group_describe,
 }
 
-CONSUMER_HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
+CONSUMER_HANDLERS: dict[type[StreamRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
     HeartbeatRequest: heartbeat_to_consumer_group,
     JoinGroupRequest: join_consumer_group,
     SyncGroupRequest: sync_with_consumer_group,
@@ -77,13 +80,14 @@ CONSUMER_HANDLERS: dict[type[GroupRequest], Callable[[Group, Any, Turn], None]] 
 
 
 def step(
-    group: Group, request: GroupRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
+    group: Group, request: StreamRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
 ) -> list[Effect]:
     """Applies one request to its group at now_ms; returns what came of it, in order.
 
-    armed_from_ms: what new deadlines count from, now_ms if None. Same group, request and time give the same effects.
+    A run of heartbeats is taken up to now_ms, and what falls due between its heartbeats fires. armed_from_ms: what new
+    deadlines count from, now_ms if None. Same group, request and time give the same effects.
     """
-    turn = Turn(now_ms, config, now_ms if armed_from_ms is None else armed_from_ms)
+    turn = Turn(now_ms, config, armed_from_ms)
     if group.consumer is None:
         HANDLERS[type(request)](group, request, turn)
     else:

@@ -25,18 +25,23 @@ class Turn:
 
     now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
     timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
-    in this turn and fire at its end. topics, topics_version: the topics that there are for a consumer group, which it
-    may know better than the settings.
+    in this turn and fire at its end. is_live: armed_from_ms is the batch's; else it is now_ms. topics, topics_version:
+    the topics that there are for a consumer group, which it may know better than the settings.
     """
 
-    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "now_ms", "topics", "topics_version")
+    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "is_live", "now_ms", "topics", "topics_version")
 
     def __init__(
-        self, now_ms: int, config: GroupConfig, armed_from_ms: int, effects: list[Effect] | None = None
+        self,
+        now_ms: int,
+        config: GroupConfig,
+        armed_from_ms: int | None = None,
+        effects: list[Effect] | None = None,
     ) -> None:
         self.now_ms = now_ms
         self.config = config
-        self.armed_from_ms = armed_from_ms
+        self.is_live = armed_from_ms is not None
+        self.armed_from_ms = now_ms if armed_from_ms is None else armed_from_ms
         self.effects: list[Effect] = [] if effects is None else effects
         self.at_once: list[Timer] = []
         self.topics: Mapping[str, int] | None = config.topics

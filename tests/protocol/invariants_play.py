@@ -19,7 +19,6 @@ from schemas.errors import Error
 from schemas.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
-    GroupRequest,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
@@ -33,6 +32,7 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
+    StreamRequest,
     SyncGroupAssignment,
     SyncGroupRequest,
 )
@@ -46,7 +46,7 @@ class Call(NamedTuple):
     """One call of the core: a request that arrived at at_ms, or, without one, the deadlines due up to and at it."""
 
     at_ms: int
-    request: GroupRequest | None
+    request: StreamRequest | None
 
 
 Watcher = Callable[[Group, Call, list[Effect]], None]
@@ -110,12 +110,12 @@ class Play:
         elif reply.error_code in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
             client.member_id, client.generation_id = "", -1
 
-    def _client_of(self, request: GroupRequest) -> int:
+    def _client_of(self, request: StreamRequest) -> int:
         return next(n for n, client in enumerate(self._clients) if client.client_id == request.client_id)
 
     # ------------------------------------------------------------ from moves to requests
 
-    def _requests(self, move: m.Move) -> Iterator[GroupRequest]:
+    def _requests(self, move: m.Move) -> Iterator[StreamRequest]:
         match move:
             case m.Everybody(verb="round"):
                 yield from self._usual_requests("join", move)
@@ -132,25 +132,25 @@ class Play:
             case _:
                 yield self._request(move)
 
-    def _usual_requests(self, verb: str, move: m.Everybody) -> Iterator[GroupRequest]:
+    def _usual_requests(self, verb: str, move: m.Everybody) -> Iterator[StreamRequest]:
         for n, client in enumerate(self._clients[: move.count]):
             is_new = not client.member_id
             yield self._request(_usual(verb, n, move))
             if verb == "join" and is_new and client.member_id and client.generation_id < 0:
                 yield self._request(_usual(verb, n, move))
 
-    def _rejoins(self, move: m.Everybody) -> Iterator[GroupRequest]:
+    def _rejoins(self, move: m.Everybody) -> Iterator[StreamRequest]:
         """Every client that the join phase waits for learns of it and joins again."""
         for n, client in enumerate(self._clients):
             member = self.group.members.get(client.member_id)
             if self.group.state is GroupState.PREPARING_REBALANCE and member is not None and not member.parked_join:
                 yield self._request(_usual("join", n, move))
 
-    def _request(self, move: m.Move) -> GroupRequest:
+    def _request(self, move: m.Move) -> StreamRequest:
         client = self._clients[move.client]
         match move:
             case m.Join():
-                request: GroupRequest = self._join(move, client)
+                request: StreamRequest = self._join(move, client)
             case m.Sync():
                 request = self._sync(move, client)
             case m.Heartbeat():
@@ -283,7 +283,7 @@ def _instance_id(client: Client, is_given: bool) -> str | None:
     return client.group_instance_id if is_given else None
 
 
-def _ask(move: m.Ask) -> GroupRequest:
+def _ask(move: m.Ask) -> StreamRequest:
     match move.api:
         case "DescribeGroups":
             return DescribeGroupsRequest(request_id="", api_version=min(move.version, 6), groups=[GROUP_ID])

@@ -16,7 +16,7 @@ from coordinator_udfs.protocol import effects as e
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
-from schemas.messages import GroupRequest
+from schemas.messages import StreamRequest
 from tests.protocol.invariants_play import Call
 
 PREPARING, COMPLETING = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
@@ -124,7 +124,7 @@ class Watch:
             assert all(deadline_ms > call.at_ms for deadline_ms in deadlines(group))
         self._assert_told(group)
 
-    def _settle(self, request: GroupRequest | None, effects: list[e.Effect]) -> None:
+    def _settle(self, request: StreamRequest | None, effects: list[e.Effect]) -> None:
         """A request is answered once or parked once; what is settled later was parked before."""
         if request is not None:
             self.has_repeats |= request.request_id in self.unanswered

@@ -12,7 +12,8 @@ from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import CONSUMER_HANDLERS, HANDLERS
-from schemas.messages import GroupRequest
+from schemas.messages import StreamRequest
+from tests.protocol.heartbeat_runs import in_runs
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, replay
 from tests.protocol.invariants_watch import Watch
@@ -43,7 +44,7 @@ def test_the_same_requests_at_the_same_times_give_the_same_group_and_the_same_ef
 
 
 def test_every_request_that_a_group_answers_has_its_handler() -> None:
-    assert set(HANDLERS) == set(CONSUMER_HANDLERS) == set(get_args(GroupRequest))
+    assert set(HANDLERS) == set(CONSUMER_HANDLERS) == set(get_args(StreamRequest))
 
 
 def test_the_random_plays_reach_every_state_every_kind_of_effect_and_every_way_out() -> None:
@@ -53,7 +54,9 @@ def test_the_random_plays_reach_every_state_every_kind_of_effect_and_every_way_o
     @settings(max_examples=300, derandomize=True, database=None)
     @given(config=configs, moves=plays)
     def play(config: GroupConfig, moves: list[Move]) -> None:
-        for effect in Play(config).make(moves).effects:
+        played = Play(config).make(moves)
+        seen.update(map(type, replay(in_runs(played.calls), config)[1]))
+        for effect in played.effects:
             seen.add(type(effect))
             match effect:
                 case e.StateChanged():

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from coordinator_udfs.group_udf import run_group
 from coordinator_udfs.settings import Clock, StreamSettings
-from schemas.messages import GroupRequest
+from schemas.messages import StreamRequest
 
 NO_TIMEOUT = -1
 Effect = dict[str, Any]
@@ -31,7 +31,7 @@ class Arrived(NamedTuple):
     text: str
 
 
-def arrived(*requests: GroupRequest) -> list[Arrived]:
+def arrived(*requests: StreamRequest) -> list[Arrived]:
     """Requests as rows."""
     return [Arrived(_group_id(request), msgspec.json.encode(request).decode()) for request in requests]
 

@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import decode
 from simulation.plan import WorldPlan
 from simulation.world import World
+from tests.protocol.heartbeat_runs import in_runs
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Call, Play
 from tests.simulation.checks import GROUP
@@ -33,13 +34,16 @@ class History(NamedTuple):
 
 
 def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
-    """Histories by the name of their group in the home; the same ones every time."""
+    """Histories by the name of their group in the home; the same ones every time. Every second play's heartbeats come
+    in runs.
+    """
     found: dict[str, History] = {}
 
     @settings(max_examples=play_count, derandomize=True, database=None)
     @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
     def tell_play(config: GroupConfig, moves: list[list[Move]]) -> None:
-        found[f"play {len(found)}"] = told(config, _calls(config, moves))
+        calls = _calls(config, moves)
+        found[f"play {len(found)}"] = told(config, in_runs(calls, 8) if len(found) % 2 else calls)
 
     @settings(max_examples=fleet_count, derandomize=True, database=None)
     @given(plan=worlds(EAGER_FLEETS) | worlds(COOPERATIVE_FLEETS))

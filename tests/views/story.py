@@ -31,11 +31,11 @@ from schemas.consumer_protocol import (
 )
 from schemas.messages import (
     DeleteGroupsRequest,
-    GroupRequest,
     MemberIdentity,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
+    StreamRequest,
 )
 from schemas.tables import EFFECTS, EFFECTS_FOLDER
 from tests import requests
@@ -171,7 +171,7 @@ class Story:
 
     # ------------------------------------------------------------ what comes of it
 
-    def send(self, at_ms: int, request: GroupRequest) -> list[EffectRow]:
+    def send(self, at_ms: int, request: StreamRequest) -> list[EffectRow]:
         """The rows a request leads to, after what fell due before it."""
         request.received_at_ms = at_ms
         return self._turn(at_ms, [msgspec.json.encode(request).decode()])

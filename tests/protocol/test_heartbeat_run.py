@@ -1,0 +1,217 @@
+"""A run of heartbeats is its heartbeats, one by one: the same answers, the same members alive, the same deadlines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import step
+from coordinator_udfs.state_codec import encode
+from schemas.errors import Error
+from schemas.heartbeat_runs import packed
+from schemas.membership_messages import beat_id
+from schemas.messages import HeartbeatRunRequest
+from tests.protocol.bench import Bench
+from tests.protocol.heartbeat_runs import in_runs
+from tests.protocol.invariants_moves import Move, configs, plays
+from tests.protocol.invariants_play import Play, replay
+from tests.requests import heartbeat
+
+Beat = tuple[int, str, str, int]
+"""When it was taken, whose it was (member and client), and of which generation."""
+
+
+def taken(effects: Iterable[Effect]) -> Counter[Beat]:
+    """Every heartbeat that was answered NONE, however that is told."""
+    found: Counter[Beat] = Counter()
+    for effect in effects:
+        if isinstance(effect, HeartbeatsTaken):
+            for one in effect.taken:
+                for beat in one.beats:
+                    found[effect.from_ms + beat, one.member_id, one.client_id, effect.generation_id] += 1
+        elif is_taken_alone(effect):
+            found[effect.at_ms, effect.member_id, effect.client_id, effect.generation_id] += 1  # type: ignore[attr-defined]
+    return found
+
+
+def is_taken_alone(effect: Effect) -> bool:
+    return isinstance(effect, Reply) and effect.api == "Heartbeat" and effect.error_code is Error.NONE
+
+
+def others(effects: Iterable[Effect]) -> list[str]:
+    """All other facts in order of time, without the ids of heartbeats."""
+    found = []
+    for effect in effects:
+        if isinstance(effect, HeartbeatsTaken) or is_taken_alone(effect):
+            continue
+        if isinstance(effect, Reply) and effect.api == "Heartbeat":
+            effect = msgspec.structs.replace(effect, request_id="")
+        found.append((effect.at_ms, msgspec.json.encode(effect).decode()))
+    return [text for _, text in sorted(found)]
+
+
+def state_of(group: Group) -> dict[str, Any]:
+    """The group as it is stored, with the order of its session timers in place of their numbers."""
+    if not group.is_known:
+        return {}
+    document: dict[str, Any] = json.loads(encode(group.copy()).document)
+    started: list[int] = sorted(_starts(document))
+    return {name: _ranked(value, started) for name, value in document.items() if name != "session_starts"}
+
+
+def _starts(value: Any) -> Iterable[int]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "session_start":
+                yield inner
+            yield from _starts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _starts(inner)
+
+
+def _ranked(value: Any, started: list[int]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: started.index(inner) if name == "session_start" else _ranked(inner, started)
+            for name, inner in value.items()
+        }
+    return [_ranked(inner, started) for inner in value] if isinstance(value, list) else value
+
+
+@given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), most=st.integers(1, 12))
+def test_a_run_is_its_heartbeats_one_by_one(config: GroupConfig, moves: list[list[Move]], most: int) -> None:
+    play = Play(config)
+    for some in moves:
+        play.make(some)
+    group, effects = replay(play.calls, config)
+    run_group, run_effects = replay(in_runs(play.calls, most), config)
+    assert taken(run_effects) == taken(effects)
+    assert others(run_effects) == others(effects)
+    assert state_of(run_group) == state_of(group)
+    assert [effect.at_ms for effect in run_effects] == sorted(effect.at_ms for effect in run_effects)
+
+
+def run_of(bench: Bench, *beats: tuple[str, int], generation_id: int | None = None, **more: Any) -> HeartbeatRunRequest:
+    """A run of (client, moment); clients' own member ids, and the group's generation."""
+    generation_id = bench.group.generation_id if generation_id is None else generation_id
+    run = packed(
+        [
+            heartbeat(bench.id_of(who), generation_id, at_ms, bench.group.group_id, client_id=who)
+            for who, at_ms in beats
+        ],
+        "run",
+    )
+    return msgspec.structs.replace(run, **more)
+
+
+def take(bench: Bench, run: HeartbeatRunRequest, at_ms: int | None = None, armed: int | None = None) -> list[Effect]:
+    """What comes of a run; at_ms: when it is taken, else when its last heartbeat arrived."""
+    return step(bench.group, run, run.received_at_ms if at_ms is None else at_ms, bench.config, armed)
+
+
+def sessions(bench: Bench) -> dict[str, int | None]:
+    """When each client's session ends."""
+    return {who: bench.deadlines()[who] for who in bench.members}
+
+
+def test_all_that_are_taken_are_one_effect_with_every_moment() -> None:
+    bench = Bench().stable("m1", "m2")
+    run = run_of(bench, ("m1", 1_000), ("m2", 1_000), ("m1", 2_001), ("m1", 3_002), ("m2", 3_007))
+    (effect,) = take(bench, run)
+    assert isinstance(effect, HeartbeatsTaken)
+    assert (effect.at_ms, effect.request_id, effect.generation_id, effect.from_ms) == (3_007, "run", 2, 1_000)
+    assert [(one.client_id, one.beats) for one in effect.taken] == [("m1", [0, 1_001, 2_002]), ("m2", [0, 2_007])]
+    assert sessions(bench) == {"m1": 13_002, "m2": 13_007}
+
+
+def test_each_that_is_refused_has_a_reply_of_its_own() -> None:
+    bench = Bench().stable("m1", "m2")
+    run = run_of(bench, ("m1", 1_000), ("gone", 1_200), ("m2", 1_500), ("gone", 2_000))
+    first, told, second = take(bench, run)
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert isinstance(told, HeartbeatsTaken)
+    assert [(one.at_ms, one.error_code) for one in (first, second)] == [
+        (1_200, Error.UNKNOWN_MEMBER_ID),
+        (2_000, Error.UNKNOWN_MEMBER_ID),
+    ]
+    assert (first.request_id, second.request_id) == (beat_id("run", 1, 200), beat_id("run", 1, 1_000))
+    assert [one.beats for one in told.taken] == [[0], [], [500]]
+
+
+def test_a_run_of_another_generation_keeps_nobody_alive() -> None:
+    bench = Bench().stable("m1")
+    replies = take(bench, run_of(bench, ("m1", 3_000), ("m1", 4_000), generation_id=99))
+    assert [effect.error_code for effect in replies if isinstance(effect, Reply)] == [Error.ILLEGAL_GENERATION] * 2
+    assert bench.deadlines()["m1"] == 10_000
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_what_a_client_was_told_at_the_door_is_what_the_history_says(is_answered: bool) -> None:
+    bench = Bench().preparing("m1", "m2")
+    effects = take(bench, run_of(bench, ("m2", 4_000), is_answered=is_answered))
+    if is_answered:
+        assert [type(effect) for effect in effects] == [HeartbeatsTaken]
+    else:
+        assert [effect.error_code for effect in effects if isinstance(effect, Reply)] == [Error.REBALANCE_IN_PROGRESS]
+    assert bench.deadlines()["m2"] == 14_000
+
+
+def test_a_session_counts_from_its_heartbeat_and_not_from_when_the_run_was_handed_on() -> None:
+    bench = Bench().stable("m1", "m2")
+    run = run_of(bench, ("m1", 1_000), ("m2", 2_500), handed_on_ms=4_000)
+    take(bench, run, at_ms=2_500, armed=4_300)
+    assert sessions(bench) == {"m1": 11_300, "m2": 12_800}
+
+
+def test_a_late_run_keeps_its_moments_and_takes_no_time_from_anybody() -> None:
+    bench = Bench().stable("m1", "m2")
+    bench.at(5_000)
+    bench.heartbeat("m1")
+    (effect,) = take(bench, run_of(bench, ("m1", 1_000), ("m2", 1_500)), at_ms=1_500)
+    assert isinstance(effect, HeartbeatsTaken)
+    assert (effect.at_ms, effect.from_ms, [one.beats for one in effect.taken]) == (5_000, 1_000, [[0], [500]])
+    assert sessions(bench) == {"m1": 15_000, "m2": 11_500}
+
+
+def test_a_member_that_is_silent_expires_between_the_heartbeats_of_the_others() -> None:
+    bench = Bench().stable("m1", "m2")
+    effects = take(bench, run_of(bench, ("m1", 4_000), ("m1", 8_000), ("m1", 12_000), ("m1", 13_000)))
+    told = [(type(effect).__name__, effect.at_ms) for effect in effects]
+    assert told[0] == ("HeartbeatsTaken", 8_000)
+    assert ("MemberRemoved", 10_000) in told
+    assert [
+        (effect.at_ms, effect.error_code)
+        for effect in effects
+        if isinstance(effect, Reply) and effect.api == "Heartbeat"
+    ] == [(12_000, Error.REBALANCE_IN_PROGRESS), (13_000, Error.REBALANCE_IN_PROGRESS)]
+
+
+def test_an_unknown_group_answers_each() -> None:
+    bench = Bench()
+    effects = take(bench, run_of(bench, ("m1", 0), ("m2", 10)), at_ms=10)
+    assert [effect.error_code for effect in effects if isinstance(effect, Reply)] == [Error.UNKNOWN_MEMBER_ID] * 2
+    assert not bench.group.is_known
+
+
+def test_heartbeats_that_do_not_fit_together_are_no_run() -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        packed([heartbeat("m", 1, 5), heartbeat("m", 2, 6)], "run")
+    with pytest.raises(ValueError, match="no heartbeats"):
+        packed([], "run")
+
+
+def test_two_heartbeats_of_one_member_in_one_millisecond_are_two() -> None:
+    run = packed([heartbeat("m", 1, 5), heartbeat("m", 1, 5)], "run")
+    assert [one.beats for one in run.members] == [[0], [0]]
