@@ -21,6 +21,7 @@ Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 MAX_PORT = 65_535
+INT32_MAX = 2_147_483_647
 
 
 class Address(NamedTuple):
@@ -165,12 +166,20 @@ class Settings:
     poll_interval_ms: int = setting(
         PREFIX + "poll.interval.ms", 10, "how often the effects table is asked for a new version", least=1
     )
+    heartbeats_at_the_door: bool = setting(
+        PREFIX + "heartbeats.at.the.door",
+        True,
+        "a member of a group at rest has its heartbeat answered at once; false: by the coordinator alone",
+    )
     group_id_max_bytes: int = setting(
         "spark.coordinator.group.id.max.bytes", 32_767, "the coordinator's: a longer group id is refused"
     )
     packed_max_bytes: int = setting(
         "spark.coordinator.request.max.bytes", 4_194_304, "the coordinator's: longer JSON is refused"
     )
+    group_min_session_timeout_ms: int = setting("group.min.session.timeout.ms", 6000, "the coordinator's")
+    group_max_session_timeout_ms: int = setting("group.max.session.timeout.ms", 1_800_000, "the coordinator's")
+    group_max_size: int = setting("group.max.size", INT32_MAX, "the coordinator's", least=1)
     metrics_listen: Address | None = setting(
         PREFIX + "metrics.listen",
         Address("127.0.0.1", 9464),

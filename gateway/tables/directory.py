@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
@@ -29,16 +29,6 @@ class Directory:
     def __init__(self) -> None:
         self._groups: dict[str, Known] = {}
 
-    def learn_history(self, facts: Iterable[Fact]) -> None:
-        """Takes in facts of the past, in any order: the last of each group counts."""
-        last: dict[str, Fact] = {}
-        for fact in facts:
-            known = last.get(fact.group_id)
-            if known is None or (known.at_ms, known.seq) < (fact.at_ms, fact.seq):
-                last[fact.group_id] = fact
-        for fact in last.values():
-            self.learn(fact)
-
     def learn(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.GROUP_CREATED:
@@ -49,6 +39,8 @@ class Directory:
                 change = _change.decode(fact.detail or "{}")
                 self._groups[fact.group_id] = (fact.group_id, change.protocol_type or "", change.to_state)
             case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
+                pass
+            case EffectName.MEMBER_JOINED | EffectName.MEMBER_UPDATED | EffectName.MEMBER_REMOVED:
                 pass
             case _:
                 assert_never(fact.effect)

@@ -21,18 +21,19 @@ from tables.live_files import live_files
 from tables.replies import REPLY_COLUMNS, Reply, replies
 from tables.table_follower import TableFollower
 
-_FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail")
+_FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail", "member_id")
 _COLUMNS = sorted({*_FACT_COLUMNS, *REPLY_COLUMNS})
 _GroupFactName = Literal[EffectName.GROUP_CREATED, EffectName.STATE_CHANGED, EffectName.GROUP_REMOVED]
+_MemberFactName = Literal[EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED]
 _RequestFactName = Literal[EffectName.REQUEST_PARKED, EffectName.REQUEST_DROPPED, EffectName.REBALANCE_STARTED]
-FactName = _GroupFactName | _RequestFactName
+FactName = _GroupFactName | _MemberFactName | _RequestFactName
 """The effects beside replies that a gateway reads."""
-_GROUP_FACTS: tuple[FactName, ...] = get_args(_GroupFactName)
-_FACTS: tuple[FactName, ...] = (*_GROUP_FACTS, *get_args(_RequestFactName))
+_LASTING: tuple[FactName, ...] = (*get_args(_GroupFactName), *get_args(_MemberFactName))
+KINDS: tuple[FactName, ...] = (*_LASTING, *get_args(_RequestFactName))
 
 
 class Fact(NamedTuple):
-    """An event of a group or of a request."""
+    """An event of a group, a member or a request."""
 
     group_id: str
     effect: FactName
@@ -43,6 +44,7 @@ class Fact(NamedTuple):
     """Of a rebalance."""
     detail: str | None
     """The whole effect as JSON."""
+    member_id: str | None = None
 
 
 class News(NamedTuple):
@@ -65,7 +67,7 @@ class EffectsTable:
         return self._follower.has_news()
 
     def history(self) -> Iterator[Fact]:
-        """The events of all groups up to now, in no order; `news` goes on from there."""
+        """The events of all groups and members up to now, in no order; `news` goes on from there."""
         log = DeltaLog(self._path)
         if log.latest() < 0:
             return
@@ -73,14 +75,14 @@ class EffectsTable:
         self._follower.go_on_after(live.version)
         for path in live.paths:
             for rows in pq.ParquetFile(path).iter_batches(columns=_COLUMNS):
-                yield from _facts(pa.Table.from_batches([rows]), _GROUP_FACTS)
+                yield from _facts(pa.Table.from_batches([rows]), _LASTING)
 
     def news(self) -> News:
         """What the next version brought."""
         news = News([], [])
         for rows in self._follower.read_next():
             news.replies.extend(replies(rows, self._prefix))
-            news.facts.extend(_facts(rows, _FACTS))
+            news.facts.extend(_facts(rows, KINDS))
         return news
 
 

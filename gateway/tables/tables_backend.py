@@ -1,8 +1,9 @@
 """Groups behind the tables: requests go out in few appends, answers come in as the coordinator commits them.
 
-While the coordinator is away, which as a rule means that it is being started again, heartbeats are answered here as a
-broker answers those of groups that it is still loading: with NONE, whatever they say. They are handed over as well, so
-that the coordinator knows later who kept sending.
+Of a group at rest heartbeats are answered at the door (`heartbeat_door`), and handed over in runs. While the
+coordinator is away, which as a rule means that it is being started again, heartbeats are answered here as a broker
+answers those of groups that it is still loading: with NONE, whatever they say. They are handed over as well, so that
+the coordinator knows later who kept sending.
 
 Knows who waits for which answer, and no other rule of the protocol. The disk is read and written in threads, one for
 each direction.
@@ -23,14 +24,27 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from coordinator_udfs.protocol.config import GroupConfig
 from gateway.backend import BackendError, Figures, Known
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact, News
+from gateway.tables.first_joins import first_answer
+from gateway.tables.heartbeat_door import HeartbeatDoor
+from gateway.tables.listings import Listings
+from gateway.tables.membership import Memberships, lasting
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
+from schemas.messages import (
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    HeartbeatRunRequest,
+    JoinGroupRequest,
+    Response,
+    StreamRequest,
+)
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.job_status import read_status
 from tables.request_rows import RequestRow, table_of
@@ -44,6 +58,8 @@ _ANSWERS_A_TURN = 200
 _AWAY_AFTER_S = 3.0
 """A coordinator is away if it has requests, but neither answers nor ends a batch for so long."""
 _LOOK_EVERY_S = 0.5
+_YOUNG_S = 3.0
+"""The last commit says how a group is while the coordinator's last batch is younger than this."""
 
 
 class _Waiting(NamedTuple):
@@ -67,9 +83,17 @@ class TablesBackend:
         self._is_away = False
         self._heard_at = time.monotonic()
         self._looked_at = 0.0
+        self._young_until = 0.0
+        self._memberships = Memberships()
+        self._door = HeartbeatDoor(self._memberships)
+        self._group_config = GroupConfig(
+            group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+            group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+            group_max_size=settings.group_max_size,
+        )
         self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
-        self._listings: list[asyncio.Future[Iterable[Known]]] = []
+        self._listings = Listings()
         self._queue: list[RequestRow] = []
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
@@ -82,19 +106,21 @@ class TablesBackend:
         self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._follow())]
 
     def _learn_history(self) -> None:
-        self.directory.learn_history(self._effects.history())
+        for fact in lasting(self._effects.history()):
+            self._learn_group(fact)
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._hand_on(self._door.rest(_now_ms()))
         await self._flush()
         self._threads.shutdown()
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         # Another gateway may have sent its client an answer that this one has not read yet.
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        self._listings.append(listing)
+        self._listings.ask(listing, self._loop.time())
         return listing
 
     def figures(self) -> Figures:
@@ -131,17 +157,56 @@ class TablesBackend:
             answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
+        elif self._is_answered_at_the_door(request):
+            answer.set_result(HeartbeatResponse())
         else:
-            is_heartbeat = isinstance(request, HeartbeatRequest)
-            if is_heartbeat and self._is_away:
-                answer.set_result(HeartbeatResponse())
-            else:
-                self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms, is_heartbeat)
-                answer.add_done_callback(partial(self._forget, request.request_id))
-            row = RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, packed.decode())
-            self._queue.append(row)
-            self._wake.set()
+            self._send(request, packed.decode(), answer)
         return answer
+
+    def _is_answered_at_the_door(self, request: GroupRequest) -> bool:
+        """Takes in a heartbeat that may be; what is held of a group goes before any other request of it."""
+        is_open = self._settings.heartbeats_at_the_door and self._is_young and not self._is_failing
+        if is_open and isinstance(request, HeartbeatRequest) and self._door.is_open_for(request):
+            self._hand_on(self._door.take(request))
+            return True
+        run = self._door.run_before(request)
+        self._hand_on(() if run is None else (run,))
+        return False
+
+    def _send(self, request: GroupRequest, packed: str, answer: asyncio.Future[Response]) -> None:
+        is_heartbeat = isinstance(request, HeartbeatRequest)
+        first = self._first_answer(request)
+        if first is not None:
+            answer.set_result(first)
+        elif is_heartbeat and self._is_away:
+            answer.set_result(HeartbeatResponse())
+        else:
+            self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms, is_heartbeat)
+            answer.add_done_callback(partial(self._forget, request.request_id))
+        self._door.begin(request)
+        self._listings.begin(request, self._loop.time())
+        self._queue_row(request, packed)
+
+    def _first_answer(self, request: GroupRequest) -> Response | None:
+        """What a new member is told at once: see `first_joins`."""
+        if not isinstance(request, JoinGroupRequest) or not self._is_young:
+            return None
+        group = self._memberships.of(request.group_id)
+        return first_answer(request, group, self._door.joins_under_way(request.group_id), self._group_config)
+
+    @property
+    def _is_young(self) -> bool:
+        """Whether the last commit is young enough to be gone by."""
+        return self._loop.time() < self._young_until
+
+    def _hand_on(self, runs: Iterable[HeartbeatRunRequest]) -> None:
+        for run in runs:
+            self._queue_row(run, self._encoder.encode(run).decode())
+
+    def _queue_row(self, request: StreamRequest, packed: str) -> None:
+        row = RequestRow(group_id_of(request), request.request_id, request.received_at_ms, request.request_seq, packed)
+        self._queue.append(row)
+        self._wake.set()
 
     def _forget(self, request_id: str, _: asyncio.Future[Response] | None = None) -> None:
         self._waiting.pop(request_id, None)
@@ -169,6 +234,7 @@ class TablesBackend:
             self._is_failing = True
             log.error("requests: %d could not be appended: %s", len(rows), error)
             for row in rows:
+                self._settle(row.request_id)
                 waiting = self._waiting.get(row.request_id)
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_exception(BackendError(str(error)))
@@ -187,21 +253,19 @@ class TablesBackend:
                     self._heard_at = time.monotonic()
             except Exception:
                 log.exception("effects: a version could not be read and was passed over")
-            self._tell_groups()
+            self._hand_on(self._door.due(_now_ms()))
+            self._listings.tell(self.directory, self._loop.time())
             if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
             await asyncio.sleep(self._settings.poll_interval_ms / 1000)
 
-    def _tell_groups(self) -> None:
-        """The table has been read to its end."""
-        listings, self._listings = self._listings, []
-        for listing in listings:
-            if not listing.done():
-                listing.set_result(self.directory)
-
     def _look_whether_away(self) -> None:
         """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
+        self._door.forget_lost(_now_ms())
+        age_s = self._batch_age_s()
+        if age_s is not None:
+            self._young_until = self._loop.time() + _YOUNG_S - age_s
         was_away, self._is_away = self._is_away, self._is_coordinator_away()
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
@@ -225,6 +289,7 @@ class TablesBackend:
             self._learn_fact(fact)
         for start in range(0, len(news.replies), _ANSWERS_A_TURN):
             for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
+                self._settle(request_id)
                 waiting = self._waiting.get(request_id)
                 if waiting is not None and not waiting.answer.done():
                     self._forget(request_id)
@@ -234,13 +299,31 @@ class TablesBackend:
     def _learn_fact(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.REQUEST_PARKED:
+                self._door.park(fact.request_id or "")
+                self._listings.settle(fact.request_id or "")
                 if fact.request_id in self._waiting:
                     self._parked.add(fact.request_id)
             case EffectName.REQUEST_DROPPED:
+                self._settle(fact.request_id or "")
                 self._forget(fact.request_id or "")
             case EffectName.REBALANCE_STARTED:
                 self.rebalances[fact.cause or "unknown"] += 1
             case EffectName.GROUP_CREATED | EffectName.STATE_CHANGED | EffectName.GROUP_REMOVED:
-                self.directory.learn(fact)
+                self._learn_group(fact)
+            case EffectName.MEMBER_JOINED | EffectName.MEMBER_UPDATED | EffectName.MEMBER_REMOVED:
+                self._learn_group(fact)
             case _:
                 assert_never(fact.effect)
+
+    def _learn_group(self, fact: Fact) -> None:
+        self.directory.learn(fact)
+        self._memberships.learn(fact)
+
+    def _settle(self, request_id: str) -> None:
+        """A commit that has been read has taken a request."""
+        self._door.settle(request_id)
+        self._listings.settle(request_id)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

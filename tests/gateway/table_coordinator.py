@@ -20,9 +20,10 @@ from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest
+from schemas.messages import StreamRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.delta_log import DeltaLog
+from tables.job_status import StatusWriter
 
 _DAY_MS = 86_400_000
 
@@ -30,17 +31,19 @@ _DAY_MS = 86_400_000
 class TableCoordinator:
     """Batches of at least batch_s each until it is stopped; may be started again on the same groups."""
 
-    def __init__(self, home: Path, config: GroupConfig, batch_s: float = 0.02) -> None:
+    def __init__(self, home: Path, config: GroupConfig, batch_s: float = 0.02, *, tells_batches: bool = False) -> None:
         self.home = home
         self.config = config
         self.batch_s = batch_s
         self.groups: dict[str, Group] = {}
-        self.requests: list[GroupRequest] = []
+        self.requests: list[StreamRequest] = []
         self._log = DeltaLog(home / REQUESTS_FOLDER)
+        self.batches = 0
         self._next = 0
         self._seq = 0
-        self._decoder = msgspec.json.Decoder(GroupRequest)
+        self._decoder = msgspec.json.Decoder(StreamRequest)
         self._effects = str(home / EFFECTS_FOLDER)
+        self._status = StatusWriter(home) if tells_batches else None
 
     def __enter__(self) -> TableCoordinator:
         DeltaTable.create(self._effects, schema=EFFECTS.arrow, mode="ignore", partition_by=list(EFFECTS.partition_by))
@@ -76,6 +79,9 @@ class TableCoordinator:
             self._note(rows, group, expire_due(group, now_ms, self.config))
         if rows:
             write_deltalake(self._table, pa.Table.from_pylist(rows, schema=EFFECTS.arrow), mode="append")
+        self.batches += 1
+        if self._status is not None:
+            self._status.batch_done(0, len(rows), 0)
 
     def _note(self, rows: list[dict[str, object]], group: Group, effects: list[Effect]) -> None:
         for effect in effects:

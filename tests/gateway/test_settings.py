@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
+from coordinator_udfs.protocol.config import GroupConfig
 from gateway.settings import KEYS, Address, Settings, parse_address
 from programs.errors import ConfigError
 from programs.settings import read_file
@@ -17,6 +18,7 @@ FIT = {
     "gateway.listen": ("0.0.0.0:19092", Address("0.0.0.0", 19092)),
     "gateway.advertised": ("kafka.example:9092", Address("kafka.example", 9092)),
     "gateway.allow.anonymous.beyond.loopback": ("true", True),
+    "gateway.heartbeats.at.the.door": ("false", False),
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
     "gateway.metrics.listen": ("", None),
@@ -135,8 +137,19 @@ def test_plain_is_offered_where_passwords_can_be_read_only_when_it_is_named(
 
 
 def test_the_coordinators_keys_are_passed_over() -> None:
-    others = dict.fromkeys([*GROUP_KEYS.values(), "spark.coordinator.clock", "kafka.bootstrap.servers"], "1")
-    assert Settings.from_pairs({**others, "topics": ""}) == Settings()
+    shared = {key.name for key in KEYS.values()}
+    others = [*(set(GROUP_KEYS.values()) - shared), "spark.coordinator.clock", "kafka.bootstrap.servers"]
+    assert len(others) > 5
+    assert Settings.from_pairs(dict.fromkeys(others, "1")) == Settings()
+
+
+def test_what_the_coordinator_is_told_of_sessions_and_sizes_the_gateway_knows_too() -> None:
+    own = {key.name: name for name, key in KEYS.items()}
+    shared = {key: name for name, key in GROUP_KEYS.items() if key in own and key != "topics"}
+    assert len(shared) == 3
+    assert {name: getattr(Settings(), own[key]) for key, name in shared.items()} == {
+        name: getattr(GroupConfig(), name) for name in shared.values()
+    }
 
 
 def test_an_address_reads_as_it_is_written() -> None:

@@ -18,6 +18,7 @@ from gateway.server import Server
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact
+from gateway.tables.membership import lasting
 from gateway.tables.tables_backend import TablesBackend
 from schemas.effect_names import EffectName
 from schemas.fan_out import group_id_of
@@ -338,7 +339,8 @@ def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -
         str(path), effects({"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1}), mode="append"
     )
     followed, directory = EffectsTable(path, "gw"), Directory()
-    directory.learn_history(followed.history())
+    for fact in lasting(followed.history()):
+        directory.learn(fact)
     assert sorted(directory) == [("a", "consumer", "Stable"), ("b", "", "Empty")]
     assert not followed.has_news()
     directory.learn(Fact("b", EffectName.GROUP_REMOVED, 9, 0, None, "deleted", None))

@@ -1,14 +1,19 @@
-"""The same calls with their heartbeats packed into runs, for tests that hold a run equal to its heartbeats.
+"""The same calls with their heartbeats packed into runs, and groups to compare, for tests that hold a run equal to its
+heartbeats.
 
 Knows which heartbeats stand together; must not know a rule of the protocol.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.state_codec import encode
 from schemas.heartbeat_runs import RunPacker
 from schemas.messages import HeartbeatRequest
 from tests.protocol.invariants_play import Call
@@ -47,3 +52,32 @@ def _packed(calls: list[Call], most: int) -> Iterator[Call]:
         yield call
     if packer is not None:
         yield Call(packer.last_ms, packer.run(f"run {count}"))
+
+
+def state_of(group: Group) -> dict[str, Any]:
+    """The group as it is stored, with the order of its session timers in place of their numbers."""
+    if not group.is_known:
+        return {}
+    document: dict[str, Any] = json.loads(encode(group.copy()).document)
+    started: list[int] = sorted(_starts(document))
+    return {name: _ranked(value, started) for name, value in document.items() if name != "session_starts"}
+
+
+def _starts(value: Any) -> Iterable[int]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "session_start":
+                yield inner
+            yield from _starts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _starts(inner)
+
+
+def _ranked(value: Any, started: list[int]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: started.index(inner) if name == "session_start" else _ranked(inner, started)
+            for name, inner in value.items()
+        }
+    return [_ranked(inner, started) for inner in value] if isinstance(value, list) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -14,15 +13,13 @@ from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
-from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
-from coordinator_udfs.state_codec import encode
 from schemas.errors import Error
 from schemas.heartbeat_runs import packed
 from schemas.membership_messages import beat_id
 from schemas.messages import HeartbeatRunRequest
 from tests.protocol.bench import Bench
-from tests.protocol.heartbeat_runs import in_runs
+from tests.protocol.heartbeat_runs import in_runs, state_of
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, replay
 from tests.requests import heartbeat
@@ -58,35 +55,6 @@ def others(effects: Iterable[Effect]) -> list[str]:
             effect = msgspec.structs.replace(effect, request_id="")
         found.append((effect.at_ms, msgspec.json.encode(effect).decode()))
     return [text for _, text in sorted(found)]
-
-
-def state_of(group: Group) -> dict[str, Any]:
-    """The group as it is stored, with the order of its session timers in place of their numbers."""
-    if not group.is_known:
-        return {}
-    document: dict[str, Any] = json.loads(encode(group.copy()).document)
-    started: list[int] = sorted(_starts(document))
-    return {name: _ranked(value, started) for name, value in document.items() if name != "session_starts"}
-
-
-def _starts(value: Any) -> Iterable[int]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "session_start":
-                yield inner
-            yield from _starts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _starts(inner)
-
-
-def _ranked(value: Any, started: list[int]) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: started.index(inner) if name == "session_start" else _ranked(inner, started)
-            for name, inner in value.items()
-        }
-    return [_ranked(inner, started) for inner in value] if isinstance(value, list) else value
 
 
 @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), most=st.integers(1, 12))

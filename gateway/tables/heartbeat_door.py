@@ -1,0 +1,203 @@
+"""Heartbeats at the door: which are answered at once, and when they are handed on to the coordinator, in runs.
+
+A heartbeat is answered NONE at once where the last commit gives it that answer and no request that could change its
+group is under way through this gateway. Nothing that the coordinator knows of a member is older than a third of its
+session timeout, unless the member is silent. Decision 13 says why.
+
+Knows who is in which group as of the last commit, and what is under way. Must not know a clock, a table or a socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from coordinator_udfs.protocol.states import GroupState
+from gateway.tables.membership import Memberships, Standing
+from schemas.fan_out import group_id_of
+from schemas.heartbeat_runs import RunPacker
+from schemas.messages import (
+    DeleteGroupsRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatRunRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+
+LONGEST_HELD_MS = 5000
+"""So long a heartbeat is held at the most."""
+SHARE_OF_A_SESSION = 3
+"""A heartbeat is held for at most one of so many parts of a session timeout."""
+MOST_IN_A_RUN = 5000
+"""With so many heartbeats a run is handed on."""
+FORGOTTEN_AFTER_MS = 300_000
+"""A request that is neither answered nor parked for so long will not be: it is in quarantine."""
+CHANGING = (JoinGroupRequest, SyncGroupRequest, LeaveGroupRequest, DeleteGroupsRequest)
+"""The requests that may change a group's state or who is in it; commits of offsets and reads do not."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What a gateway holds of one generation of a group."""
+
+    generation_id: int
+    run: RunPacker | None = None
+    run_id: str = ""
+    run_seq: int = 0
+    due_ms: int = 0
+    """When the run must be handed on."""
+    sure_ms: dict[str, int] = field(default_factory=dict)
+    """By member: its last heartbeat that was handed on."""
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    request: GroupRequest
+    group_id: str
+    is_parked: bool = False
+
+
+class HeartbeatDoor:
+    """Takes heartbeats for the coordinator. Moments are in ms since the epoch and never go back."""
+
+    def __init__(self, memberships: Memberships) -> None:
+        self._memberships = memberships
+        self._groups: dict[str, _Group] = {}
+        self._under_way: dict[str, _UnderWay] = {}
+        self._changing: dict[str, set[str]] = {}
+        self.next_due_ms: int | None = None
+        """No run must be handed on before; None: none is held."""
+
+    # ------------------------------------------------------------ what is under way
+
+    def begin(self, request: GroupRequest) -> None:
+        """A request goes to the coordinator."""
+        if isinstance(request, CHANGING):
+            group_id = group_id_of(request)
+            self._under_way[request.request_id] = _UnderWay(request, group_id)
+            self._changing.setdefault(group_id, set()).add(request.request_id)
+
+    def park(self, request_id: str) -> None:
+        """The coordinator has taken a request and will answer it later."""
+        known = self._under_way.get(request_id)
+        if known is not None:
+            known.is_parked = True
+
+    def settle(self, request_id: str) -> None:
+        """A commit answers a request, or says that it is never answered."""
+        known = self._under_way.pop(request_id, None)
+        if known is None:
+            return
+        of_group = self._changing[known.group_id]
+        of_group.discard(request_id)
+        if not of_group:
+            del self._changing[known.group_id]
+
+    def joins_under_way(self, group_id: str) -> list[JoinGroupRequest]:
+        """The JoinGroups to a group that no commit has answered yet."""
+        asked = (self._under_way[request_id].request for request_id in self._changing.get(group_id, ()))
+        return [request for request in asked if isinstance(request, JoinGroupRequest)]
+
+    def forget_lost(self, now_ms: int) -> None:
+        """Forgets requests that will never be answered."""
+        lost = [
+            request_id
+            for request_id, known in self._under_way.items()
+            if not known.is_parked and now_ms - known.request.received_at_ms > FORGOTTEN_AFTER_MS
+        ]
+        for request_id in lost:
+            self.settle(request_id)
+
+    # ------------------------------------------------------------ heartbeats
+
+    def is_open_for(self, beat: HeartbeatRequest) -> bool:
+        """Whether the last commit answers it with NONE and nothing is under way that could change that."""
+        group = self._memberships.of(beat.group_id)
+        if group is None or group.state != GroupState.STABLE or beat.group_id in self._changing:
+            return False
+        member = group.members.get(beat.member_id)
+        if member is None or beat.generation_id != group.generation_id or member.session_timeout_ms < 0:
+            return False
+        return beat.group_instance_id is None or beat.group_instance_id == member.group_instance_id
+
+    def take(self, beat: HeartbeatRequest) -> list[HeartbeatRunRequest]:
+        """Keeps a heartbeat that the door is open for; returns runs that are to be handed on now."""
+        standing, held = self._memberships.of(beat.group_id), self._groups.get(beat.group_id)
+        assert standing is not None
+        runs: list[HeartbeatRunRequest] = []
+        if held is not None and held.run is not None and (not held.run.takes(beat) or held.run.count >= MOST_IN_A_RUN):
+            runs.append(self._hand_on(held, beat.received_at_ms))
+        if held is None or held.generation_id != beat.generation_id:
+            held = self._groups[beat.group_id] = _Group(beat.generation_id)
+        due_ms = self._due_ms(beat, standing, held)
+        if held.run is None:
+            held.run, held.due_ms = RunPacker(beat), due_ms
+        else:
+            held.run.add(beat)
+            held.due_ms = min(held.due_ms, due_ms)
+        held.run_id, held.run_seq = beat.request_id, beat.request_seq
+        if held.due_ms <= beat.received_at_ms:
+            runs.append(self._hand_on(held, beat.received_at_ms))
+        elif self.next_due_ms is None or held.due_ms < self.next_due_ms:
+            self.next_due_ms = held.due_ms
+        return runs
+
+    def _due_ms(self, beat: HeartbeatRequest, standing: Standing, held: _Group) -> int:
+        """When a heartbeat must be handed on: after a third of the group's shortest session and 5 s at the latest, and
+        before a third of its member's session has gone by since the last one that was.
+        """
+        sure_ms = held.sure_ms.get(beat.member_id)
+        if sure_ms is None:
+            return beat.received_at_ms
+        held_ms = min(standing.shortest_session_timeout_ms // SHARE_OF_A_SESSION, LONGEST_HELD_MS)
+        own_ms = standing.members[beat.member_id].session_timeout_ms // SHARE_OF_A_SESSION
+        return min(beat.received_at_ms + held_ms, sure_ms + own_ms)
+
+    # ------------------------------------------------------------ handing on
+
+    def run_before(self, request: GroupRequest) -> HeartbeatRunRequest | None:
+        """The heartbeats of the group that a request is for: they are handed on before it."""
+        held = self._groups.get(group_id_of(request))
+        return None if held is None or held.run is None else self._hand_on(held, request.received_at_ms)
+
+    def due(self, now_ms: int) -> list[HeartbeatRunRequest]:
+        """The runs that must be handed on by now; with them those that have used half of their time."""
+        if self.next_due_ms is None or now_ms < self.next_due_ms:
+            return []
+        runs = [self._hand_on(held, now_ms) for held in self._with_runs() if _is_half_over(held, now_ms)]
+        self.next_due_ms = min((held.due_ms for held in self._with_runs()), default=None)
+        self._forget_groups()
+        return runs
+
+    def rest(self, now_ms: int) -> list[HeartbeatRunRequest]:
+        """Everything that is held."""
+        return [self._hand_on(held, now_ms) for held in self._with_runs()]
+
+    def _with_runs(self) -> Iterator[_Group]:
+        return (held for held in list(self._groups.values()) if held.run is not None)
+
+    def _hand_on(self, held: _Group, now_ms: int) -> HeartbeatRunRequest:
+        packer, held.run = held.run, None
+        assert packer is not None
+        run = packer.run(
+            held.run_id,
+            request_seq=held.run_seq,
+            handed_on_ms=max(now_ms, packer.last_ms),
+            is_answered=True,
+        )
+        for one in run.members:
+            held.sure_ms[one.member_id] = run.from_ms + one.beats[-1]
+        return run
+
+    def _forget_groups(self) -> None:
+        for group_id, held in list(self._groups.items()):
+            standing = self._memberships.of(group_id)
+            if held.run is None and (standing is None or standing.generation_id != held.generation_id):
+                del self._groups[group_id]
+
+
+def _is_half_over(held: _Group, now_ms: int) -> bool:
+    assert held.run is not None
+    return held.due_ms <= now_ms or now_ms - held.run.from_ms >= held.due_ms - now_ms

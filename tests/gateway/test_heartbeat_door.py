@@ -1,0 +1,323 @@
+"""Heartbeats at the door, over random schedules of clients, commits and waits: what they are answered, what becomes of
+them, and when they are handed on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
+from coordinator_udfs.protocol.step import expire_due, step
+from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, LONGEST_HELD_MS, MOST_IN_A_RUN, HeartbeatDoor
+from gateway.tables.membership import Memberships
+from schemas.errors import Error
+from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from tests.gateway.facts import facts_of
+from tests.protocol.heartbeat_runs import state_of
+from tests.protocol.invariants_moves import METADATA, Everybody, Move, configs, plays
+from tests.protocol.invariants_play import GROUP_ID, Call, Play, replay
+from tests.requests import heartbeat, join, leave, sync
+
+
+@dataclass
+class Gateway:
+    """One gateway, one group, and a coordinator whose batches end when they are told to."""
+
+    config: GroupConfig
+    group: Group = field(default_factory=lambda: Group(GROUP_ID))
+    as_of_the_commit: Group = field(default_factory=lambda: Group(GROUP_ID))
+    effects: list[Effect] = field(default_factory=list)
+    appended: list[StreamRequest] = field(default_factory=list)
+    answered: list[HeartbeatRequest] = field(default_factory=list)
+    """At the door."""
+
+    def __post_init__(self) -> None:
+        self.memberships = Memberships()
+        self.door = HeartbeatDoor(self.memberships)
+
+    def ask(self, request: GroupRequest) -> None:
+        """A client's request arrives."""
+        self.let_time_pass(request.received_at_ms)
+        if isinstance(request, HeartbeatRequest) and self.door.is_open_for(request):
+            # What a broker answers that knows what the last commit told.
+            assert error_of_heartbeat(self.as_of_the_commit, request) is Error.NONE
+            self.answered.append(request)
+            self.appended += self.door.take(request)
+            return
+        run = self.door.run_before(request)
+        self.appended += [] if run is None else [run]
+        self.door.begin(request)
+        self.appended.append(request)
+
+    def let_time_pass(self, now_ms: int) -> None:
+        """What must be handed on by then is."""
+        while (due_ms := self.door.next_due_ms) is not None and due_ms <= now_ms:
+            self.appended += self.door.due(due_ms)
+
+    def commit(self, now_ms: int) -> None:
+        """A batch takes all that was appended, and time up to now; the gateway reads what came of it."""
+        self.let_time_pass(now_ms)
+        effects: list[Effect] = []
+        for request in self.appended:
+            if not isinstance(request, HeartbeatRunRequest):
+                effects += expire_due(self.group, request.received_at_ms - 1, self.config)
+            effects += step(self.group, request, request.received_at_ms, self.config)
+        effects += expire_due(self.group, now_ms, self.config)
+        self.appended.clear()
+        for fact in facts_of(GROUP_ID, effects, len(self.effects)):
+            self.memberships.learn(fact)
+        for effect in effects:
+            if isinstance(effect, RequestParked):
+                self.door.park(effect.request_id)
+            if isinstance(effect, Reply | RequestDropped):
+                self.door.settle(effect.request_id)
+        self.effects += effects
+        self.as_of_the_commit = self.group.copy()
+
+
+def is_about_heartbeats(effect: Effect) -> bool:
+    return isinstance(effect, HeartbeatsTaken) or (isinstance(effect, Reply) and effect.api == "Heartbeat")
+
+
+def without_heartbeats(effects: list[Effect]) -> list[Effect]:
+    return [effect for effect in effects if not is_about_heartbeats(effect)]
+
+
+def told_of(effects: list[Effect]) -> int:
+    """How many heartbeats the history tells of."""
+    return sum(
+        sum(len(one.beats) for one in effect.taken) if isinstance(effect, HeartbeatsTaken) else 1
+        for effect in effects
+        if is_about_heartbeats(effect)
+    )
+
+
+def calls_of(config: GroupConfig, moves: list[list[Move]]) -> list[Call]:
+    """What clients asked, each request with the moment at which it arrived."""
+    play = Play(config)
+    for some in moves:
+        play.make(some)
+    asked: list[Call] = []
+    seen: set[str] = set()
+    for place, call in enumerate(play.calls):
+        request = call.request
+        if request is not None and request.request_id in seen:
+            # Somebody says the same again: for a gateway that is another request.
+            request = msgspec.structs.replace(request, request_id=f"again {place}", received_at_ms=call.at_ms)
+        if request is not None:
+            seen.add(request.request_id)
+        asked.append(Call(call.at_ms, request))
+    return asked
+
+
+def played(config: GroupConfig, calls: list[Call], commits: list[bool]) -> Gateway:
+    """The calls through a gateway; a batch ends after those that `commits` says, over and over."""
+    gateway = Gateway(config)
+    for place, call in enumerate(calls):
+        if call.request is not None:
+            assert not isinstance(call.request, HeartbeatRunRequest)
+            gateway.ask(call.request)
+        if commits[place % len(commits)]:
+            gateway.commit(call.at_ms - 1 if call.request is not None else call.at_ms)
+    if not calls:
+        return gateway
+    end_ms = calls[-1].at_ms
+    gateway.appended += gateway.door.rest(end_ms)
+    gateway.commit(end_ms - 1 if calls[-1].request is not None else end_ms)
+    return gateway
+
+
+schedules = st.lists(st.booleans(), min_size=1, max_size=12)
+beats = st.builds(
+    Everybody,
+    gap_ms=st.sampled_from((0, 1, 100, 400, 1500, 3000, 6000)),
+    client=st.just(0),
+    verb=st.just("heartbeat"),
+    count=st.integers(1, 5),
+    metadata=st.just(b""),
+    reason=st.none(),
+)
+rounds = st.builds(
+    Everybody,
+    gap_ms=st.sampled_from((0, 100, 3000)),
+    client=st.just(0),
+    verb=st.just("round"),
+    count=st.integers(1, 5),
+    metadata=st.just(METADATA[0]),
+    reason=st.none(),
+)
+# Clients that stop at nothing, and times in which a group is at rest and its members beat.
+lives = st.lists(
+    st.one_of(plays, st.tuples(rounds, st.lists(beats, max_size=12)).map(lambda p: [p[0], *p[1]])), max_size=4
+)
+
+
+@given(config=configs, moves=lives, commits=schedules)
+def test_the_history_is_the_same_through_the_door(
+    config: GroupConfig, moves: list[list[Move]], commits: list[bool]
+) -> None:
+    """Every member lives and dies as if each heartbeat had come to the coordinator by itself, and each is told of."""
+    calls = calls_of(config, moves)
+    group, effects = replay(calls, config)
+    gateway = played(config, calls, commits)
+    assert without_heartbeats(gateway.effects) == without_heartbeats(effects)
+    assert told_of(gateway.effects) == told_of(effects)
+    assert state_of(gateway.group) == state_of(group)
+
+
+@given(config=configs, moves=lives)
+def test_with_a_commit_before_and_after_every_request_each_answer_is_the_coordinators(
+    config: GroupConfig, moves: list[list[Move]]
+) -> None:
+    calls = calls_of(config, moves)
+    _, effects = replay(calls, config)
+    refused = {
+        effect.request_id
+        for effect in effects
+        if isinstance(effect, Reply) and effect.api == "Heartbeat" and effect.error_code is not Error.NONE
+    }
+    gateway = played(config, calls, [True])
+    assert not refused & {beat.request_id for beat in gateway.answered}
+
+
+def test_the_random_schedules_reach_the_door() -> None:
+    answered: list[int] = []
+
+    @settings(max_examples=100, derandomize=True, database=None)
+    @given(config=configs, moves=lives, commits=schedules)
+    def play(config: GroupConfig, moves: list[list[Move]], commits: list[bool]) -> None:
+        answered.append(len(played(config, calls_of(config, moves), commits).answered))
+
+    play()
+    assert sum(answered) > 100
+    assert sum(1 for count in answered if count) > 20
+
+
+# ---------------------------------------------------------------- one group at rest
+
+T = 1_000_000
+
+
+def at_rest(session_timeout_ms: int = 45_000, members: int = 2) -> tuple[Gateway, list[str]]:
+    """A Stable group in generation 1 that the gateway knows, and its member ids."""
+    gateway = Gateway(GroupConfig(group_initial_rebalance_delay_ms=10))
+    for n in range(members):
+        gateway.ask(join(f"c{n}", T, GROUP_ID, session_timeout_ms=session_timeout_ms, request_id=f"j{n}"))
+    gateway.commit(T + 30)
+    ids = list(gateway.group.members)
+    gateway.ask(sync(ids[0], 1, T + 50, GROUP_ID, assigned=ids, request_id="s0"))
+    for n in range(1, members):
+        gateway.ask(sync(ids[n], 1, T + 50, GROUP_ID, request_id=f"s{n}"))
+    gateway.commit(T + 60)
+    assert gateway.group.state == "Stable"
+    return gateway, ids
+
+
+def beat(member_id: str, at_ms: int, generation_id: int = 1, **more: Any) -> HeartbeatRequest:
+    return heartbeat(member_id, generation_id, at_ms, GROUP_ID, request_id=f"b{at_ms}", **more)
+
+
+def test_the_door_is_open_for_members_of_the_generation_alone() -> None:
+    gateway, (first, _) = at_rest()
+    assert gateway.door.is_open_for(beat(first, T + 100))
+    assert not gateway.door.is_open_for(beat("stranger", T + 100))
+    assert not gateway.door.is_open_for(beat(first, T + 100, 2))
+    assert not gateway.door.is_open_for(beat(first, T + 100, group_instance_id="i-1"))
+    assert not gateway.door.is_open_for(heartbeat(first, 1, T + 100, "another group"))
+
+
+@pytest.mark.parametrize("kind", ["join", "sync", "leave"])
+def test_the_door_is_shut_from_the_arrival_of_a_change_until_the_commit_that_answers_it(kind: str) -> None:
+    gateway, (first, second) = at_rest()
+    asked: dict[str, GroupRequest] = {
+        "join": join("c9", T + 100, GROUP_ID, request_id="x"),
+        "sync": sync(first, 1, T + 100, GROUP_ID, request_id="x"),
+        "leave": leave(second, T + 100, GROUP_ID, request_id="x"),
+    }
+    gateway.ask(asked[kind])
+    assert not gateway.door.is_open_for(beat(first, T + 101))
+    gateway.commit(T + 200)
+    assert gateway.door.is_open_for(beat(first, T + 201)) is (kind == "sync")
+
+
+def test_a_request_that_nobody_ever_answers_does_not_shut_the_door_for_good() -> None:
+    gateway, (first, _) = at_rest()
+    gateway.door.begin(leave("nobody", T + 100, GROUP_ID, request_id="in quarantine"))
+    assert not gateway.door.is_open_for(beat(first, T + 101))
+    gateway.door.forget_lost(T + 100 + FORGOTTEN_AFTER_MS)
+    assert not gateway.door.is_open_for(beat(first, T + 101))
+    gateway.door.forget_lost(T + 101 + FORGOTTEN_AFTER_MS)
+    assert gateway.door.is_open_for(beat(first, T + 101))
+
+
+def beat_every(gateway: Gateway, ids: list[str], interval_ms: int, count: int) -> list[HeartbeatRunRequest]:
+    """Heartbeats of all members; the runs that were handed on, each with handed_on_ms."""
+    for n in range(count):
+        for member_id in ids:
+            gateway.ask(beat(member_id, T + 100 + n * interval_ms))
+    return [request for request in gateway.appended if isinstance(request, HeartbeatRunRequest)]
+
+
+def test_a_first_heartbeat_is_handed_on_at_once_and_later_ones_together() -> None:
+    gateway, ids = at_rest()
+    runs = beat_every(gateway, ids, 3000, 11)
+    assert [run.handed_on_ms for run in runs[:2]] == [T + 100, T + 100]
+    assert [sum(len(one.beats) for one in run.members) for run in runs[2:]] == [4, 4, 4, 4]
+    assert all(run.handed_on_ms is not None for run in runs)
+    assert max((run.handed_on_ms or 0) - run.from_ms for run in runs) == LONGEST_HELD_MS
+
+
+@pytest.mark.parametrize("session_timeout_ms", [6000, 10_000, 45_000])
+@pytest.mark.parametrize("interval_ms", [100, 1000, 3000])
+def test_what_is_lost_with_a_gateway_ends_no_session_before_two_thirds_of_it(
+    session_timeout_ms: int, interval_ms: int
+) -> None:
+    """Whenever the gateway dies: a member's last answered heartbeat is at most a third of a session after the last one
+    that was handed on, from which its session counts.
+    """
+    gateway, ids = at_rest(session_timeout_ms, members=1)
+    handed_on_ms = T + 100
+    for n in range(40):
+        at_ms = T + 100 + n * interval_ms
+        gateway.ask(beat(ids[0], at_ms))
+        for run in gateway.appended:
+            assert isinstance(run, HeartbeatRunRequest)
+            handed_on_ms = max(handed_on_ms, run.received_at_ms)
+        assert at_ms - handed_on_ms <= session_timeout_ms // 3
+
+
+def test_other_requests_of_the_group_come_after_the_heartbeats_that_are_held() -> None:
+    gateway, (first, _) = at_rest()
+    gateway.ask(beat(first, T + 100))
+    gateway.ask(beat(first, T + 3100))
+    gateway.ask(leave(first, T + 3100, GROUP_ID, request_id="x"))
+    assert [type(request).__name__ for request in gateway.appended] == [
+        "HeartbeatRunRequest",
+        "HeartbeatRunRequest",
+        "LeaveGroupRequest",
+    ]
+
+
+def test_groups_whose_heartbeats_have_used_half_their_time_go_with_the_first_that_is_due() -> None:
+    gateway, (first, second) = at_rest()
+    for member_id, at_ms in ((first, T + 100), (second, T + 100), (first, T + 3000)):
+        gateway.ask(beat(member_id, at_ms))
+    gateway.appended.clear()
+    assert gateway.door.due(T + 3000 + LONGEST_HELD_MS - 1) == []
+    (run,) = gateway.door.due(T + 3000 + LONGEST_HELD_MS)
+    assert (run.received_at_ms, run.handed_on_ms, run.is_answered) == (T + 3000, T + 8000, True)
+
+
+def test_a_run_of_many_heartbeats_is_handed_on_early() -> None:
+    gateway, (first, _) = at_rest()
+    runs = beat_every(gateway, [first], 0, MOST_IN_A_RUN + 2)
+    assert [sum(len(one.beats) for one in run.members) for run in runs] == [1, MOST_IN_A_RUN]
