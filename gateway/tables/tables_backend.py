@@ -152,13 +152,14 @@ class TablesBackend:
 
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         answer: asyncio.Future[Response] = self._loop.create_future()
+        if self._is_answered_at_the_door(request):
+            answer.set_result(HeartbeatResponse())
+            return answer
         group_id, packed = group_id_of(request), self._encoder.encode(request)
         if len(group_id.encode()) > self._settings.group_id_max_bytes:
             answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
-        elif self._is_answered_at_the_door(request):
-            answer.set_result(HeartbeatResponse())
         else:
             self._send(request, packed.decode(), answer)
         return answer

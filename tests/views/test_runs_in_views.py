@@ -1,0 +1,96 @@
+"""Heartbeats in runs and heartbeats one by one lead to the same rows of every view, and to the same explanation."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duck_sql.engine import ask
+from jobs.shown.plain_answers import write_answer
+from schemas.heartbeat_runs import packed
+from schemas.messages import HeartbeatRequest
+from tests import requests
+from tests.views.histories import two_members
+from tests.views.story import Story, write_effects
+from tests.why.reading import reader_of
+from views.catalog import VIEWS
+from why.explanation import explain
+from why.rows import lines_of
+
+Beats = list[tuple[int, str]]
+GROUP = "two"
+AT_REST: Beats = [(4000, "a"), (5000, "b"), (7001, "a"), (8002, "b"), (13_500, "b"), (16_000, "a"), (19_000, "b")]
+"""b is silent for 5.498 s, a for 8.999 s of its 10 s: a near miss."""
+WHILE_B_EXPIRES: Beats = [(21_000, "a"), (24_000, "a"), (28_999, "a"), (29_001, "a"), (31_000, "b")]
+"""b's session ends at 29 s: a is told at 29.001 s, and b learns at 31 s that it is none."""
+
+
+def one_by_one(story: Story, beats: Beats) -> None:
+    for at_ms, who in beats:
+        story.send(at_ms, request_of(story, at_ms, who))
+
+
+def in_one_run(story: Story, beats: Beats) -> None:
+    story.send(beats[-1][0], packed([request_of(story, at_ms, who) for at_ms, who in beats], f"run {beats[0][0]}"))
+
+
+def request_of(story: Story, at_ms: int, who: str) -> HeartbeatRequest:
+    named: dict[str, Any] = {"request_id": f"{who} {at_ms}", "client_id": who}
+    return requests.heartbeat(story.member_ids[who], story.generation_id, at_ms, story.group_id, **named)
+
+
+def told(beat: Callable[[Story, Beats], None]) -> Story:
+    story = two_members(GROUP)
+    beat(story, AT_REST)
+    beat(story, WHILE_B_EXPIRES)
+    story.join(32_000, "a")
+    story.sync(32_100, "a", {"a": ["t-0", "t-1"]})
+    return story
+
+
+def rows_of(home: Path, view: str) -> list[dict[str, Any]]:
+    out = io.StringIO()
+    write_answer(ask(home, f"select * from {view}", None, None), "json", out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def without_ids(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps({name: value for name, value in row.items() if name != "request_id"}) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    found = []
+    for beat in (one_by_one, in_one_run):
+        home = tmp_path_factory.mktemp(beat.__name__)
+        write_effects(home, {GROUP: told(beat).rows})
+        found.append(home)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("view", [view.name for view in VIEWS])
+def test_every_view_has_the_same_rows(homes: tuple[Path, Path], view: str) -> None:
+    single, run = (rows_of(home, view) for home in homes)
+    assert without_ids(run) == without_ids(single)
+
+
+def test_each_heartbeat_has_an_id_of_its_own(homes: tuple[Path, Path]) -> None:
+    replies = [row for row in rows_of(homes[1], "replies") if row["api"] == "Heartbeat"]
+    assert len(replies) == len({row["request_id"] for row in replies}) == len(AT_REST) + len(WHILE_B_EXPIRES) + 1
+
+
+def test_the_story_has_what_the_views_look_for(homes: tuple[Path, Path]) -> None:
+    (miss,) = rows_of(homes[1], "near_misses")
+    assert (miss["client_id"], miss["gap_ms"], miss["slack_ms"]) == ("a", 8999, 1001)
+    assert {row["client_id"]: row["slack_ms"] for row in rows_of(homes[1], "heartbeat_slack")} == {"a": 1001, "b": 0}
+
+
+def test_the_explanation_is_the_same() -> None:
+    single, run = (lines_of(explain(GROUP, reader_of(told(beat).rows))) for beat in (one_by_one, in_one_run))
+    assert run == single
+    assert any(line.about == "told" and line.at_ms == 29_001 for line in run)
