@@ -17,7 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
-from benchmarks.figures import BenchFunction, Figure, is_bench
+from benchmarks.figures import BenchFunction, Figure, is_bench, readable
+from benchmarks.machine import this_machine
+from benchmarks.performance_page import page_of
 from programs.command_line import examples, format_option, run_command
 from programs.errors import UserError
 
@@ -73,17 +75,13 @@ def as_table(measured: Iterable[Figure]) -> Table:
     for figure in measured:
         verdict = {True: "[green]holds[/]", False: "[red]missed[/]", None: ""}[figure.holds]
         goal = "" if figure.goal is None else str(figure.goal)
-        table.add_row(figure.name, _readable(figure.value), figure.unit, goal, verdict)
+        table.add_row(figure.name, readable(figure.value), figure.unit, goal, verdict)
     return table
-
-
-def _readable(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 @click.command(epilog=examples(f"{NAME}", f"{NAME} core --format json"))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@format_option(("table", "json"))
+@format_option(("table", "json", "markdown"))
 def command(names: tuple[str, ...], form: str) -> int:
     """Measure the project, layer by layer: all of it, or a layer, a bench, or those that begin so."""
     try:
@@ -104,6 +102,8 @@ def command(names: tuple[str, ...], form: str) -> int:
             status = 1
     if form == "table":
         Console().print(as_table(measured))
+    if form == "markdown":
+        print(page_of(measured, this_machine()), end="")
     return status
 
 

@@ -32,6 +32,14 @@ def at_most(bound: float) -> Goal:
     return Goal("<=", bound)
 
 
+class Anchor(NamedTuple):
+    """The same thing measured of something else in the same run, to compare with."""
+
+    value: float
+    what: str
+    """What was measured: `a real Kafka`, `the do-nothing pipeline`."""
+
+
 class Figure(NamedTuple):
     """One thing measured."""
 
@@ -40,10 +48,16 @@ class Figure(NamedTuple):
     unit: str
     goal: Goal | None = None
     """None for a figure that is only reported."""
+    anchor: Anchor | None = None
 
     @property
     def holds(self) -> bool | None:
         return None if self.goal is None else self.goal.holds(self.value)
+
+
+def readable(value: float) -> str:
+    """A value as people read it: 12,345 and 0.123."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 BenchFunction = Callable[[], Figure | Iterable[Figure]]

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks.figures import BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
+from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
+from benchmarks.limits import LIMITS
+from benchmarks.machine import Machine, this_machine
+from benchmarks.performance_page import page_of
 
 
 def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
@@ -102,3 +105,47 @@ def test_the_clock_runs_each_repeat_after_its_own_preparation_and_measures_the_a
     seconds = cpu_seconds(lambda: calls.append("run"), repeats=2, prepare=lambda: calls.append("prepare"))
     assert calls == ["prepare", "run"] * 2
     assert 0 <= seconds < 1
+
+
+MACHINE = Machine("A Processor", 2, 23, "Linux 6.1", "3.11.7", "2026-11-22", 1.25)
+
+
+def test_the_page_has_every_figure_with_its_goal_its_anchor_and_the_machine() -> None:
+    page = page_of(
+        [
+            Figure("core.rate", 612_345, "1/s", at_least(500_000)),
+            Figure("live.heartbeat_p50", 2.5, "ms", at_most(2), Anchor(0.43, "a real Kafka")),
+            Figure("live.stable", 1.1, "s"),
+        ],
+        MACHINE,
+    )
+    assert "Measured on 2026-11-22: A Processor, 2 cores, 23 GB, Linux 6.1, Python 3.11.7; 1.2 processes" in page
+    assert "is not a replacement for a broker's coordinator" in page
+    assert [line for line in page.splitlines() if line.startswith(("##", "| "))] == [
+        "## Core",
+        "| figure | value | goal | holds | beside |",
+        "| rate | 612,345 1/s | >= 500000 | yes |  |",
+        "## Live",
+        "| figure | value | goal | holds | beside |",
+        "| heartbeat_p50 | 2.5 ms | <= 2 | **no** | 0.43 ms: a real Kafka |",
+        "| stable | 1.1 s |  |  |  |",
+    ]
+    assert LIMITS["live"] in page
+
+
+def test_what_limits_a_layer_is_told_of_layers_that_there_are() -> None:
+    assert set(LIMITS) <= set(command.layers())
+
+
+def test_the_page_is_a_format(three_benches: None, capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["--format", "markdown"])
+    page = capsys.readouterr().out
+    assert page.startswith("# Performance\n")
+    assert page.count("| figure | value |") >= 1
+
+
+def test_this_machine_tells_what_it_is() -> None:
+    machine = this_machine()
+    assert machine.cores >= 1
+    assert machine.memory_gb >= 1
+    assert all((machine.processor, machine.system, machine.python, machine.day))

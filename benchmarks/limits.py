@@ -1,0 +1,34 @@
+"""What limits the figures of each layer now: the words beside them in docs/performance.md. Knows no figure."""
+
+from __future__ import annotations
+
+LIMITS: dict[str, str] = {
+    "core": (
+        "One Python process. A heartbeat looks at its own member alone, so that a group's size costs nothing; a "
+        "rebalance grows with its members, as in Kafka."
+    ),
+    "streaming": (
+        "The do-nothing pipeline is the same query with a function that answers nothing: Spark's planning, its state "
+        "store and the commit to Delta take most of an answer's time. A group of a batch costs a tenth of a "
+        "millisecond in the Python workers, which do without pandas (decision 10); pyspark's own way took nine times "
+        "as long. A run of heartbeats is one row in and one out (decision 12)."
+    ),
+    "live": (
+        "What changes a group waits for one or two micro-batches. Heartbeats of a group at rest wait for none "
+        "(decision 13), and a new client learns its member id at once."
+    ),
+    "gateway": "One event loop in one process; more gateways serve more clients.",
+    "floods": "Every request takes its turn in one loop; long ones are read in threads (decision 11).",
+    "history": (
+        "DuckDB reads the Parquet files that the log names, without a JVM (decision 8); Spark took twenty seconds to "
+        "start. A query over all groups reads all files, one about a group skips most of them by their statistics."
+    ),
+    "replay": (
+        "A log is read twice by one process, and its groups are followed line by line to find in which order the "
+        "broker took what came together; this takes longer than the stream behind it."
+    ),
+    "page": "The lists of all groups are kept ready and made anew where facts came.",
+    "upkeep": "Small files are put together beside the job, so that reading does not slow down as a home grows.",
+    "whatif": "Each group is simulated by one Python process in virtual time.",
+}
+"""By layer."""
