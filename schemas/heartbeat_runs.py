@@ -25,6 +25,7 @@ class RunPacker:
         self.count = 0
         self._members: list[MemberBeats] = []
         self._of_words: dict[_Words, int] = {}
+        self._last_place = -1
         self.add(first)
 
     def takes(self, beat: HeartbeatRequest) -> bool:
@@ -38,8 +39,9 @@ class RunPacker:
         since_ms = beat.received_at_ms - self.from_ms
         words = (beat.member_id, beat.group_instance_id, beat.client_id, beat.api_version)
         place = self._of_words.get(words)
-        # Two of one member in one millisecond stand in two places.
-        if place is None or self._members[place].beats[-1] >= since_ms:
+        # In one millisecond heartbeats stand in the order in which they came; two of one member stand in two places.
+        is_same_ms = beat.received_at_ms == self.last_ms
+        if place is None or (is_same_ms and place <= self._last_place):
             place = self._of_words[words] = len(self._members)
             self._members.append(
                 MemberBeats(
@@ -52,7 +54,7 @@ class RunPacker:
             )
         else:
             self._members[place].beats.append(since_ms)
-        self.last_ms = beat.received_at_ms
+        self.last_ms, self._last_place = beat.received_at_ms, place
         self.count += 1
         return place, since_ms
 

@@ -1,8 +1,9 @@
 """Heartbeats at the door: which are answered at once, and when they are handed on to the coordinator, in runs.
 
-A heartbeat is answered NONE at once where the last commit gives it that answer and no request that could change its
-group is under way through this gateway. Nothing that the coordinator knows of a member is older than a third of its
-session timeout, unless the member is silent. Decision 13 says why.
+A heartbeat is answered NONE at once where the last commit gives it that answer, no request that could change its group
+is under way through this gateway, and no member that was heard of here has been silent for its whole session. Nothing
+that the coordinator knows of a member is older than a third of its session timeout, unless the member is silent.
+Decision 13 says why.
 
 Knows who is in which group as of the last commit, and what is under way. Must not know a clock, a table or a socket.
 """
@@ -23,6 +24,7 @@ from schemas.messages import (
     HeartbeatRunRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    OffsetCommitRequest,
     SyncGroupRequest,
 )
 
@@ -34,6 +36,10 @@ MOST_IN_A_RUN = 5000
 """With so many heartbeats a run is handed on."""
 FORGOTTEN_AFTER_MS = 300_000
 """A request that is neither answered nor parked for so long will not be: it is in quarantine."""
+SURELY_OVER_MS = 3000
+"""The coordinator counts a session from its batch: so much later than a gateway it ends at the latest."""
+HEARD = (HeartbeatRequest, SyncGroupRequest, OffsetCommitRequest)
+"""The requests of members that restart their sessions."""
 CHANGING = (JoinGroupRequest, SyncGroupRequest, LeaveGroupRequest, DeleteGroupsRequest)
 """The requests that may change a group's state or who is in it; commits of offsets and reads do not."""
 
@@ -59,6 +65,15 @@ class _UnderWay:
     is_parked: bool = False
 
 
+@dataclass(slots=True)
+class _Heard:
+    """Which members of a group were heard of through this gateway."""
+
+    last_ms: dict[str, int] = field(default_factory=dict)
+    first_end_ms: int = 0
+    """No session of theirs ends before."""
+
+
 class HeartbeatDoor:
     """Takes heartbeats for the coordinator. Moments are in ms since the epoch and never go back."""
 
@@ -67,6 +82,9 @@ class HeartbeatDoor:
         self._groups: dict[str, _Group] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._changing: dict[str, set[str]] = {}
+        self._heard: dict[str, _Heard] = {}
+        self._asked: dict[str, HeartbeatRequest] = {}
+        """Heartbeats that the coordinator is to answer."""
         self.next_due_ms: int | None = None
         """No run must be handed on before; None: none is held."""
 
@@ -74,6 +92,10 @@ class HeartbeatDoor:
 
     def begin(self, request: GroupRequest) -> None:
         """A request goes to the coordinator."""
+        if isinstance(request, HeartbeatRequest):
+            self._asked[request.request_id] = request
+        if isinstance(request, HEARD):
+            self._hear(request.group_id, request.member_id, request.received_at_ms)
         if isinstance(request, CHANGING):
             group_id = group_id_of(request)
             self._under_way[request.request_id] = _UnderWay(request, group_id)
@@ -87,6 +109,9 @@ class HeartbeatDoor:
 
     def settle(self, request_id: str) -> None:
         """A commit answers a request, or says that it is never answered."""
+        beat = self._asked.pop(request_id, None)
+        if beat is not None:
+            self._forget_those_elsewhere(beat)
         known = self._under_way.pop(request_id, None)
         if known is None:
             return
@@ -107,7 +132,8 @@ class HeartbeatDoor:
             for request_id, known in self._under_way.items()
             if not known.is_parked and now_ms - known.request.received_at_ms > FORGOTTEN_AFTER_MS
         ]
-        for request_id in lost:
+        beats = [one for one, beat in self._asked.items() if now_ms - beat.received_at_ms > FORGOTTEN_AFTER_MS]
+        for request_id in (*lost, *beats):
             self.settle(request_id)
 
     # ------------------------------------------------------------ heartbeats
@@ -120,7 +146,35 @@ class HeartbeatDoor:
         member = group.members.get(beat.member_id)
         if member is None or beat.generation_id != group.generation_id or member.session_timeout_ms < 0:
             return False
-        return beat.group_instance_id is None or beat.group_instance_id == member.group_instance_id
+        if beat.group_instance_id is not None and beat.group_instance_id != member.group_instance_id:
+            return False
+        return not self._may_have_expired(group, beat)
+
+    def _hear(self, group_id: str, member_id: str, at_ms: int) -> None:
+        heard, group = self._heard.setdefault(group_id, _Heard()), self._memberships.of(group_id)
+        member = None if group is None else group.members.get(member_id)
+        heard.last_ms[member_id] = at_ms
+        heard.first_end_ms = min(heard.first_end_ms, at_ms if member is None else at_ms + member.session_timeout_ms)
+
+    def _may_have_expired(self, group: Standing, beat: HeartbeatRequest) -> bool:
+        """Whether a member that was heard of here has been silent for its whole session: no commit tells that yet."""
+        heard = self._heard.get(beat.group_id)
+        if heard is None or beat.received_at_ms < heard.first_end_ms:
+            return False
+        heard.last_ms = {one: at_ms for one, at_ms in heard.last_ms.items() if one in group.members}
+        ends = (at_ms + group.members[one].session_timeout_ms for one, at_ms in heard.last_ms.items())
+        heard.first_end_ms = min(ends, default=beat.received_at_ms + SURELY_OVER_MS)
+        return heard.first_end_ms <= beat.received_at_ms
+
+    def _forget_those_elsewhere(self, beat: HeartbeatRequest) -> None:
+        """The coordinator has answered a heartbeat: silent members that it keeps are at other gateways."""
+        heard, group = self._heard.get(beat.group_id), self._memberships.of(beat.group_id)
+        if heard is None or group is None or beat.received_at_ms < heard.first_end_ms:
+            return
+        for member_id, at_ms in list(heard.last_ms.items()):
+            member = group.members.get(member_id)
+            if member is None or at_ms + member.session_timeout_ms + SURELY_OVER_MS <= beat.received_at_ms:
+                del heard.last_ms[member_id]
 
     def take(self, beat: HeartbeatRequest) -> list[HeartbeatRunRequest]:
         """Keeps a heartbeat that the door is open for; returns runs that are to be handed on now."""
@@ -138,6 +192,7 @@ class HeartbeatDoor:
             held.run.add(beat)
             held.due_ms = min(held.due_ms, due_ms)
         held.run_id, held.run_seq = beat.request_id, beat.request_seq
+        self._hear(beat.group_id, beat.member_id, beat.received_at_ms)
         if held.due_ms <= beat.received_at_ms:
             runs.append(self._hand_on(held, beat.received_at_ms))
         elif self.next_due_ms is None or held.due_ms < self.next_due_ms:
@@ -192,6 +247,8 @@ class HeartbeatDoor:
         return run
 
     def _forget_groups(self) -> None:
+        for group_id in [one for one in self._heard if self._memberships.of(one) is None]:
+            del self._heard[group_id]
         for group_id, held in list(self._groups.items()):
             standing = self._memberships.of(group_id)
             if held.run is None and (standing is None or standing.generation_id != held.generation_id):

@@ -249,6 +249,32 @@ def test_the_door_is_shut_from_the_arrival_of_a_change_until_the_commit_that_ans
     assert gateway.door.is_open_for(beat(first, T + 201)) is (kind == "sync")
 
 
+def test_the_door_is_shut_when_a_member_has_been_silent_for_its_whole_session() -> None:
+    gateway, (first, second) = at_rest(6000)
+    for member_id, at_ms in ((second, T + 1000), (first, T + 3000), (first, T + 5000)):
+        assert gateway.door.is_open_for(beat(member_id, at_ms))
+        gateway.ask(beat(member_id, at_ms))
+    assert gateway.door.is_open_for(beat(first, T + 6999))
+    assert not gateway.door.is_open_for(beat(first, T + 7000))
+    gateway.ask(beat(first, T + 7001))
+    gateway.commit(T + 7002)
+    assert second not in gateway.group.members
+    told = [one for one in gateway.effects if isinstance(one, Reply) and one.api == "Heartbeat"]
+    assert [(one.at_ms, one.error_code) for one in told] == [(T + 7001, Error.REBALANCE_IN_PROGRESS)]
+
+
+def test_a_member_that_goes_on_through_another_gateway_does_not_shut_the_door_for_good() -> None:
+    gateway, (first, second) = at_rest(6000)
+    gateway.ask(beat(second, T + 100))
+    for at_ms in range(T + 1000, T + 14_000, 1000):
+        gateway.appended.append(heartbeat(second, 1, at_ms - 1, GROUP_ID, request_id=f"elsewhere {at_ms}"))
+        gateway.ask(beat(first, at_ms))
+        gateway.commit(at_ms)
+    assert gateway.group.generation_id == 1
+    answered = [one.received_at_ms - T for one in gateway.answered if one.member_id == first]
+    assert answered == [1000, 2000, 3000, 4000, 5000, 6000, 11_000, 12_000, 13_000]
+
+
 def test_a_request_that_nobody_ever_answers_does_not_shut_the_door_for_good() -> None:
     gateway, (first, _) = at_rest()
     gateway.door.begin(leave("nobody", T + 100, GROUP_ID, request_id="in quarantine"))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
+from coordinator_udfs.protocol.heartbeat_run import beats_of
 from coordinator_udfs.protocol.step import step
 from schemas.errors import Error
 from schemas.heartbeat_runs import packed
@@ -183,3 +184,9 @@ def test_heartbeats_that_do_not_fit_together_are_no_run() -> None:
 def test_two_heartbeats_of_one_member_in_one_millisecond_are_two() -> None:
     run = packed([heartbeat("m", 1, 5), heartbeat("m", 1, 5)], "run")
     assert [one.beats for one in run.members] == [[0], [0]]
+
+
+def test_heartbeats_of_one_millisecond_stand_in_the_order_in_which_they_came() -> None:
+    run = packed([heartbeat(who, 1, at_ms) for who, at_ms in (("a", 4), ("b", 4), ("b", 5), ("a", 5), ("a", 6))], "run")
+    assert [(one.member_id, one.beats) for one in run.members] == [("a", [0]), ("b", [0, 1]), ("a", [1, 2])]
+    assert [run.members[beat.place].member_id for beat in beats_of(run)] == ["a", "b", "b", "a", "a"]
