@@ -23,6 +23,7 @@ from request_log.explaining.context import (
     unseen_id,
     with_protocols,
 )
+from request_log.explaining.rebalances import explain_full
 from schemas.errors import Error
 from schemas.messages import (
     GroupObservedRequest,
@@ -56,6 +57,8 @@ def explain_join(context: Context, request: JoinGroupRequest) -> Iterator[Explan
         case Error.INCONSISTENT_GROUP_PROTOCOL:
             other_names = [JoinGroupProtocol(name=group.protocol_name or UNSEEN_PROTOCOL, metadata=b"")]
             yield [context.seen("a newcomer is refused", members=with_protocols(group, other_names))]
+        case Error.GROUP_MAX_SIZE_REACHED:
+            yield from explain_full(context)
         case Error.MEMBER_ID_REQUIRED:
             yield [context.seen("a newcomer is taken", **types)]
             yield [context.seen("a newcomer is taken", members=with_protocols(group, request.protocols), **types)]

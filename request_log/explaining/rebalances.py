@@ -6,7 +6,7 @@ never seen. The nearest explanation comes first. Knows what an answer proves of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import (
@@ -80,6 +80,9 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
     listed = next_generation(context)
     if listed is None:
         yield from _explain_leader(context)
+        if any(entry.recorded.error is Error.GROUP_MAX_SIZE_REACHED for entry in context.upcoming):
+            # Somebody who is not seen takes the room of those who are refused.
+            yield from ([join] for join in _joins_of(context, _given_an_id(context)))
     else:
         named = {member.member_id for member in listed}
         unseen = [member for member in listed if not is_joining(context, member.member_id)]
@@ -94,6 +97,44 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
             gone = [gone_member(context, member_id) for member_id in silent]
             yield [context.seen("a member is missing from the next generation", gone=gone)]
     yield [context.seen("a rebalance that no line explains", state=GroupState.PREPARING_REBALANCE.value)]
+
+
+def explain_full(context: Context) -> Iterator[Explanation]:
+    """A full group refused somebody, and it seems to have room: others had joined, and died before their answers.
+
+    They are in the next generation; where that is not at hand, they were given an id and are not heard of any more, or
+    are members that are not.
+    """
+    listed = next_generation(context)
+    if listed is None:
+        sender = member_id_of(context.entry.request)
+        silent = [one for one in context.group.members if one != sender and not _is_named(context, one)]
+        unseen = [*_given_an_id(context), *silent]
+    else:
+        unseen = [one.member_id for one in listed if not is_joining(context, one.member_id)]
+        unseen.sort(key=lambda member_id: member_id in context.group.members)
+    joins = list(_joins_of(context, unseen))
+    for join in joins:
+        yield [join]
+    for count in range(2, len(joins) + 1):
+        yield joins[:count]
+
+
+def _given_an_id(context: Context) -> list[str]:
+    """Newcomers that were given an id and are not heard of any more, by when they were."""
+    return [one for one in context.offered if one in context.group.pending and not _is_named(context, one)]
+
+
+def _joins_of(context: Context, member_ids: Iterable[str]) -> Iterator[GroupRequest]:
+    for member_id in member_ids:
+        join = unlogged_join(context, JoinGroupResponseMember(member_id=member_id, metadata=b""))
+        if join is not None:
+            yield join
+
+
+def _is_named(context: Context, member_id: str) -> bool:
+    """Whether a later request comes from this id."""
+    return any(member_id_of(entry.request) == member_id for entry in context.upcoming)
 
 
 def _explain_leader(context: Context) -> Iterator[Explanation]:

@@ -46,7 +46,7 @@ def cut(name: str, share: float, folder: Path) -> Imported:
     lines = lines_of(name)
     path = folder / "requests.log"
     path.write_bytes(b"".join(lines[int(len(lines) * share) :]))
-    return imported(path, settings={"group.max.size": "3"} if name == "full-group" else None)
+    return imported(path)
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
