@@ -44,7 +44,7 @@ select group_id, started_at, concat_ws(', ', joined) who from rebalances where s
 select e as client, count(*) n from rebalances lateral view explode(expired) t as e group by e order by n desc, client
 select count(*) from rebalances where is_inferred
 select count_if(is_inferred) inferred, count(*) total from rebalances
-select group_id, count_if(cause = 'session_expired') as gone, count_if(cause = 'poll_timeout') as slow from rebalances group by group_id having gone > 0 or slow > 0 order by 1
+select group_id, count_if(cause = 'session_expired') as died, count_if(cause = 'poll_timeout') as slow from rebalances group by group_id having died > 0 or slow > 0 order by 1
 select group_id, sum(case when cause = 'member_joined' then 1 else 0 end) joins, sum(if(cause = 'member_left', 1, 0)) leaves from rebalances group by 1 order by 1
 select cause, count(distinct group_id) groups, count(distinct cause_client_id) clients from rebalances group by cause order by cause
 select distinct cause from rebalances order by cause
