@@ -77,7 +77,8 @@ SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance
   timestamp_millis(ended.at_ms) AS ended_at,
   coalesce(found_cause, ended.cause) AS end_cause,
   nullif(terms.session_timeout_ms, -1) AS session_timeout_ms,
-  nullif(terms.rebalance_timeout_ms, -1) AS rebalance_timeout_ms,
+  CASE WHEN terms.session_timeout_ms >= 0 OR terms.rebalance_timeout_ms >= 0 THEN terms.rebalance_timeout_ms END
+    AS rebalance_timeout_ms,
   terms.topics,
   coalesce(joined.is_inferred, false) AS is_inferred,
   removed.client_reason, joined.replaces_member_id, removed.replaced_by_member_id,
