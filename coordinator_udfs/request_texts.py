@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
+from schemas.cluster_sizes import unfit_cluster
 from schemas.fan_out import groups_named
 from schemas.membership_messages import LONGEST_RUN_MS
 from schemas.messages import (
@@ -27,7 +28,7 @@ from schemas.messages import (
     Versions,
 )
 from schemas.strings import holds_no_long_string, unfit_string
-from schemas.wire_fields import REPLAY_FIELDS, RequestError, carried_names
+from schemas.wire_fields import PASSER_FIELDS, REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(StreamRequest)
 _APIS = APIS | CONSUMER_GROUP_APIS | RUN_APIS | REPLAY_APIS
@@ -49,7 +50,8 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
 
     Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
     version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
-    group, or not exactly one; a string that is too long; a run of heartbeats whose moments do not fit.
+    group, or not exactly one; a string that is too long; topics that no cluster has; a run of heartbeats whose moments
+    do not fit.
     """
     try:
         request: StreamRequest = _decoder.decode(text)
@@ -74,6 +76,8 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
     if named != group_id:
         raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
     if not holds_no_long_string(text) and (unfit := unfit_string(request)):
+        raise RequestError(unfit)
+    if unfit := unfit_cluster(request):
         raise RequestError(unfit)
     if isinstance(request, HeartbeatRunRequest):
         _check_run(request)
@@ -127,7 +131,7 @@ def _group_named(request: StreamRequest) -> str:
 @cache
 def _not_carried(kind: type[Request], version: int, is_replay: bool) -> tuple[tuple[str, Any], ...]:
     """Every field, with its default, that this version does not carry."""
-    beside = ENVELOPE_FIELDS | REPLAY_FIELDS if is_replay else ENVELOPE_FIELDS
+    beside = ENVELOPE_FIELDS | (REPLAY_FIELDS if is_replay else PASSER_FIELDS)
     carried = {name for name, _ in carried_names(kind, version)} | beside
     return tuple(
         (f.name, f.default if f.default is not msgspec.NODEFAULT else f.default_factory())

@@ -20,6 +20,8 @@ log = logging.getLogger("gateway")
 
 _BACKLOG = 1024
 _HANDSHAKE_S = 10.0
+TLS_SHUTDOWN_S = 5.0
+"""So long a TLS client may take to say that it ends as well."""
 _ACCEPTED_A_TURN = 100
 _PAUSE_S = 1.0
 """So long nobody is accepted when the system has no more files or memory for a connection."""
@@ -99,11 +101,9 @@ class Door:
     async def _serve(self, client: socket.socket, host: str, inside: Inside) -> None:
         """Returns when the client is in, or is not."""
         ended = _Once(lambda: self._connections.ended(host))
-        timeout_s = _HANDSHAKE_S if self._tls else None
+        timeouts = {"ssl_handshake_timeout": _HANDSHAKE_S, "ssl_shutdown_timeout": TLS_SHUTDOWN_S} if self._tls else {}
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: inside(ended), client, ssl=self._tls, ssl_handshake_timeout=timeout_s
-            )
+            await self._loop.connect_accepted_socket(lambda: inside(ended), client, ssl=self._tls, **timeouts)
         except (OSError, EOFError) as error:
             self._refuse(host, "tls", str(error))
             ended()

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from schemas.cluster_sizes import unfit_cluster
 from schemas.messages import (
     APIS,
     CONSUMER_GROUP_APIS,
@@ -26,6 +27,8 @@ REPLAY_FIELDS = frozenset(
     {"recorded_member_id", "recorded_leader_id", "inferred_cause", "cluster_topics", "resolved_patterns"}
 )
 """Fields that no client sends: a recording says them, or who passes a request on."""
+PASSER_FIELDS = frozenset({"cluster_topics"})
+"""Those of them that whoever passes a client's request on may set as well."""
 
 
 class RequestError(ValueError):
@@ -106,7 +109,8 @@ def parse_request(
     takes_consumer_groups: the APIs of the newer group protocol are taken too.
 
     Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
-    unknown; a field, nested ones too, that this version does not carry; a string that is too long.
+    unknown; a field, nested ones too, that this version does not carry; a string that is too long; topics that no
+    cluster has.
     """
     api = fields.get("api")
     known = APIS | (REPLAY_APIS if is_replay else {}) | (CONSUMER_GROUP_APIS if takes_consumer_groups else {})
@@ -121,7 +125,7 @@ def parse_request(
     except msgspec.ValidationError as error:
         raise RequestError(f"{api} v{version}: {error}") from None
     _refuse_what_is_not_carried(fields, type(request), version, f"{api} v{version}")
-    if unfit := unfit_string(request):
+    if unfit := unfit_string(request) or unfit_cluster(request):
         raise RequestError(unfit)
     return request  # type: ignore[return-value]
 

@@ -21,6 +21,7 @@ from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.worked_on import LOOKED_AT, count_fitting
 from request_log.recorded import LoggedRequest
+from schemas.cluster_sizes import is_believable
 from schemas.errors import Error
 from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -66,6 +67,8 @@ def _candidates(
     sizes = [_shown([entry, *ahead]), _shown([entry])]
     for shown in sizes:
         grown = known | {topic: max(count, known.get(topic, 0)) for topic, count in shown.items()}
+        if not is_believable(grown):
+            continue
         is_new = grown != known or consumer is None
         if is_new:
             yield Seen(grown, None)

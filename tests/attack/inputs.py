@@ -8,6 +8,7 @@ from tests.attack.attacked import Attacked
 from tests.attack.dumps import OffsetDumps
 from tests.attack.frames import Frames
 from tests.attack.logs import LogLines, WholeLogs
+from tests.attack.sockets import Sockets
 from tests.attack.texts import RequestRows, TraceLines
 from tests.attack.upstream import Upstream
 
@@ -16,6 +17,7 @@ INPUTS: dict[str, Callable[[], Attacked]] = {
     "log-lines": LogLines,
     "offset-dumps": OffsetDumps,
     "request-rows": RequestRows,
+    "sockets": Sockets,
     "trace-lines": TraceLines,
     "upstream": Upstream,
     "whole-logs": WholeLogs,

@@ -35,6 +35,8 @@ def consumer_beat_text(**fields: Any) -> str:
     return beat(**{"api": "ConsumerGroupHeartbeat", "generation_id": None, "member_epoch": 1, **fields})
 
 
+CONSUMER_BEAT = {"api": "ConsumerGroupHeartbeat", "api_version": 1, "generation_id": None, "member_epoch": 0}
+"""What makes a heartbeat of the newer protocol of one of the older."""
 UNFIT = {
     "no JSON": ("{", "request: is no JSON: Input data was truncated"),
     "nothing": ("", "request: is no JSON"),
@@ -68,6 +70,14 @@ UNFIT = {
     "a member id that only a recording gives": (
         msgspec.json.encode(join("c", T, recorded_member_id="c-mine")).decode(),
         "recorded_member_id: JoinGroup v3 does not carry this field",
+    ),
+    "a topic of a thousand million partitions": (
+        beat(**CONSUMER_BEAT, cluster_topics={"t": 10**9}),
+        "cluster_topics: more than 200000 partitions",
+    ),
+    "a topic of fewer partitions than none": (
+        beat(**CONSUMER_BEAT, cluster_topics={"t": 5, "u": -1}),
+        "cluster_topics: a topic has -1 partitions",
     ),
     "an empty request id": (beat(request_id=""), "request_id: has 0 characters, 1 to 512 are taken"),
     "an endless request id": (beat(request_id="r" * 513), "request_id: has 513 characters"),
