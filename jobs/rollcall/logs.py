@@ -9,7 +9,15 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import examples, format_option, home_option, log_argument, set_option, zone_option
+from programs.command_line import (
+    conf_option,
+    examples,
+    format_option,
+    home_option,
+    log_argument,
+    set_option,
+    zone_option,
+)
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A setting of the broker's that the log cannot show")
@@ -38,19 +46,35 @@ def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) 
 
 @click.command(
     epilog=examples(
-        "rollcall shadow /var/log/kafka/kafka-request.log", "rollcall shadow kafka://broker:9092/request-log"
+        "rollcall shadow kafka://broker:9092",
+        "rollcall shadow kafka://broker:9092 --conf conf/mine.conf --no-offsets",
+        "rollcall shadow /var/log/kafka/kafka-request.log",
+        "rollcall shadow kafka://broker:9092/request-log",
     )
 )
 @log_argument
 @_broker_settings
 @zone_option
+@conf_option
+@click.option(
+    "--offsets/--no-offsets", default=True, help="A cluster: with the offsets that groups commit, or without."
+)
 @home_option
-def shadow(log: str, given: tuple[str, ...], zone: str, home: str) -> int:
-    """Follow a request log as it is written. LOG is a file, or kafka://host:port/topic of its lines."""
+def shadow(log: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str) -> int:
+    """Follow a cluster's __consumer_offsets, or a request log as it is written.
+
+    LOG is a cluster, kafka://host:port, a log's file, or kafka://host:port/topic of its lines. A cluster's TLS and SASL
+    are settings kafka.* of FILE.
+    """
     from jobs.home import Home
+    from jobs.shown.terminal import Terminal
+
+    if log.startswith("kafka://") and log.count("/") < 3:
+        from jobs.shadow.topic import follow_topic
+
+        return follow_topic(Home(home), log, conf, Terminal(), has_commits=offsets)
     from jobs.replay.command import settings_of
     from jobs.shadow.command import follow
-    from jobs.shown.terminal import Terminal
 
     return follow(Home(home), log, zone, settings_of(given), Terminal())
 

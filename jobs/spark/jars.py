@@ -1,8 +1,8 @@
-"""The Delta JARs that Spark does not ship: resolved once into a folder, from which sessions take them.
+"""The JARs that Spark does not ship: Delta's, and its Kafka connector's, resolved once into folders for sessions.
 
-Knows which JARs Delta needs beside Spark's own, and how to fetch them through Spark's Ivy. Must not know any table or
-query. Sessions take `jar_paths()` as `spark.jars`: with `spark.jars.packages` Spark would resolve them at each start,
-and put every resolved archive on the Python workers' import path.
+Knows which JARs these need beside Spark's own, and how to fetch them through Spark's Ivy. Must not know any table or
+query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
+resolved archive on the Python workers' import path. The connector's are resolved when they are first needed.
 
     python -m jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that fails
 """
@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jobs.preflight import Missing, check_java, run_online
@@ -33,10 +34,25 @@ JAR_NAMES = (
     "unitycatalog-hadoop-0.6.0.jar",
 )
 
+KAFKA_JARS_FOLDER = JARS_FOLDER / "kafka"
+_TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+KAFKA_COORDINATES = {
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0": (_TOKENS,),
+    # One small class, the same in all of Spark 4; some mirrors lack the newest.
+    f"{_TOKENS}:4.0.0": ("org.apache.kafka:*", "org.apache.hadoop:*"),
+}
+"""With what is left out of each."""
+KAFKA_JAR_NAMES = (
+    "commons-pool2-2.13.1.jar",
+    "kafka-clients-3.9.2.jar",
+    "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+)
 
-def missing_jars(folder: Path = JARS_FOLDER) -> list[str]:
+
+def missing_jars(folder: Path = JARS_FOLDER, names: Sequence[str] = JAR_NAMES) -> list[str]:
     """The names of the needed JARs that the folder does not hold."""
-    return [name for name in JAR_NAMES if not (folder / name).is_file()]
+    return [name for name in names if not (folder / name).is_file()]
 
 
 def jar_paths(folder: Path = JARS_FOLDER) -> list[str]:
@@ -53,35 +69,40 @@ def shipped_artifacts(spark_home: Path) -> list[str]:
 
 
 def resolve(folder: Path = JARS_FOLDER) -> None:
-    """Put the needed JARs into the folder, and nothing else; Missing without a network or one of them.
+    """Put Delta's JARs into the folder, and nothing else; Missing without a network or one of them."""
+    _resolve("Resolving the Delta JARs", folder, {DELTA_COORDINATES: ()}, JAR_NAMES)
 
-    An empty program is submitted, since Spark resolves before it runs. A JAR arrives under its final name only when
-    whole, so an interrupted resolution is simply begun again.
+
+def _resolve(what: str, folder: Path, coordinates: Mapping[str, Sequence[str]], names: Sequence[str]) -> None:
+    """An empty program is submitted, since Spark resolves before it runs. coordinates: with what is left out of each.
+
+    A JAR arrives under its final name only when whole, so an interrupted resolution is simply begun again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder) as name:
         workspace = Path(name)
         program = workspace / "nothing.py"
         program.touch()
-        run_online("Resolving the Delta JARs", *_submission(program, workspace))
+        for package, left_out in coordinates.items():
+            run_online(what, *_submission(program, workspace, package, left_out))
         resolved = {_artifact_file(jar): jar for jar in (workspace / "jars").glob("*.jar")}
-        for wanted in JAR_NAMES:
+        for wanted in names:
             if wanted not in resolved:
-                raise Missing(f"{DELTA_COORDINATES} did not bring {wanted}: its version and this list disagree.")
+                raise Missing(f"{', '.join(coordinates)} did not bring {wanted}: version and list disagree.")
             os.replace(resolved[wanted], folder / wanted)
     for jar in folder.glob("*.jar"):
-        if jar.name not in JAR_NAMES:
+        if jar.name not in names:
             jar.unlink()
 
 
-def _submission(program: Path, ivy: Path) -> tuple[list[str], dict[str, str]]:
-    """The command and environment that resolve into the folder `ivy`, leaving out what Spark ships."""
+def _submission(program: Path, ivy: Path, package: str, left_out: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The command and environment that resolve into the folder `ivy`, leaving out what Spark ships as well."""
     import pyspark
 
     spark_home = Path(pyspark.__file__).resolve().parent
     conf = {
-        "spark.jars.packages": DELTA_COORDINATES,
-        "spark.jars.excludes": ",".join(f"*:{artifact}" for artifact in shipped_artifacts(spark_home)),
+        "spark.jars.packages": package,
+        "spark.jars.excludes": ",".join([*(f"*:{artifact}" for artifact in shipped_artifacts(spark_home)), *left_out]),
         "spark.jars.ivy": str(ivy),
     }
     command = [str(spark_home / "bin" / "spark-submit"), "--master", "local[1]"]
@@ -112,6 +133,13 @@ def make_ready() -> None:
     check_java()
     if missing_jars():
         resolve()
+
+
+def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> list[str]:
+    """The absolute paths of the JARs of Spark's Kafka connector, resolved if they are not there. Raises Missing."""
+    if missing_jars(folder, KAFKA_JAR_NAMES):
+        _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JAR_NAMES)
+    return [str((folder / name).resolve()) for name in KAFKA_JAR_NAMES]
 
 
 if __name__ == "__main__":

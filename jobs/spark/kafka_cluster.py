@@ -1,0 +1,103 @@
+"""What a Kafka cluster says of itself: which one it is, and its topics' names by their ids.
+
+It is asked by the admin client that Spark's Kafka connector brings along, so TLS and SASL are set as for the connector.
+Knows that client and its JVM; must not know what the answers are for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from jobs.config import KAFKA_PREFIX
+from programs.errors import UserError
+
+ANSWER_WITHIN_S = 15
+"""How long a cluster has to answer a program that starts."""
+NAMES_WITHIN_S = 3
+"""How long a batch waits for names of topics."""
+ASK_AGAIN_AFTER_S = 30.0
+"""An id that the cluster gave no name for is not asked for again sooner."""
+
+
+class ClusterError(UserError):
+    """A cluster that does not answer, or not to this user; the text says what it or its client says."""
+
+
+class KafkaCluster:
+    """An admin client of one cluster. options: the connector's, of which those for Kafka's clients are used."""
+
+    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
+        """Raises ClusterError: the options make no client."""
+        self._jvm: Any = cast(Any, spark.sparkContext._jvm)
+        properties = self._jvm.java.util.Properties()
+        for key, value in options.items():
+            if key.startswith(KAFKA_PREFIX):
+                properties.setProperty(key.removeprefix(KAFKA_PREFIX), value)
+        properties.setProperty("client.id", "rollcall-shadow-admin")
+        self._servers = options["kafka.bootstrap.servers"]
+        try:
+            self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        except Py4JError as error:
+            raise self._error(error) from None
+        self._unnamed: dict[str, float] = {}
+
+    def close(self) -> None:
+        self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
+
+    def cluster_id(self) -> str:
+        """The cluster's own id, whichever of its brokers is asked. Raises ClusterError."""
+        try:
+            return str(self._answer(self._admin.describeCluster().clusterId(), ANSWER_WITHIN_S))
+        except Py4JError as error:
+            raise self._error(error) from None
+
+    def check_topic(self, topic: str) -> None:
+        """Raises ClusterError: there is no such topic, or this user may not know it."""
+        topics = self._jvm.java.util.ArrayList()
+        topics.add(topic)
+        try:
+            self._answer(self._admin.describeTopics(topics).allTopicNames(), ANSWER_WITHIN_S)
+        except Py4JError as error:
+            raise self._error(error, f"{topic}: ") from None
+
+    def names(self, topic_ids: Iterable[str]) -> dict[str, str]:
+        """Names by topic id, as far as the cluster tells this user; what it does not tell is asked for again later."""
+        now = time.monotonic()
+        asked = [one for one in topic_ids if now - self._unnamed.get(one, -ASK_AGAIN_AFTER_S) >= ASK_AGAIN_AFTER_S]
+        found: dict[str, str] = {}
+        if not asked:
+            return found
+        self._unnamed.update(dict.fromkeys(asked, now))
+        answers = self._admin.describeTopics(self._ids(asked)).topicIdValues()
+        for topic_id in answers.keySet():
+            try:
+                found[str(topic_id)] = str(self._answer(answers.get(topic_id), NAMES_WITHIN_S).name())
+            except Py4JError:
+                continue
+        for topic_id in found:
+            self._unnamed.pop(topic_id, None)
+        return found
+
+    def _ids(self, topic_ids: Iterable[str]) -> Any:
+        ids = self._jvm.java.util.ArrayList()
+        for topic_id in topic_ids:
+            try:
+                ids.add(self._jvm.org.apache.kafka.common.Uuid.fromString(topic_id))
+            except Py4JError:
+                continue
+        return self._jvm.org.apache.kafka.common.TopicCollection.ofTopicIds(ids)
+
+    def _answer(self, future: Any, within_s: int) -> Any:
+        return future.get(within_s, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
+
+    def _error(self, error: Py4JError, about: str = "") -> ClusterError:
+        cause = getattr(error, "java_exception", None)
+        while cause is not None and cause.getCause() is not None:
+            cause = cause.getCause()
+        why = str(error) if cause is None else cause.getMessage() or cause.getClass().getSimpleName()
+        return ClusterError(f"FROM=kafka://{self._servers}: {about}{why}.")
