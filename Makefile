@@ -73,6 +73,7 @@ whatif: jars ## What if a log's groups had had other settings: LOG=, SET="sessio
 .PHONY: shadow
 shadow: jars ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, or a broker's request log: LOG=file, SET=, ZONE=; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
+	@test -z "$$LOG" || test -z "$$FROM" || { echo "rollcall: LOG= and FROM= are followed each on a home of its own." >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- "$${FROM:-$$LOG}"
 
 .PHONY: sql

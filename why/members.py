@@ -83,7 +83,7 @@ def _with_terms(membership: Membership, fact: Fact) -> Membership:
     return replace(
         membership,
         session_timeout_ms=session_ms if session_ms >= 0 else None,
-        rebalance_timeout_ms=rebalance_ms if rebalance_ms >= 0 else None,
+        rebalance_timeout_ms=rebalance_ms if max(session_ms, rebalance_ms) >= 0 else None,
     )
 
 

@@ -6,6 +6,7 @@ Knows the words of each. Must not know what is done, nor import what does it bef
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -18,6 +19,7 @@ from programs.command_line import (
     set_option,
     zone_option,
 )
+from programs.errors import UserError
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A setting of the broker's that the log cannot show")
@@ -61,15 +63,20 @@ def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) 
 )
 @home_option
 def shadow(log: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str) -> int:
-    """Follow a cluster's __consumer_offsets, or a request log as it is written.
+    """Follow a cluster's groups, or a request log as it is written.
 
-    LOG is a cluster, kafka://host:port, a log's file, or kafka://host:port/topic of its lines. A cluster's TLS and SASL
-    are settings kafka.* of FILE.
+    LOG is a cluster, kafka://host:port, whose __consumer_offsets is read, or a log's file, or kafka://host:port/topic
+    of its lines. A cluster's TLS and SASL are settings kafka.* of FILE.
     """
     from jobs.home import Home
     from jobs.shown.terminal import Terminal
 
-    if log.startswith("kafka://") and log.count("/") < 3:
+    is_cluster = log.startswith("kafka://") and not urlsplit(log).path.strip("/")
+    if is_cluster and (given or zone != "UTC"):
+        raise UserError(f"FROM={log}: SET= and ZONE= are said of a request log, and this is a cluster.")
+    if not is_cluster and (conf or not offsets):
+        raise UserError(f"LOG={log}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log.")
+    if is_cluster:
         from jobs.shadow.topic import follow_topic
 
         return follow_topic(Home(home), log, conf, Terminal(), has_commits=offsets)

@@ -47,15 +47,10 @@ HOLD_MS = 2_000
 """How long a fact waits for the rest of its request's records, which Kafka writes all at once."""
 
 
-def is_cluster(log: str) -> bool:
-    """Whether a place to follow is a cluster, `kafka://host:port` without a topic of log lines."""
-    return log.startswith(SCHEME) and not urlsplit(log).path.strip("/")
-
-
 def topic_config(source: str, conf: Path | None) -> JobConfig:
     """The job's configuration for a cluster: settings of a file, TLS and SASL among them. Raises ConfigError."""
     servers = urlsplit(source).netloc
-    if not source.startswith(SCHEME) or not servers or not is_cluster(source):
+    if not source.startswith(SCHEME) or not servers:
         raise ConfigError(f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port")
     return load_config(
         conf,
@@ -81,7 +76,7 @@ class TopicShadow:
             self._spark = spark_session("rollcall shadow", {**pool_settings(), **jars})
         self._cluster = KafkaCluster(self._spark, dict(config.kafka_options))
         with console.status("asking the cluster"):
-            _settle(home, self._cluster.cluster_id(), has_commits=has_commits)
+            settle(home, self._cluster.cluster_id(), has_commits=has_commits)
             self._cluster.check_topic(TOPIC)
         self._answers = WarmAnswers(self._spark, home)
         self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
@@ -156,7 +151,7 @@ class TopicShadow:
         return 0
 
 
-def _settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:
+def settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:
     """Notes what a new home follows. Raises HomeError: an old one follows another cluster, or otherwise."""
     home.settle(TOPIC_SHADOW, "driver")
     note = home.read_note()

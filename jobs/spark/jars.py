@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jobs.preflight import Missing, check_java, run_online
+from jobs.spark.internal_topics import write_with_internal_topics
 from programs.running import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,10 +43,11 @@ KAFKA_COORDINATES = {
     f"{_TOKENS}:4.0.0": ("org.apache.kafka:*", "org.apache.hadoop:*"),
 }
 """With what is left out of each."""
+KAFKA_CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
 KAFKA_JAR_NAMES = (
     "commons-pool2-2.13.1.jar",
     "kafka-clients-3.9.2.jar",
-    "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    KAFKA_CONNECTOR,
     "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
 )
 
@@ -136,10 +138,19 @@ def make_ready() -> None:
 
 
 def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> list[str]:
-    """The absolute paths of the JARs of Spark's Kafka connector, resolved if they are not there. Raises Missing."""
+    """The absolute paths of the JARs of Spark's Kafka connector, resolved if they are not there. Raises Missing.
+
+    The connector is the copy that reads internal topics as well: see `jobs.spark.internal_topics`.
+    """
     if missing_jars(folder, KAFKA_JAR_NAMES):
         _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JAR_NAMES)
-    return [str((folder / name).resolve()) for name in KAFKA_JAR_NAMES]
+    copy = folder / f"with-internal-topics-{KAFKA_CONNECTOR}"
+    if not copy.is_file():
+        unfinished = copy.with_suffix(f".{os.getpid()}")
+        write_with_internal_topics(folder / KAFKA_CONNECTOR, unfinished)
+        os.replace(unfinished, copy)
+    others = [folder / name for name in KAFKA_JAR_NAMES if name != KAFKA_CONNECTOR]
+    return [str(path.resolve()) for path in (copy, *others)]
 
 
 if __name__ == "__main__":

@@ -18,8 +18,6 @@ LEAST_RETENTION_MS = 60_000
 def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:
     """An offset was committed; commits of one owner at one time are one fact."""
     history = story.history
-    if value.topic_id is not None:
-        history.topic_names[value.topic_id] = key.topic
     owner = owner_of(history, key.topic, value.topic_id, key.partition)
     if owner is not None:
         _note(owner, at_ms)

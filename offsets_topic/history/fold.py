@@ -39,8 +39,13 @@ def apply(history: History, records: Iterable[Record], names: Mapping[str, str])
     What the rest of a request's records may still say more of is held back (`History.is_held_back`): the next record of
     another time tells it, or `finish`.
     """
-    story = Story(history, names)
-    for record in records:
+    story, given = Story(history, names), list(records)
+    # What a later record of the batch names is named from its beginning on.
+    for record in given:
+        if isinstance(record.value, OffsetCommitValue) and record.value.topic_id is not None:
+            assert isinstance(record.key, OffsetCommitKey)
+            history.topic_names[record.value.topic_id] = record.key.topic
+    for record in given:
         _tell(record, story)
     return story.told
 

@@ -82,7 +82,7 @@ def test_every_option_says_what_it_means(name: str) -> None:
     assert all(option.help or option.name == "form" for option in options)
 
 
-VARIABLES = {"ROLLCALL_HOME": "--home", "Q": "QUERY", "LOG": "LOG", "GROUP": "GROUP", "DEMO": "--demo"}
+VARIABLES = {"ROLLCALL_HOME": "--home", "Q": "QUERY", "LOG": "LOG", "FROM": "LOG", "GROUP": "GROUP", "DEMO": "--demo"}
 
 
 @pytest.mark.parametrize("name", [name for name in PLACES if name not in ("trace", "package")])

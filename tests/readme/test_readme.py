@@ -23,6 +23,7 @@ RUN_ELSEWHERE = {
     "make run": "tests/run/test_make_run.py",
     "make package": "tests/cluster/test_cluster.py",
     "offsets-topic.jsonl.gz": "tests/streaming/test_topic_replay.py",
+    "make shadow FROM=": "tests/peers_kafka/test_offsets_topic.py",
     "make gateway UPSTREAM=": "tests/peers_clients/test_upstream.py",
     "from table_client import": "tests/table_client/test_example.py",
     "from kafka import": "tests/run/test_make_run.py",

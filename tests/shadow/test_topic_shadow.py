@@ -1,0 +1,56 @@
+"""What a shadow of a cluster is asked for, and what its home remembers; without a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.home import Home, HomeError
+from jobs.rollcall.__main__ import main
+from jobs.shadow.topic import settle, topic_config
+from programs.errors import ConfigError
+
+
+def test_a_file_gives_tls_and_sasl_and_the_address_gives_the_servers(tmp_path: Path) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text("kafka.security.protocol=SASL_SSL\nspark.coordinator.trigger.interval.ms=5000\n")
+    config = topic_config("kafka://one:9092,two:9092", conf)
+    assert dict(config.kafka_options) == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.bootstrap.servers": "one:9092,two:9092",
+    }
+    assert (config.kafka_topic, config.trigger_interval_ms) == ("__consumer_offsets", 5000)
+
+
+def test_an_address_without_a_server_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"FROM=kafka://: is not of the form kafka://host:port"):
+        topic_config("kafka://", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["kafka://h:9092", "--set", "group.max.size=3"], "SET= and ZONE= are said of a request log"),
+        (["kafka://h:9092", "--zone", "Asia/Kolkata"], "SET= and ZONE= are said of a request log"),
+        (["requests.log", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
+        (["kafka://h:9092/topic", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
+    ],
+)
+def test_what_does_not_fit_what_is_followed_is_refused(
+    words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shadow", "--home", str(tmp_path), *words]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_home_belongs_to_one_cluster_and_one_choice_of_commits(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    settle(home, "cluster-1", has_commits=True)
+    settle(home, "cluster-1", has_commits=True)
+    with pytest.raises(HomeError, match="follows the cluster cluster-1, and this is cluster-2"):
+        settle(home, "cluster-2", has_commits=True)
+    with pytest.raises(HomeError, match="was begun with commits: keep OFFSETS="):
+        settle(home, "cluster-1", has_commits=False)
+    with pytest.raises(HomeError, match="holds a topic shadow history, not a live one"):
+        home.settle("live", "driver")
