@@ -1,7 +1,7 @@
 """Spark's Kafka connector without the line that leaves Kafka's internal topics out, `__consumer_offsets` among them.
 
 The connector lists a topic's partitions and drops those of topics of which the client says isInternal(). In a copy of
-its JAR that one call is answered with false; nothing else is changed (docs/decisions/0012). Knows Java's class files as
+its JAR that one call is answered with false; nothing else is changed (docs/decisions/0014). Knows Java's class files as
 far as that needs. Must not know what the connector is used for.
 """
 
