@@ -71,9 +71,10 @@ class AnswerQueue:
         self._advance()
 
     def first_is_sent(self) -> None:
-        """The answer to the first request has been written by somebody else."""
-        self._leave()
-        self._advance()
+        """The answer to the first request has been written by somebody else; nothing if all has ended since."""
+        if not self._is_closed:
+            self._leave()
+            self._advance()
 
     def close(self) -> None:
         """Sends nothing more, and waits for nothing more."""
