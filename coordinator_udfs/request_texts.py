@@ -16,7 +16,6 @@ from schemas.fan_out import groups_named
 from schemas.membership_messages import LONGEST_RUN_MS
 from schemas.messages import (
     APIS,
-    CONSUMER_GROUP_APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
     RUN_APIS,
@@ -31,7 +30,7 @@ from schemas.strings import holds_no_long_string, unfit_string
 from schemas.wire_fields import PASSER_FIELDS, REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(StreamRequest)
-_APIS = APIS | CONSUMER_GROUP_APIS | RUN_APIS | REPLAY_APIS
+_APIS = APIS | RUN_APIS | REPLAY_APIS
 _API_OF: dict[type[Request], str] = {api.request: name for name, api in _APIS.items()}
 _VERSIONS: dict[type[Request], Versions] = {api.request: api.versions for api in _APIS.values()}
 _BEATS = (HeartbeatRequest, ConsumerGroupHeartbeatRequest)

@@ -88,7 +88,7 @@ class Trace:
             raise TraceError(f"bind: {name!r}: only the answer to a JoinGroup gives an id, not {fields.get('api')}")
         try:
             named = {key: self._resolve(value, key) for key, value in fields.items()} | {"received_at_ms": at_ms}
-            request = parse_request(named, takes_consumer_groups=True)
+            request = parse_request(named)
         except RequestError as error:
             raise TraceError(str(error)) from None
         if name is not None:

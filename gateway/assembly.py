@@ -20,7 +20,7 @@ from gateway.standalone.cluster_apis import Cluster
 from gateway.standalone.empty_log import EmptyLog
 from gateway.tables.tables_backend import TablesBackend
 from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import LAST_OF_OURS
+from gateway.upstream.apis import LAST_OF_OURS, NOT_OFFERED
 from gateway.upstream.upstream_server import UpstreamServer
 
 
@@ -50,8 +50,8 @@ def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> 
     access = _access(settings)
 
     def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
-        groups = GroupApis(backend, coordinator, access, TopicIds(()), settings.send_max_bytes)
-        return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
+        groups = GroupApis(backend, coordinator, access, TopicIds({}), settings.send_max_bytes)
+        return [*groups.endpoints(LAST_OF_OURS, NOT_OFFERED), *_sasl(settings)]
 
     return UpstreamServer(settings, upstream, backend, endpoints, tls_context(settings))
 

@@ -13,8 +13,8 @@ from typing import Protocol
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
 
-Known = tuple[str, str, str]
-"""A group as ListGroups tells of it: id, protocol type ("" if none), state."""
+Known = tuple[str, str, str, str]
+"""A group as ListGroups tells of it: id, protocol type ("" if none), state, and whether it is classic or consumer."""
 
 
 class BackendError(Exception):

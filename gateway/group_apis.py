@@ -42,6 +42,9 @@ from schemas.messages import (
     APIS,
     ClientGroupRequest,
     ClientRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
     Coordinator,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -60,9 +63,19 @@ from schemas.messages import (
 )
 from schemas.strings import unfit_id_prefix
 
-HOLDING_APIS = frozenset({"JoinGroup", "SyncGroup", "OffsetFetch", "DescribeGroups", "ListGroups", "DeleteGroups"})
+HOLDING_APIS = frozenset(
+    {
+        "JoinGroup",
+        "SyncGroup",
+        "OffsetFetch",
+        "DescribeGroups",
+        "ConsumerGroupDescribe",
+        "ListGroups",
+        "DeleteGroups",
+    }
+)
 """Their answers may be withheld for minutes, or be long."""
-PARTITIONS_APIS = frozenset({"OffsetCommit", "OffsetFetch", "OffsetDelete", "SyncGroup"})
+PARTITIONS_APIS = frozenset({"OffsetCommit", "OffsetFetch", "OffsetDelete", "SyncGroup", "ConsumerGroupHeartbeat"})
 """Their requests name partitions or members, of which there may be many."""
 GROUP_KEY_TYPE = 0
 NO_OPERATIONS_TOLD = -(1 << 31)
@@ -103,8 +116,10 @@ class GroupApis:
         self._numbers = itertools.count(1)
         self._last_ms = 0
 
-    def endpoints(self, last_versions: Mapping[str, int] | None = None) -> list[Endpoint]:
-        """One a group API. last_versions: where some of them end."""
+    def endpoints(
+        self, last_versions: Mapping[str, int] | None = None, without: frozenset[str] = frozenset()
+    ) -> list[Endpoint]:
+        """One a group API. last_versions: where some of them end; without: those that are not offered."""
         ends = last_versions or {}
         return [
             Endpoint(
@@ -118,6 +133,7 @@ class GroupApis:
                 max_elements=MAX_PARTITIONS if name in PARTITIONS_APIS else MAX_ELEMENTS,
             )
             for name, api in APIS.items()
+            if name not in without
         ]
 
     def answer(self, ask: Ask) -> Answer:
@@ -228,11 +244,13 @@ class GroupApis:
     def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome) -> Response:
         if isinstance(outcome, BackendError):
             return refusal(request, outcome.answer)
-        if isinstance(outcome, DescribeGroupsResponse):
+        if isinstance(outcome, DescribeGroupsResponse | ConsumerGroupDescribeResponse):
             self._name_operations(outcome, caller)
         return self._topic_ids.answered(request, outcome)
 
-    def _name_operations(self, response: DescribeGroupsResponse, caller: Caller) -> None:
+    def _name_operations(
+        self, response: DescribeGroupsResponse | ConsumerGroupDescribeResponse, caller: Caller
+    ) -> None:
         """Puts in the operations that the rules allow, where the client has asked for them."""
         for group in response.groups:
             allowed = self._access.operations(caller.principal, group.group_id)
@@ -272,11 +290,18 @@ class GroupApis:
 def _operation(request: ClientGroupRequest) -> Operation:
     """What a request does with its group, as Kafka sees it."""
     match request:
-        case DescribeGroupsRequest() | OffsetFetchRequest():
+        case DescribeGroupsRequest() | OffsetFetchRequest() | ConsumerGroupDescribeRequest():
             return Operation.DESCRIBE
         case DeleteGroupsRequest() | OffsetDeleteRequest():
             return Operation.DELETE
-        case JoinGroupRequest() | SyncGroupRequest() | HeartbeatRequest() | LeaveGroupRequest() | OffsetCommitRequest():
+        case (
+            JoinGroupRequest()
+            | SyncGroupRequest()
+            | HeartbeatRequest()
+            | LeaveGroupRequest()
+            | OffsetCommitRequest()
+            | ConsumerGroupHeartbeatRequest()
+        ):
             return Operation.READ
         case _:
             assert_never(request)

@@ -10,10 +10,15 @@ from typing import assert_never
 from schemas.errors import Error
 from schemas.messages import (
     ClientRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     Coordinator,
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DescribedConsumerGroup,
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -69,14 +74,29 @@ def refusal(request: ClientRequest, error: Error) -> Response:
             return _offset_fetch(request, error)
         case OffsetDeleteRequest():
             return OffsetDeleteResponse(error_code=error)
+        case DescribeGroupsRequest() | DeleteGroupsRequest() | ConsumerGroupDescribeRequest():
+            return _many_groups(request, error)
+        case ListGroupsRequest():
+            return ListGroupsResponse(error_code=error)
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error_code=error)
+        case _:
+            assert_never(request)
+
+
+def _many_groups(
+    request: DescribeGroupsRequest | DeleteGroupsRequest | ConsumerGroupDescribeRequest, error: Error
+) -> Response:
+    match request:
         case DescribeGroupsRequest():
             groups = [DescribedGroup(group_id=name, group_state="", error_code=error) for name in request.groups]
             return DescribeGroupsResponse(groups=groups)
         case DeleteGroupsRequest():
             results = [DeletableGroupResult(group_id=name, error_code=error) for name in request.groups_names]
             return DeleteGroupsResponse(results=results)
-        case ListGroupsRequest():
-            return ListGroupsResponse(error_code=error)
+        case ConsumerGroupDescribeRequest():
+            described = [DescribedConsumerGroup(group_id=name, error_code=error) for name in request.group_ids]
+            return ConsumerGroupDescribeResponse(groups=described)
         case _:
             assert_never(request)
 

@@ -24,7 +24,6 @@ from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
     APIS,
-    CONSUMER_GROUP_APIS,
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -38,7 +37,7 @@ MEMBERSHIP = re.compile(
     rb'"requestApiKey":(?:(?:%s),|%d,.*"memberEpoch":(?:0|-1),)'
     % (
         b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup")),
-        CONSUMER_GROUP_APIS["ConsumerGroupHeartbeat"].key,
+        APIS["ConsumerGroupHeartbeat"].key,
     )
 )
 """Matches the lines that a survey looks at."""

@@ -92,7 +92,6 @@ from schemas.shapes import ENVELOPE_FIELDS, Request, Response, Shape, Since, Ver
 
 __all__ = [
     "APIS",
-    "CONSUMER_GROUP_APIS",
     "ENVELOPE_FIELDS",
     "REPLAY_APIS",
     "RUN_APIS",
@@ -105,7 +104,6 @@ __all__ = [
     "ConsumerGroupDescribeResponse",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
-    "ConsumerGroupRequest",
     "ConsumerGroupTopicPartitions",
     "Coordinator",
     "DeletableGroupResult",
@@ -184,20 +182,19 @@ ClientGroupRequest = (
     | OffsetDeleteRequest
     | DescribeGroupsRequest
     | DeleteGroupsRequest
+    | ConsumerGroupHeartbeatRequest
+    | ConsumerGroupDescribeRequest
 )
-"""A request that one group answers and that a client may send to the gateway."""
+"""A client's request that one group answers."""
 
-ConsumerGroupRequest = ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest
-"""A request of the newer group protocol (KIP-848)."""
-
-GroupRequest = ClientGroupRequest | ConsumerGroupRequest | GroupObservedRequest
+GroupRequest = ClientGroupRequest | GroupObservedRequest
 """What a group receives: clients' requests, and in a replay GroupObserved, which is not answered."""
 
 StreamRequest = GroupRequest | HeartbeatRunRequest
 """What a row of the request stream holds."""
 
 ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
-"""Every request that a client of the gateway may send."""
+"""Every request that a client may send."""
 
 AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
 
@@ -223,13 +220,9 @@ APIS: dict[str, Api] = {
     "ListGroups": Api(16, Versions(0, 5), ListGroupsRequest, ListGroupsResponse),
     "DeleteGroups": Api(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse),
     "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse),
-}
-
-CONSUMER_GROUP_APIS: dict[str, Api] = {
     "ConsumerGroupHeartbeat": Api(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
     "ConsumerGroupDescribe": Api(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
 }
-"""The newer group protocol (KIP-848): the core, its trace and the stream answer these, the gateway does not."""
 
 REPLAY_APIS: dict[str, Api] = {
     "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),

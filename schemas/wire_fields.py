@@ -13,7 +13,6 @@ import msgspec
 from schemas.cluster_sizes import unfit_cluster
 from schemas.messages import (
     APIS,
-    CONSUMER_GROUP_APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
     AnyRequest,
@@ -101,19 +100,15 @@ def _value(value: Any, version: int) -> Any:
     return None if value is None else carried(value, version)
 
 
-def parse_request(
-    fields: dict[str, Any], *, is_replay: bool = False, takes_consumer_groups: bool = False
-) -> AnyRequest:
+def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequest:
     """A request from its fields by name (bytes as base64). is_replay: what only a recording says is taken too.
-
-    takes_consumer_groups: the APIs of the newer group protocol are taken too.
 
     Raises RequestError, in this order: unknown api; a version not answered; a field missing, of the wrong type or
     unknown; a field, nested ones too, that this version does not carry; a string that is too long; topics that no
     cluster has.
     """
     api = fields.get("api")
-    known = APIS | (REPLAY_APIS if is_replay else {}) | (CONSUMER_GROUP_APIS if takes_consumer_groups else {})
+    known = APIS | (REPLAY_APIS if is_replay else {})
     if not isinstance(api, str) or api not in known:
         raise RequestError(f"api: {api!r} is none of {', '.join(sorted(known))}")
     version = fields.get("api_version")

@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 
 from schemas.effect_names import EffectName
 from schemas.errors import Error
-from schemas.messages import APIS, CONSUMER_GROUP_APIS, Response
+from schemas.messages import APIS, Response
 
 REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""
-_APIS = APIS | CONSUMER_GROUP_APIS
 _REPLY = EffectName.REPLY.value
 
 
@@ -39,7 +38,7 @@ def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
 def response_of(api: str, error_code: str, detail: str | None) -> Response:
     """The response in a reply's columns; without a detail the response has nothing but its error code."""
     if detail is None:
-        response_type: Any = _APIS[api].response
+        response_type: Any = APIS[api].response
         bare: Response = response_type(error_code=Error(error_code))
         return bare
     told: Response = _DECODERS[api].decode(detail).response
@@ -48,6 +47,6 @@ def response_of(api: str, error_code: str, detail: str | None) -> Response:
 
 _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
     name: msgspec.json.Decoder(msgspec.defstruct(f"{name}Detail", [("response", api.response)]))
-    for name, api in _APIS.items()
+    for name, api in APIS.items()
 }
 """By API: reads a reply's detail, {"response": {...}}."""

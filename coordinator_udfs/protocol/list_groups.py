@@ -22,7 +22,9 @@ class KnownGroup(NamedTuple):
     group_type: str = GroupType.CLASSIC
 
 
-def list_groups(groups: Iterable[tuple[str, str, str] | KnownGroup], request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(
+    groups: Iterable[tuple[str, str, str] | tuple[str, str, str, str] | KnownGroup], request: ListGroupsRequest
+) -> ListGroupsResponse:
     """Filters ignore case, states blanks around them too; a name that no group has matches none."""
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}

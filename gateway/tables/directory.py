@@ -8,6 +8,7 @@ from typing import assert_never
 
 import msgspec
 
+from coordinator_udfs.protocol.consumer.states import GroupType
 from gateway.backend import Known
 from gateway.tables.effects_table import Fact
 from schemas.effect_names import EffectName
@@ -20,6 +21,11 @@ class _Change(msgspec.Struct):
     protocol_type: str | None = None
 
 
+class _TypeChange(msgspec.Struct):
+    to_type: str
+
+
+_type_change = msgspec.json.Decoder(_TypeChange)
 _change = msgspec.json.Decoder(_Change)
 
 
@@ -32,12 +38,17 @@ class Directory:
     def learn(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.GROUP_CREATED:
-                self._groups[fact.group_id] = (fact.group_id, "", _EMPTY)
+                self._groups[fact.group_id] = (fact.group_id, "", _EMPTY, GroupType.CLASSIC)
             case EffectName.GROUP_REMOVED:
                 self._groups.pop(fact.group_id, None)
             case EffectName.STATE_CHANGED:
                 change = _change.decode(fact.detail or "{}")
-                self._groups[fact.group_id] = (fact.group_id, change.protocol_type or "", change.to_state)
+                kind = self._groups[fact.group_id][3] if fact.group_id in self._groups else GroupType.CLASSIC
+                self._groups[fact.group_id] = (fact.group_id, change.protocol_type or "", change.to_state, kind)
+            case EffectName.GROUP_TYPE_CHANGED:
+                _, protocol_type, state, _ = self._groups.get(fact.group_id, ("", "", _EMPTY, ""))
+                to_type = _type_change.decode(fact.detail or "{}").to_type
+                self._groups[fact.group_id] = (fact.group_id, protocol_type, state, to_type)
             case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
                 pass
             case EffectName.MEMBER_JOINED | EffectName.MEMBER_UPDATED | EffectName.MEMBER_REMOVED:
@@ -50,4 +61,4 @@ class Directory:
 
     def by_state(self) -> Counter[str]:
         """How many groups are in each state."""
-        return Counter(state for _, _, state in list(self._groups.values()))
+        return Counter(state for _, _, state, _ in list(self._groups.values()))

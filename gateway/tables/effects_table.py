@@ -23,7 +23,9 @@ from tables.table_follower import TableFollower
 
 _FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail", "member_id")
 _COLUMNS = sorted({*_FACT_COLUMNS, *REPLY_COLUMNS})
-_GroupFactName = Literal[EffectName.GROUP_CREATED, EffectName.STATE_CHANGED, EffectName.GROUP_REMOVED]
+_GroupFactName = Literal[
+    EffectName.GROUP_CREATED, EffectName.GROUP_TYPE_CHANGED, EffectName.STATE_CHANGED, EffectName.GROUP_REMOVED
+]
 _MemberFactName = Literal[EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED]
 _RequestFactName = Literal[EffectName.REQUEST_PARKED, EffectName.REQUEST_DROPPED, EffectName.REBALANCE_STARTED]
 FactName = _GroupFactName | _MemberFactName | _RequestFactName

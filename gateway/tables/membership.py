@@ -99,6 +99,8 @@ class Memberships:
                     group.set(member_id, known._replace(session_timeout_ms=terms.session_timeout_ms))
             case EffectName.MEMBER_REMOVED:
                 self._group(fact).remove(fact.member_id or "")
+            case EffectName.GROUP_TYPE_CHANGED:
+                pass
             case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
                 pass
             case _:
@@ -112,27 +114,32 @@ class Memberships:
 
 _BOUNDS = (EffectName.GROUP_CREATED, EffectName.GROUP_REMOVED)
 _COMINGS = (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED)
-_OF_GROUPS = (*_BOUNDS, EffectName.STATE_CHANGED)
+_OF_GROUPS = (*_BOUNDS, EffectName.STATE_CHANGED, EffectName.GROUP_TYPE_CHANGED)
 _OF_MEMBERS = (*_COMINGS, EffectName.MEMBER_UPDATED)
+
+
+_Key = tuple[str, str | None, bool, bool]
+"""Group, member, whether the fact tells that one of them came or went, whether it tells of the group's type."""
 
 
 def lasting(facts: Iterable[Fact]) -> list[Fact]:
     """Of facts of the past, in any order, those that say how things are now, in the order in which they happened."""
-    last: dict[tuple[str, str | None, bool], Fact] = {}
+    last: dict[_Key, Fact] = {}
     for fact in facts:
         if fact.effect not in _OF_GROUPS and fact.effect not in _OF_MEMBERS:
             continue
         about = fact.member_id if fact.effect in _OF_MEMBERS else None
-        key = (fact.group_id, about, fact.effect in _BOUNDS or fact.effect in _COMINGS)
+        is_coming = fact.effect in _BOUNDS or fact.effect in _COMINGS
+        key = (fact.group_id, about, is_coming, fact.effect == EffectName.GROUP_TYPE_CHANGED)
         known = last.get(key)
         if known is None or _moment(known) < _moment(fact):
             last[key] = fact
     return sorted(_since_the_group_began(last), key=_moment)
 
 
-def _since_the_group_began(last: dict[tuple[str, str | None, bool], Fact]) -> Iterator[Fact]:
+def _since_the_group_began(last: dict[_Key, Fact]) -> Iterator[Fact]:
     for fact in last.values():
-        bound = last.get((fact.group_id, None, True))
+        bound = last.get((fact.group_id, None, True, False))
         if bound is not None and _moment(fact) < _moment(bound):
             continue
         yield fact

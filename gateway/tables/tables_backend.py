@@ -309,7 +309,12 @@ class TablesBackend:
                 self._forget(fact.request_id or "")
             case EffectName.REBALANCE_STARTED:
                 self.rebalances[fact.cause or "unknown"] += 1
-            case EffectName.GROUP_CREATED | EffectName.STATE_CHANGED | EffectName.GROUP_REMOVED:
+            case (
+                EffectName.GROUP_CREATED
+                | EffectName.GROUP_TYPE_CHANGED
+                | EffectName.STATE_CHANGED
+                | EffectName.GROUP_REMOVED
+            ):
                 self._learn_group(fact)
             case EffectName.MEMBER_JOINED | EffectName.MEMBER_UPDATED | EffectName.MEMBER_REMOVED:
                 self._learn_group(fact)

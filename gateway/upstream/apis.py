@@ -25,6 +25,8 @@ _FIRST_PRODUCE = 3
 """Kafka says that it answers v0 to v2, for the sake of an old client, but does not."""
 LAST_OF_OURS = {"OffsetCommit": 9, "OffsetFetch": 9}
 """v10 names topics by the upstream's ids, which the groups do not know."""
+NOT_OFFERED = frozenset({"ConsumerGroupHeartbeat", "ConsumerGroupDescribe"})
+"""Our group APIs that need to know the upstream's topics, their ids and their sizes."""
 FEATURES_NOT_TOLD = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
 """Features whose APIs or versions are not passed on."""
 
@@ -42,6 +44,7 @@ def our_ranges() -> dict[int, Range]:
     return {
         api.key: (api.versions.first, min(api.versions.last, LAST_OF_OURS.get(name, api.versions.last)))
         for name, api in APIS.items()
+        if name not in NOT_OFFERED
     }
 
 

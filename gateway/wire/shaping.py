@@ -72,9 +72,18 @@ def elements_in(shape: Shape) -> int:
         value = getattr(shape, name)
         if value:
             count += len(value)
-            if isinstance(value[0], Shape) and _lists(type(value[0])):
+            if isinstance(value[0], Shape) and (_lists(type(value[0])) or _nested(type(value[0]))):
                 count += sum(map(elements_in, value))
+    for name in _nested(type(shape)):
+        inner = getattr(shape, name)
+        count += 0 if inner is None else elements_in(inner)
     return count
+
+
+@cache
+def _nested(shape_type: type[Shape]) -> tuple[str, ...]:
+    """The fields that hold a shape by itself."""
+    return tuple(name for name, hint in get_type_hints(shape_type).items() if _shape_in(hint) is not None)
 
 
 @cache
@@ -209,10 +218,19 @@ def _for_null(field: Field[Any], own_type: Any) -> Any:
 def _from_kio(field: Field[Any], own_type: Any) -> Convert | None:
     shape_type = _element_type(own_type)
     if shape_type is None:
+        nested = _shape_in(own_type)
+        if nested is not None:
+            return lambda item: nested(**values_of(item, nested))
         return _FROM_KIO.get(_kafka_type(field))
     if isinstance(shape_type, type) and issubclass(shape_type, Shape):
         return lambda items: [shape_type(**values_of(item, shape_type)) for item in items]
     return list
+
+
+def _shape_in(own_type: Any) -> type[Shape] | None:
+    """The shape that a field holds by itself, null allowed; None for another kind of field."""
+    nested = _without_none(own_type)
+    return nested if isinstance(nested, type) and issubclass(nested, Shape) else None
 
 
 def _milliseconds(value: datetime.timedelta) -> int:

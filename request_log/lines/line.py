@@ -16,11 +16,12 @@ import msgspec
 
 from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
-from request_log.lines.wire import RECORDED_APIS, Message, code_of, error_of, message_of
+from request_log.lines.wire import Message, code_of, error_of, message_of
 from request_log.recorded import LoggedRequest, Recorded
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, names_many_groups, split
 from schemas.messages import (
+    APIS,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
@@ -63,7 +64,7 @@ _KEY = b'"requestApiKey":'
 _VERSION = b'"requestApiVersion":'
 _NAME = b'"requestApiKeyName":"'
 _IS_NAME = re.compile(rb"[A-Z][A-Z_]{0,60}|-?\d{1,5}")
-_API_BY_KEY = {str(api.key).encode(): name for name, api in RECORDED_APIS.items()}
+_API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
 _UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
 _HEAD = b"] DEBUG " + COMPLETED
 _SETTLES_WITHIN_MS = 5.0
@@ -337,7 +338,7 @@ def _message_of(text: bytes, at: int) -> Message | str:
     digits = text[start + len(_VERSION) : text.find(b",", start)] if start >= 0 else b""
     if not digits.isdigit() or len(digits) > 5:
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion is missing or no number")
-    version, known = int(digits), RECORDED_APIS[api].versions
+    version, known = int(digits), APIS[api].versions
     if not known.has(version):
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion {version}; {known.first} to {known.last} are known")
     return NO_GROUP.format(api) if api in _UNGROUPED else message_of(api, version)

@@ -18,7 +18,6 @@ import msgspec
 from schemas.errors import ERROR_BY_CODE, Error
 from schemas.messages import (
     APIS,
-    CONSUMER_GROUP_APIS,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
@@ -44,8 +43,6 @@ Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_MS)]
 _Int16 = Annotated[int, msgspec.Meta(ge=-(2**15), le=2**15 - 1)]
 
 
-RECORDED_APIS = APIS | CONSUMER_GROUP_APIS
-"""The APIs whose lines are read."""
 CONNECTION_LENGTH = 1_000
 """The two ends of a connection, by name or address, are shorter."""
 
@@ -85,8 +82,8 @@ class Message(msgspec.Struct, frozen=True):
 
 @cache
 def message_of(api: str, version: int) -> Message:
-    """The reader of one version of one API, which must be among `RECORDED_APIS`."""
-    known = RECORDED_APIS[api]
+    """The reader of one version of one API, which must be among `APIS`."""
+    known = APIS[api]
     line = msgspec.defstruct(
         f"{api}Line{version}",
         [("request", _wire_type(known.request, version)), ("response", _wire_type(known.response, version))],

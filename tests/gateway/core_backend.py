@@ -51,12 +51,12 @@ class CoreBackend:
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        known = [(g.group_id, g.protocol_type or "", str(g.state)) for g in self.by_id.values()]
+        known = [(g.group_id, g.protocol_type or "", str(g.shown_state), g.group_type) for g in self.by_id.values()]
         listing.set_result(self.listed or known)
         return listing
 
     def figures(self) -> Figures:
-        states = Counter(str(group.state) for group in self.by_id.values())
+        states = Counter(str(group.shown_state) for group in self.by_id.values())
         return Figures(parked=len(self._waiting), groups_by_state=states)
 
     @property

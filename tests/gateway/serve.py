@@ -11,8 +11,8 @@ import sys
 
 import click
 
+from coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
-from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream, stand_alone
 from gateway.server import prepare_process
 from gateway.settings import Settings
@@ -22,7 +22,8 @@ from tests.gateway.core_backend import CoreBackend
 
 
 async def serve(pairs: dict[str, str]) -> None:
-    group = {key: value for key, value in pairs.items() if key in GROUP_KEYS.values()}
+    known = {*GROUP_KEYS.values(), *CONSUMER_KEYS.values()}
+    group = {key: value for key, value in pairs.items() if key in known}
     settings, backend = Settings.from_pairs(pairs), CoreBackend(from_texts(GroupConfig, group))
     if settings.upstream is None:
         server = stand_alone(settings, backend)

@@ -80,7 +80,7 @@ async def test_one_long_request_keeps_nobody_else_waiting(frame: bytes) -> None:
 @asynchronous
 async def test_many_lists_of_many_groups_keep_nobody_else_waiting() -> None:
     async with gateway() as running:
-        running.backend.listed = [(f"group-{i}", "consumer", "Stable") for i in range(20_000)]
+        running.backend.listed = [(f"group-{i}", "consumer", "Stable", "classic") for i in range(20_000)]
         quiet = await running.client()
         assert await is_answered_soon(quiet, lambda: flood_by(running, framed("ListGroups", 4), times=5))
 

@@ -10,7 +10,7 @@ from gateway.tables.listings import LONGEST_WAIT_S, Listings
 from tests.gateway.running import asynchronous
 from tests.requests import heartbeat, join, leave
 
-GROUPS: list[Known] = [("g", "consumer", "Stable")]
+GROUPS: list[Known] = [("g", "consumer", "Stable", "classic")]
 Listing = asyncio.Future[Iterable[Known]]
 
 

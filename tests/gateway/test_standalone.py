@@ -96,7 +96,7 @@ async def test_a_topic_has_one_id_for_ever_and_is_found_by_it() -> None:
             known, unknown = (await client.call("Metadata", 12, **asked)).topics
             assert (known.name, known.error_code.name) == ("t1", "none")
             assert (unknown.name, unknown.error_code.name) == (None, "unknown_topic_id")
-    assert ids[0] == ids[1] == TopicIds(["t1"]).by_name["t1"]
+    assert ids[0] == ids[1] == TopicIds({"t1": 1}).by_name["t1"]
 
 
 @asynchronous
@@ -152,7 +152,7 @@ async def test_first_and_next_offset_of_a_partition_are_the_same_and_there_is_no
 
 
 def fetch(version: int, topic: str = "t1", partition: int = 0, wait_ms: int = 0) -> dict[str, object]:
-    key = {"topic_id": TopicIds(["t1", topic]).by_name[topic]} if version >= 13 else {"topic": topic}
+    key = {"topic_id": TopicIds({"t1": 1, topic: 1}).by_name[topic]} if version >= 13 else {"topic": topic}
     return {
         "max_wait_ms": wait_ms,
         "topics": [{**key, "partitions": [{"partition": partition, "fetch_offset": 7, "partition_max_bytes": 1000}]}],
@@ -260,7 +260,7 @@ async def test_a_producer_that_wants_no_answer_loses_its_connection() -> None:
 
 @asynchronous
 async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_ids_are_told() -> None:
-    known, unknown = TopicIds(["t1"]).by_name["t1"], uuid.UUID(int=7)
+    known, unknown = TopicIds({"t1": 1}).by_name["t1"], uuid.UUID(int=7)
     async with gateway() as running:
         client = await running.client()
         member, generation = await alone_in(client)

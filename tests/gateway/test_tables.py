@@ -330,6 +330,20 @@ def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeyp
     assert [fact.group_id for fact in followed.news().facts] == ["new"]
 
 
+def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
+    path = tmp_path / EFFECTS_FOLDER
+    changed: dict[str, object] = {"effect": "group_type_changed", "detail": '{"to_type":"consumer"}'}
+    settled = {"effect": "state_changed", "detail": '{"to_state":"Reconciling","protocol_type":"consumer"}'}
+    made = [created(name, 1) for name in ("moved", "anew")]
+    told = [{**changed, "group_id": name, "at_ms": 2} for name in ("moved", "anew")]
+    last = {**settled, "group_id": "moved", "at_ms": 3}
+    write_deltalake(str(path), effects(last, created("anew", 4), *made, *told), mode="append")
+    followed, directory = EffectsTable(path, "gw"), Directory()
+    for fact in lasting(followed.history()):
+        directory.learn(fact)
+    assert sorted(directory) == [("anew", "", "Empty", "classic"), ("moved", "consumer", "Reconciling", "consumer")]
+
+
 def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
     stable = {"group_id": "a", "effect": "state_changed", "detail": '{"to_state":"Stable","protocol_type":"consumer"}'}
@@ -341,7 +355,7 @@ def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -
     followed, directory = EffectsTable(path, "gw"), Directory()
     for fact in lasting(followed.history()):
         directory.learn(fact)
-    assert sorted(directory) == [("a", "consumer", "Stable"), ("b", "", "Empty")]
+    assert sorted(directory) == [("a", "consumer", "Stable", "classic"), ("b", "", "Empty", "classic")]
     assert not followed.has_news()
     directory.learn(Fact("b", EffectName.GROUP_REMOVED, 9, 0, None, "deleted", None))
     assert directory.by_state() == {"Stable": 1}

@@ -80,6 +80,9 @@ def coordinator() -> Iterator[Coordinator]:
         "group.min.session.timeout.ms": "500",
         "group.max.session.timeout.ms": "300000",
         "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.session.timeout.ms": "3000",
+        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.assignment.interval.ms": "0",
     }
     with serving(settings) as address:
         yield Coordinator(address)

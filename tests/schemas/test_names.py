@@ -14,14 +14,14 @@ from coordinator_udfs.protocol.effects import AnyEffect, RecordedEffect
 from coordinator_udfs.protocol.states import GroupState
 from schemas.effect_names import EffectName
 from schemas.errors import Error
-from schemas.messages import APIS, CONSUMER_GROUP_APIS
+from schemas.messages import APIS
 from tests.source_tree import ROOT, source_files
 from views.catalog import VIEWS
 from views.view import View
 
 WORDS: dict[str, set[str]] = {
     "effect": set(EffectName),
-    "api": {*APIS, *CONSUMER_GROUP_APIS},
+    "api": set(APIS),
     "error_code": set(Error),
     "cause": {*CauseKind, *EndCause},
     "end_cause": set(EndCause),

@@ -59,12 +59,16 @@ public final class Worker {
         settings.put(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, options.get("bootstrap"));
         settings.put(ConsumerConfig.GROUP_ID_CONFIG, options.get("group"));
         settings.put(ConsumerConfig.CLIENT_ID_CONFIG, options.get("client-id"));
-        settings.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, options.getOrDefault("session-ms", "3000"));
-        settings.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, options.getOrDefault("heartbeat-ms", "300"));
         settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false");
         settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
-        settings.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG,
-            ASSIGNORS.get(options.getOrDefault("assignor", "range")).getName());
+        if (options.getOrDefault("protocol", "classic").equals("consumer")) {
+            settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "consumer");
+        } else {
+            settings.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, options.getOrDefault("session-ms", "3000"));
+            settings.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, options.getOrDefault("heartbeat-ms", "300"));
+            settings.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG,
+                ASSIGNORS.get(options.getOrDefault("assignor", "range")).getName());
+        }
         settings.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class.getName());
         settings.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class.getName());
         if (options.containsKey("instance-id")) {

@@ -29,6 +29,7 @@ import click
 @click.option("--assignor", default="range")
 @click.option("--session-ms", type=int, default=3000)
 @click.option("--heartbeat-ms", type=int, default=300)
+@click.option("--protocol", default="classic")
 @click.option("--user")
 @click.option("--password")
 @click.option("--mechanism")

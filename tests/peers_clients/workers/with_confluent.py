@@ -18,13 +18,18 @@ def main() -> None:
         "bootstrap.servers": told.bootstrap,
         "group.id": told.group,
         "client.id": told.client_id,
-        "session.timeout.ms": told.session_ms,
-        "heartbeat.interval.ms": told.heartbeat_ms,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
-        "partition.assignment.strategy": told.assignor,
         "reconnect.backoff.max.ms": 500,
     }
+    if told.protocol == "consumer":
+        settings["group.protocol"] = "consumer"
+    else:
+        settings |= {
+            "session.timeout.ms": told.session_ms,
+            "heartbeat.interval.ms": told.heartbeat_ms,
+            "partition.assignment.strategy": told.assignor,
+        }
     if told.instance_id:
         settings["group.instance.id"] = told.instance_id
     if told.user:
