@@ -16,9 +16,11 @@ from pyspark.sql import SparkSession
 from benchmarks.figures import Anchor, Figure, at_least, at_most, bench
 from benchmarks.spark_homes import Batch, LiveHome, folder, heap_in_use, session
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from schemas.heartbeat_runs import packed
 from schemas.messages import (
     GroupRequest,
     HeartbeatRequest,
+    HeartbeatRunRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
     SyncGroupAssignment,
@@ -82,6 +84,22 @@ def few_large_groups() -> Figure:
         a_second = _heartbeats_a_second(home, [200] * 200, 5)
         home.stop()
     return Figure("200_groups_x_200_x_5", a_second, "requests/s", at_least(150_000))
+
+
+@bench
+def few_large_groups_in_runs() -> Figure:
+    """The same heartbeats, those of a group as one run over five moments."""
+    with folder() as path, session() as spark:
+        home = LiveHome(spark, path, LONG_SESSIONS)
+        members = settle(home, [200] * 200)
+        for turn in range(4):
+            home.append_and_wait([_run(group, members[200 * group : 200 * (group + 1)], turn) for group in range(200)])
+        home.idle_batches(1)
+        whole = [batch.duration_ms for batch in home.batches() if batch.rows == 200]
+        home.stop()
+    return Figure(
+        "200_groups_x_200_x_5_in_runs", len(members) * 5 / min(whole) * 1000, "heartbeats/s", at_least(300_000)
+    )
 
 
 @bench
@@ -165,6 +183,18 @@ def syncs_of(group: int, members: list[str]) -> list[GroupRequest]:
 
 def heartbeat(group: int, member_id: str, name: str) -> HeartbeatRequest:
     return HeartbeatRequest(**_envelope(group, 0, f"beat-{group}-{name}", 4), generation_id=1, member_id=member_id)
+
+
+def _run(group: int, members: list[str], turn: int) -> HeartbeatRunRequest:
+    """Five heartbeats of each member, a millisecond apart."""
+    began_ms = int(time.time() * 1000) - 10
+    beats = []
+    for moment in range(5):
+        for member in members:
+            beat = heartbeat(group, member, "packed")
+            beat.received_at_ms = began_ms + moment
+            beats.append(beat)
+    return packed(beats, f"run-{group}-{turn}")
 
 
 def _envelope(group: int, n: int, request_id: str, api_version: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,12 +29,13 @@ from jobs.spark.session import spark_session
 from jobs.stream import query as stream
 from jobs.stream.home_tables import open_requests
 from schemas.effect_names import EffectName
-from schemas.messages import GroupRequest
+from schemas.messages import GroupRequest, StreamRequest
 from schemas.tables import EFFECTS_FOLDER, STATE
 from tables.request_rows import request_rows
 from tables.table_follower import TableFollower
 
 _WITHIN_S = 240
+_ANSWERS = (EffectName.REPLY, EffectName.HEARTBEATS_TAKEN)
 _LOOK_EVERY_S = 0.002
 
 
@@ -121,12 +122,12 @@ class LiveHome:
         """What is written to the effects table from now on."""
         return TableFollower(self.home.path / EFFECTS_FOLDER, list(columns))
 
-    def append(self, requests: Iterable[GroupRequest]) -> None:
+    def append(self, requests: Iterable[StreamRequest]) -> None:
         """All of them in one commit, hence in one batch."""
         write_deltalake(self.home.requests, request_rows(requests), mode="append")
 
-    def append_and_wait(self, requests: list[GroupRequest]) -> list[dict[str, Any]]:
-        """Appends them and gives the replies once all are there."""
+    def append_and_wait(self, requests: Sequence[StreamRequest]) -> list[dict[str, Any]]:
+        """Appends them and gives the replies once all are there; of a run of heartbeats, what was taken of it."""
         follower = self.follow(("effect", "group_id", "request_id", "error_code", "member_id", "generation_id"))
         self.append(requests)
         wanted = {request.request_id for request in requests}
@@ -134,7 +135,7 @@ class LiveHome:
 
         def are_answered() -> bool:
             for table in follower.poll():
-                replies.extend(row for row in table.to_pylist() if row["effect"] == EffectName.REPLY)
+                replies.extend(row for row in table.to_pylist() if row["effect"] in _ANSWERS)
             return len(replies) >= len(wanted)
 
         self.until(are_answered, f"{len(wanted)} answers")

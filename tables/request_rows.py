@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest
+from schemas.messages import StreamRequest
 from schemas.tables import REQUESTS
 
 _encoder = msgspec.json.Encoder()
@@ -30,7 +30,7 @@ def table_of(rows: Iterable[RequestRow]) -> pa.Table:
     return _table(list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names))
 
 
-def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
+def request_rows(requests: Iterable[StreamRequest]) -> pa.Table:
     """The requests' rows, in the requests' order."""
     requests = list(requests)
     return _table(
