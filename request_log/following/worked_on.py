@@ -41,7 +41,9 @@ def at_the_best_time(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest
 
 
 def try_later(model: GroupModel, entry: LoggedRequest, at_ms: int) -> Trial | None:
-    """A request at the end of its line's time; None if it does not fit then either."""
+    """A request of a consumer group at the end of its line's time; None if it does not fit then either."""
+    if model.group.consumer is None:
+        return None
     until_ms = floor(entry.until_ms)
     later = model.try_request(entry, until_ms) if until_ms > at_ms else None
     return later if later is not None and later.fits else None

@@ -130,7 +130,8 @@ def _note_silence(broker: Broker, until_ms: int) -> None:
 
 
 def _note_what_shows(silence: Silence, entry: LoggedRequest, member: str, at_ms: int) -> None:
-    if at_ms - entry.recorded.total_ms <= silence.from_ms:
+    # The broker was there from when the request came; before that it can have been away for less than any session.
+    if at_ms - entry.recorded.total_ms <= silence.from_ms + SILENT_MS:
         silence.is_disproved = True
     elif at_ms <= silence.until_ms + BEFORE_MS and member in silence.before and entry.recorded.error in _ACCEPTED:
         silence.back.add(entry.group_id)

@@ -52,7 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def replayed(home: Path) -> str:
     """What `make replay` and the first question print; the home is there for the rest."""
-    return run(block_with("sh", "make replay"), home)
+    return run(block_with("sh", "make replay LOG=tests/captures/d-kill"), home)
 
 
 def test_the_culprits_are_those_shown(replayed: str) -> None:

@@ -17,7 +17,7 @@ from tests.streaming.live import Live, form, now_ms
 from tests.views.state_facts import settled_leader, waits_for
 
 Lives = Callable[..., Live]
-PATIENT: dict[str, Any] = {"session_timeout_ms": 60_000}
+PATIENT: dict[str, Any] = {"session_timeout_ms": 300_000, "rebalance_timeout_ms": 300_000}
 
 
 def stored_groups(spark: SparkSession, live: Live) -> dict[str, Group]:

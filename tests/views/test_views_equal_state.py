@@ -145,7 +145,9 @@ def test_there_are_as_many_rebalances_as_began_and_those_without_an_end_run(told
 def test_a_group_has_one_rebalance_at_a_time(told: Told) -> None:
     rows = sorted(told.rows("rebalances"), key=lambda row: (row["group_id"], row["started_at"]))
     for _, rebalances in groupby(rows, key=lambda row: row["group_id"]):
-        ordered = sorted(rebalances, key=lambda row: (row["started_at"], row["ended_at"] or 10**15))
+        ordered = sorted(
+            rebalances, key=lambda row: (row["started_at"], 10**15 if row["ended_at"] is None else row["ended_at"])
+        )
         for earlier, later in pairwise(ordered):
             assert earlier["ended_at"] is not None
             assert earlier["ended_at"] <= later["started_at"]
