@@ -6,6 +6,7 @@ Knows programs and where they say that they are ready; must not know what client
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,12 +104,27 @@ class Job:
         """Until every request so far was answered, dropped or parked; their ids."""
         asked = self.request_ids()
 
-        def are_answered() -> bool:
-            told = self.effects("reply", "request_dropped", "request_parked")
-            return asked <= {row["request_id"] for row in told}
-
-        until(are_answered, "answers")
+        until(lambda: asked <= self.answered() | self.ids_of("request_parked"), "answers")
         return asked
+
+    def answered(self) -> set[str]:
+        """Every request that has its answer, or the reason why it has none; a run, if all of its heartbeats have."""
+        told = self.ids_of("reply", "request_dropped", "heartbeats_taken")
+        return told | {request_id.rsplit("/", 2)[0] for request_id in told if request_id.count("/") >= 2}
+
+    def ids_of(self, *kinds: str) -> set[str]:
+        """The requests that facts of these kinds tell of."""
+        return {row["request_id"] for row in self.effects(*kinds)}
+
+    def heartbeats(self) -> list[tuple[str, int]]:
+        """Every heartbeat that was answered NONE, alone or in a run: the member's id, and when it arrived, in ms."""
+        alone = [row for row in self.effects("reply") if row["api"] == "Heartbeat" and row["error_code"] == "NONE"]
+        runs = [json.loads(row["detail"]) for row in self.effects("heartbeats_taken")]
+        in_runs = [(run, member) for run in runs for member in run["taken"]]
+        return [
+            *((row["member_id"], row["received_at_ms"]) for row in alone),
+            *((member["member_id"], run["from_ms"] + beat) for run, member in in_runs for beat in member["beats"]),
+        ]
 
 
 def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:

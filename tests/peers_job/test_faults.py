@@ -39,11 +39,11 @@ def await_heartbeats(job: Job, members: Members) -> None:
     now_ms = time.time() * 1000
     wanted = set(members.values())
 
-    def are_beating() -> bool:
-        beats = [row for row in job.effects("reply") if row["api"] == "Heartbeat" and row["received_at_ms"] > now_ms]
-        return wanted <= {row["member_id"] for row in beats if row["error_code"] == "NONE"}
-
-    until(are_beating, "heartbeats", PATIENCE_S)
+    until(
+        lambda: wanted <= {member_id for member_id, at_ms in job.heartbeats() if at_ms > now_ms},
+        "heartbeats",
+        PATIENCE_S,
+    )
 
 
 def story(job: Job, group: str) -> list[dict[str, Any]]:
@@ -55,10 +55,9 @@ def story(job: Job, group: str) -> list[dict[str, Any]]:
 def assert_told_once(job: Job) -> None:
     """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
     asked = job.await_answers()
-    answers = Counter(row["request_id"] for row in job.effects("reply", "request_dropped"))
+    answers = Counter(row["request_id"] for row in job.effects("reply", "request_dropped", "heartbeats_taken"))
     assert set(answers.values()) == {1}
-    parked = {row["request_id"] for row in job.effects("request_parked")}
-    assert asked <= set(answers) | parked
+    assert asked <= job.answered() | job.ids_of("request_parked")
     assert job.effects("request_repeated") == []
     places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in job.effects())
     assert set(places.values()) == {1}
