@@ -63,7 +63,8 @@ class Job:
 
     def start_gateway(self, listen: Address = ANYWHERE, metrics: str = "") -> Address:
         """Starts one more, or one anew; where it listens."""
-        places = ("--listen", str(listen), "--set", f"gateway.metrics.listen={metrics}", "--topics", self._topics)
+        settings = [*self._settings, "--set", f"gateway.metrics.listen={metrics}"]
+        places = ("--listen", str(listen), *settings, "--topics", self._topics)
         gateway = GatewayProcess(self.home, *places, name=f"gateway-{next(self._numbers)}")
         until(lambda: _is_ready(gateway), gateway.last_words, START_PATIENCE_S)
         address = gateway.address
