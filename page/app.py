@@ -56,6 +56,8 @@ def once_ready(answer: PageMethod) -> PageMethod:
 
 def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMethod:
     async def answering(pages: Pages, request: Request) -> Response:
+        # Before anything is read: what comes meanwhile is news to this page.
+        request.state.seen = pages.history.seen
         if is_there(pages.history):
             return await answer(pages, request)
         return pages.page(request, "reading.html", Fields(request.query_params))
@@ -224,6 +226,7 @@ class Pages:
             "home": self.name,
             "path": request.url.path,
             "at": fields.at,
+            "seen": getattr(request.state, "seen", ""),
             "liveness": self.watch.liveness,
             "until_ms": fields.until_ms,
             **told,

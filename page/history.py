@@ -87,6 +87,11 @@ class History:
         self._folder.cleanup()
 
     @property
+    def seen(self) -> str:
+        """What a page shows that is made now: another text once there is more to see."""
+        return f"{self.version} {self.is_ready}"
+
+    @property
     def is_loaded(self) -> bool:
         """Whether the effects are there, so that a single group can be asked about."""
         return self.version is not None

@@ -84,11 +84,13 @@ class Watch:
             queue.put_nowait(None)
 
     async def events(self) -> AsyncIterator[str]:
-        """Server-sent events, from now on: `changed`, with the groups that have new facts."""
+        """Server-sent events: `seen`, what a page made now would show; then each `changed`, with the groups that have
+        new facts.
+        """
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=50)
         self._listeners.add(queue)
         try:
-            yield "retry: 2000\n\n"
+            yield f"retry: 2000\nevent: seen\ndata: {self._history.seen}\n\n"
             while True:
                 try:
                     news = await asyncio.wait_for(queue.get(), BEAT_EVERY_S)

@@ -54,7 +54,7 @@ async function lookAgain() {
 }
 
 export function followChanges() {
-  if (document.body.dataset.at) return;
+  if (document.body.dataset.at && !document.querySelector("[data-until-ready]")) return;
   const group = new URL(location.href).searchParams.get("group");
   let due = null, isLooking = false, isStale = false;
   const look = async () => {
@@ -70,10 +70,13 @@ export function followChanges() {
     else if (due === null) due = setTimeout(look, SOONEST_MS);
   };
   const events = new EventSource("/events");
-  let wasLost = false;
-  events.addEventListener("open", () => { if (wasLost) plan(); wasLost = false; });
+  // What came before this page listened, or while its server was away, is looked at as well.
+  events.addEventListener("seen", (event) => {
+    if (event.data !== document.body.dataset.seen) plan();
+    document.body.dataset.seen = event.data;
+  });
   events.addEventListener("error", () => {
-    wasLost = true;
+    document.body.dataset.seen = "";
     const place = document.querySelector("#liveness");
     place.textContent = "The server of this page is not reached; what is shown is as it was.";
   });
