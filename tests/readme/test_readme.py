@@ -66,7 +66,7 @@ def test_the_owner_is_the_one_shown(replayed: str, home: Path) -> None:
 
 
 def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
-    page = run(block_with("sh", "make why"), home)
+    page = run(block_with("sh", "make why ROLLCALL_HOME=.rollcall-d-kill"), home)
     assert page.startswith(block_with("text", "WHO AND WHY"))
     assert run(block_with("sh", "rollcall why"), home) == page
 
