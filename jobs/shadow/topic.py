@@ -50,7 +50,8 @@ HOLD_MS = 2_000
 def topic_config(source: str, conf: Path | None) -> JobConfig:
     """The job's configuration for a cluster: settings of a file, TLS and SASL among them. Raises ConfigError."""
     servers = urlsplit(source).netloc
-    if not source.startswith(SCHEME) or not servers:
+    has_ports = all(server.rpartition(":")[2].isdecimal() and ":" in server for server in servers.split(","))
+    if not source.startswith(SCHEME) or not has_ports:
         raise ConfigError(f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port")
     return load_config(
         conf,

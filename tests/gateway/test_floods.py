@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Awaitable, Callable
 
@@ -25,10 +26,16 @@ def framed(api: str, version: int, **values: object) -> bytes:
 
 async def is_answered_soon(client: Client, flood: Callable[[], Awaitable[object]]) -> bool:
     """Whether each of a client's heartbeats is answered soon in one of ten floods: what disturbs only adds."""
-    for _ in range(10):
-        if await slowest_heartbeat_s(client, flood()) < SOON_S:
-            return True
-    return False
+    # What earlier tests have left in this process is no garbage of the gateway's to go through.
+    gc.collect()
+    gc.freeze()
+    try:
+        for _ in range(10):
+            if await slowest_heartbeat_s(client, flood()) < SOON_S:
+                return True
+        return False
+    finally:
+        gc.unfreeze()
 
 
 async def slowest_heartbeat_s(client: Client, flood: Awaitable[object]) -> float:
