@@ -1,4 +1,4 @@
-"""Our bytes are those of another implementation of the protocol: every version of every group API, random messages."""
+"""Our bytes are those of another implementation of the protocol: every version of the group APIs it has."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from tests.gateway.messages import entities, group_codecs
 MODULES = ("kafka.protocol.consumer", "kafka.protocol.admin", "kafka.protocol.metadata")
 
 
+NOT_THEIRS = {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
+"""The newer protocol, which kafka-python does not speak: the Java client and librdkafka read and write those bytes."""
+
+
 def theirs(name: str) -> type[ApiMessage]:
     """kafka-python's class of a message."""
     return next(
@@ -28,8 +32,12 @@ def theirs(name: str) -> type[ApiMessage]:
     )
 
 
-NEWEST = {api: min(theirs(f"{api}{kind}").max_version for kind in ("Request", "Response")) for api in APIS}
-SPOKEN = [spoken for spoken in group_codecs() if spoken.version <= NEWEST[spoken.api]]
+NEWEST = {
+    api: min(theirs(f"{api}{kind}").max_version for kind in ("Request", "Response"))
+    for api in APIS
+    if api not in NOT_THEIRS
+}
+SPOKEN = [spoken for spoken in group_codecs() if spoken.version <= NEWEST.get(spoken.api, -1)]
 
 
 BIT_FIELDS = {"authorized_operations"}
@@ -83,6 +91,6 @@ def test_a_response_is_the_same_bytes(spoken: Codec, data: st.DataObject) -> Non
     )
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", NEWEST)
 def test_hardly_a_version_goes_uncompared(api: str) -> None:
     assert NEWEST[api] >= APIS[api].versions.last - 1
