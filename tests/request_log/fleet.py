@@ -6,14 +6,18 @@ Knows what a client does with an answer; knows no log.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.errors import Error
 from schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
-from tests.request_log.broker import Broker
+from tests.request_log.broker import START_MS, Broker
 
 HEARTBEAT_MS = 1000
+
+Deed = tuple[str, int, int]
+"""What happens (start, close, kill, stall, commit), to which member, how many ms after the start."""
 
 
 @dataclass
@@ -187,3 +191,28 @@ class MemberOf:
         if error is Error.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self._join()
+
+
+def live(broker: Broker, plan: list[Deed], has_static: bool) -> None:
+    """Members of group g do what was planned, each as far as it is alive; has_static: every second one is static."""
+    members: dict[int, MemberOf] = {}
+    for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda deed: deed[2])):
+        instance_id = f"i{who}" if has_static and who % 2 else None
+        newcomer = MemberOf(broker, "g", f"m{who}-{turn}", instance_id=instance_id)
+        broker.at(START_MS + at_ms, partial(_happen, members, what, who, turn, newcomer))
+
+
+def _happen(members: dict[int, MemberOf], what: str, who: int, turn: int, newcomer: MemberOf) -> None:
+    member = members.get(who)
+    if what == "start" and (member is None or not member.is_alive):
+        members[who] = newcomer.start()
+    elif member is None or not member.is_alive or not member.member_id:
+        return
+    elif what == "close" and member.instance_id is None:
+        member.close()
+    elif what == "kill":
+        member.kill()
+    elif what == "stall":
+        member.stall(1000 + 900 * turn)
+    elif what == "commit" and member.generation_id >= 0:
+        member.commit(turn)

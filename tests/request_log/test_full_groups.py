@@ -6,14 +6,13 @@ The log of a broker in virtual time, whose maximum size nobody tells the importe
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import MemberOf
+from tests.request_log.fleet import live
 from tests.request_log.imported import imported, rebalances_in
 
 LENGTH_MS = 60_000
@@ -27,37 +26,13 @@ def lives(seed: int) -> Broker:
     """Clients come and go at a broker, more of them than its groups take."""
     chance = random.Random(seed)
     size = chance.choice([1, 2, 3, 4])
-    plan = [(50 * who + chance.randint(0, 3000), "start", who) for who in range(4)]
+    plan = [("start", who, 50 * who + chance.randint(0, 3000)) for who in range(4)]
     for _ in range(chance.randint(3, 14)):
         what, who = chance.choice(DEEDS), chance.randint(0, 6)
-        plan.append((chance.randint(0, LENGTH_MS), what, who))
+        plan.append((what, who, chance.randint(0, LENGTH_MS)))
     broker = Broker(seed=seed, late_ms=0.5, config=GroupConfig(group_max_size=size))
-    has_static = chance.random() < 0.3
-    members: dict[int, MemberOf] = {}
-
-    def act(what: str, who: int, turn: int) -> None:
-        member = members.get(who)
-        if what == "start" and (member is None or not member.is_alive):
-            instance_id = f"i{who}" if has_static and who % 2 else None
-            members[who] = MemberOf(broker, "g", f"m{who}-{turn}", instance_id=instance_id).start()
-        elif member is None or not member.is_alive or not member.member_id:
-            return
-        elif what == "close" and member.instance_id is None:
-            member.close()
-        elif what == "kill":
-            member.kill()
-        elif what == "stall":
-            member.stall(1000 + 900 * turn)
-        elif what == "commit" and member.generation_id >= 0:
-            member.commit(turn)
-
-    for turn, (at_ms, what, who) in enumerate(sorted(plan, key=lambda deed: deed[0])):
-        broker.at(START_MS + at_ms, acting(act, what, who, turn))
+    live(broker, plan, has_static=chance.random() < 0.3)
     return broker
-
-
-def acting(act: Callable[[str, int, int], None], what: str, who: int, turn: int) -> Callable[[], None]:
-    return lambda: act(what, who, turn)
 
 
 @pytest.mark.parametrize("seed", LIVES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import MemberOf
+from tests.request_log.fleet import Deed, MemberOf, live
 from tests.request_log.imported import Imported, imported, rebalances_in
 
 LENGTH_MS = 60_000
@@ -66,8 +67,7 @@ def later(broker: Broker, at_ms: float, act: Callable[[], Any]) -> None:
     broker.at(START_MS + at_ms, act)
 
 
-Act = tuple[str, int, int]
-acts = st.lists(
+deeds = st.lists(
     st.tuples(
         st.sampled_from(["start", "close", "kill", "stall", "commit"]), st.integers(0, 5), st.integers(0, LENGTH_MS)
     ),
@@ -76,40 +76,15 @@ acts = st.lists(
 )
 
 
-def random_script(plan: list[Act], has_static: bool) -> Callable[[Broker], None]:
-    def script(broker: Broker) -> None:
-        members: dict[int, MemberOf] = {}
-
-        def act(what: str, who: int, turn: int) -> None:
-            member = members.get(who)
-            if what == "start" and (member is None or not member.is_alive):
-                instance_id = f"i{who}" if has_static and who % 2 else None
-                members[who] = start(broker, f"m{who}-{turn}", instance_id=instance_id)
-            elif member is None or not member.is_alive or not member.member_id:
-                return
-            elif what == "close" and member.instance_id is None:
-                member.close()
-            elif what == "kill":
-                member.kill()
-            elif what == "stall":
-                member.stall(1000 + 900 * turn)
-            elif what == "commit" and member.generation_id >= 0:
-                member.commit(turn)
-
-        for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda a: a[2])):
-            later(broker, at_ms, lambda w=what, i=who, t=turn: act(w, i, t))  # type: ignore[misc]
-
-    return script
-
-
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(plan=acts, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
+@given(plan=deeds, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
 def test_whatever_members_do_every_answer_and_every_rebalance_is_the_brokers(
-    plan: list[Act], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory
+    plan: list[Deed], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     opening = [("start", i, 50 * i) for i in range(3)]
     folder = tmp_path_factory.mktemp("log")
-    played = play(random_script([*opening, *plan], has_static), folder, seed=seed, late_ms=late_ms)
+    script = partial(live, plan=[*opening, *plan], has_static=has_static)
+    played = play(script, folder, seed=seed, late_ms=late_ms)
     played.compare("g")
 
 
