@@ -7,7 +7,6 @@ requests, and how long a quiet client's heartbeat takes beside each case. Knows 
 from __future__ import annotations
 
 import base64
-import tempfile
 from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
@@ -22,7 +21,7 @@ from gateway.wire.codec import Codec, codec
 from gateway.wire.shaping import entity_of
 from tests.attack import hostile
 from tests.attack.attacked import Finding
-from tests.attack.gateways import Errors, Gateway, Loop, numbers_in
+from tests.attack.gateways import Gateway, OverGateways, numbers_in
 from tests.attack.random_messages import random_entity
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
@@ -49,22 +48,16 @@ class Case(msgspec.Struct, array_like=True):
     """Whether it comes to a gateway where clients must."""
 
 
-class Frames:
+class Frames(OverGateways):
     """The gateway's connections."""
 
     name = "frames"
     slow_s = 3.0
 
     def __init__(self) -> None:
-        self._loop = Loop()
-        self._folder = tempfile.TemporaryDirectory()
+        super().__init__()
         self._users = Path(self._folder.name) / "users"
         self._users.write_text("".join(_line(credential_of("secret", by, 4096)) for by in _MECHANISMS))
-        self._errors = Errors()
-        self._errors.listen()
-        self._gateways: list[Gateway] = []
-        self._slowest_s = 0.0
-        self._answers = 0
         self._codecs = _codecs(self._users)
         same_each_time = Random(0)
         self._good = [_good_frame(same_each_time, spoken) for spoken in self._codecs for _ in range(_GOOD_OF_EACH)]
@@ -79,24 +72,6 @@ class Frames:
         self._loop.run_until_complete(backend.start())
         server = stand_alone(Settings.from_pairs(settings), backend)
         return Gateway(self._loop, server, server.answering)
-
-    def _end(self) -> None:
-        for gateway in self._gateways:
-            gateway.close()
-        self._gateways.clear()
-        self._errors.found.clear()
-
-    def close(self) -> None:
-        self._end()
-        self._errors.close()
-        self._loop.close()
-        self._folder.cleanup()
-
-    def figures(self) -> str:
-        return (
-            f"{self._answers:,} answers; a quiet client's slowest heartbeat took {self._slowest_s * 1000:.0f} ms of "
-            "processor time"
-        )
 
     # ------------------------------------------------------------ cases
 

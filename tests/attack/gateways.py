@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import selectors
+import tempfile
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -215,6 +216,37 @@ class Gateway:
         await _ROUND
         self.server.threads.close()
         await self.server.backend.close()
+
+
+class OverGateways:
+    """What an attack on gateways holds: its loop, a folder for their files, their errors, and what was measured."""
+
+    def __init__(self) -> None:
+        self._loop = Loop()
+        self._folder = tempfile.TemporaryDirectory()
+        self._errors = Errors()
+        self._errors.listen()
+        self._gateways: list[Gateway] = []
+        self._answers = 0
+        self._slowest_s = 0.0
+
+    def _end(self) -> None:
+        for gateway in self._gateways:
+            gateway.close()
+        self._gateways.clear()
+        self._errors.found.clear()
+
+    def close(self) -> None:
+        self._end()
+        self._errors.close()
+        self._loop.close()
+        self._folder.cleanup()
+
+    def figures(self) -> str:
+        return (
+            f"{self._answers:,} answers; a quiet client's slowest heartbeat took {self._slowest_s * 1000:.0f} ms of "
+            "processor time"
+        )
 
 
 def numbers_in(stream: bytes, at_in_frame: int) -> list[int]:

@@ -8,7 +8,6 @@ Knows the gateway's parts and the wire.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from functools import cache
@@ -27,7 +26,7 @@ from gateway.wire.frames import FrameCutter
 from gateway.wire.shaping import entity_of
 from tests.attack import hostile
 from tests.attack.attacked import Finding
-from tests.attack.gateways import PORT, Errors, Gateway, Loop, numbers_in
+from tests.attack.gateways import PORT, Gateway, OverGateways, numbers_in
 from tests.attack.random_messages import random_entity
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
@@ -153,26 +152,20 @@ class BrokerEnd(asyncio.Transport):
         self.close()
 
 
-class Upstream:
+class Upstream(OverGateways):
     """The gateway's connections to clients and brokers."""
 
     name = "upstream"
     slow_s = 3.0
 
     def __init__(self) -> None:
-        self._loop = Loop()
+        super().__init__()
         self._loop.connects = self._connected
-        self._folder = tempfile.TemporaryDirectory()
         self._password = Path(self._folder.name) / "password"
         self._password.write_text("secret")
-        self._errors = Errors()
-        self._errors.listen()
-        self._gateways: list[Gateway] = []
         self._ways: list[str] = []
         self._seed = 0
         self._takers: list[Callable[[Client], RequestTaker]] = []
-        self._answers = 0
-        self._slowest_s = 0.0
         same_each_time = Random(0)
         self._good = [_good_frame(same_each_time, spoken) for spoken in _codecs() for _ in range(_GOOD_OF_EACH)]
 
@@ -207,24 +200,6 @@ class Upstream:
         """In the place of a port."""
         self._takers.append(taker_for)
         return PORT + len(self._takers) - 1
-
-    def _end(self) -> None:
-        for gateway in self._gateways:
-            gateway.close()
-        self._gateways.clear()
-        self._errors.found.clear()
-
-    def close(self) -> None:
-        self._end()
-        self._errors.close()
-        self._loop.close()
-        self._folder.cleanup()
-
-    def figures(self) -> str:
-        return (
-            f"{self._answers:,} answers; a quiet client's slowest heartbeat took {self._slowest_s * 1000:.0f} ms of "
-            "processor time"
-        )
 
     # ------------------------------------------------------------ cases
 
