@@ -9,7 +9,6 @@ program is started and ended; must not know how a log is read, nor how the query
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,22 +22,17 @@ from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
 from jobs.replay.report import given_up
 from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
-from jobs.shown.terminal import Teller
-from jobs.shown.watch import Watch
-from jobs.spark.session import spark_session
-from jobs.spark.shutdown import StopSignal
-from jobs.spark.warm_answers import WarmAnswers, pool_settings
-from jobs.stream.query import failure_of, start, stop_after_batch, unread_commits
-from jobs.stream.sources.request_log_topic import SCHEME, open_topic
+from jobs.shadow.program import ShadowProgram
+from jobs.stream.query import start, stop_after_batch, unread_commits
+from jobs.stream.sources.cluster_url import SCHEME
+from jobs.stream.sources.request_log_topic import open_topic
 from jobs.stream.upkeep import Upkeep
 from programs.log_lines import log_to_standard_error
 from programs.settings import from_texts
-from programs.visible import visible
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
 from request_log.survey import Survey
-from tables.job_status import StatusWriter
 
 SHADOW = "shadow"
 WRITER: Writer = "driver"
@@ -98,46 +92,38 @@ class Shadow:
         self.home = home
         self.kept = kept
         self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
-        self._teller = Teller(console)
-        with console.status("starting Spark"):
-            self._spark = spark_session("rollcall shadow", pool_settings())
-        self._answers = WarmAnswers(self._spark, home)
-        self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
+        self._program = ShadowProgram(home, console)
         self._query = self._start()
 
     def run(self) -> int:
         """Follows the log; returns the exit status."""
         upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
         upkeep.start()
-        self._answers.start()
-        self._teller.say(f"rollcall: following {self.kept.log} on {self.home.shown}; Ctrl-C stops it.")
-        watch, has_more = Watch(self.home.path), False
-        while self._query.isActive and not self._stop.wait(0 if has_more else POLL_S):
+        self._program.begin(self.kept.log)
+        has_more = False
+        while self._query.isActive and not self._program.stop.wait(0 if has_more else POLL_S):
             has_more = self.feed.step()
             if self.feed.has_learnt:
                 self._learn()
-            self._teller.attempt(lambda: self._tell_rebalances(watch))
+            self._program.maybe_tell_rebalances()
         self.feed.close()
         if self._query.isActive:
-            stop_after_batch(self._query, lambda: self._stop.is_urgent)
+            stop_after_batch(self._query, lambda: self._program.stop.is_urgent)
         upkeep.stop()
-        return self._report()
-
-    def _tell_rebalances(self, watch: Watch) -> None:
-        for line in watch.look():
-            if line in watch.rebalances:
-                self._teller.say(line)
-        watch.rebalances.clear()
+        tally = self.feed.live.tally
+        counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
+        return self._program.report(self._query, counts, given_up(tally))
 
     def close(self) -> None:
         """Stops Spark."""
-        self._answers.stop()
-        self._spark.stop()
+        self._program.close()
 
     def _start(self) -> StreamingQuery:
         config = shadow_config(self.kept.settings)
-        coordinator = start(self._spark, self.home, config, on_batch=lambda done: self._status.batch_done(*done))
-        self._status.running(coordinator.query.id, coordinator.started_at_ms)
+        coordinator = start(
+            self._program.spark, self.home, config, on_batch=lambda done: self._program.status.batch_done(*done)
+        )
+        self._program.status.running(coordinator.query.id, coordinator.started_at_ms)
         return coordinator.query
 
     def _learn(self) -> None:
@@ -148,22 +134,8 @@ class Shadow:
             return
         stop_after_batch(self._query)
         settings = " ".join(f"{key}={value}" for key, value in sorted(self.feed.learn().items()))
-        self._teller.say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
+        self._program.teller.say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
         self._query = self._start()
-
-    def _report(self) -> int:
-        reason = failure_of(self._query)
-        if reason is not None and not self._stop.wait(0):
-            self._status.failed(reason, str(self._query.exception()))
-            print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
-            return 1
-        self._status.stopped()
-        tally = self.feed.live.tally
-        counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
-        for line in given_up(tally):
-            self._teller.say(line)
-        self._teller.say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
-        return 0
 
 
 def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:

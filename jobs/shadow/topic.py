@@ -8,11 +8,10 @@ a kill, the next start goes on at the same place. Knows how the program is start
 
 from __future__ import annotations
 
-import sys
+import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,23 +19,18 @@ from rich.console import Console
 
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import Home, HomeError
-from jobs.shown.terminal import Teller
-from jobs.shown.watch import Watch
+from jobs.shadow.program import ShadowProgram
 from jobs.spark.jars import make_kafka_ready
 from jobs.spark.kafka_cluster import KafkaCluster
-from jobs.spark.session import spark_session
-from jobs.spark.shutdown import StopSignal
-from jobs.spark.warm_answers import WarmAnswers, pool_settings
-from jobs.stream.query import failure_of, stop_after_batch
+from jobs.stream.query import stop_after_batch
+from jobs.stream.sources.cluster_url import SCHEME, ClusterUrl
 from jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
-from jobs.stream.sources.request_log_topic import SCHEME
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.topic_names import TopicNames
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.driver_writer import DriverWriter
 from programs.errors import ConfigError
-from programs.visible import visible
-from tables.job_status import StatusWriter
+from programs.log_lines import log_to_standard_error
 
 TOPIC_SHADOW = "topic shadow"
 SOURCE = "offsets-topic"
@@ -49,10 +43,12 @@ HOLD_MS = 2_000
 
 def topic_config(source: str, conf: Path | None) -> JobConfig:
     """The job's configuration for a cluster: settings of a file, TLS and SASL among them. Raises ConfigError."""
-    servers = urlsplit(source).netloc
-    has_ports = all(server.rpartition(":")[2].isdecimal() and ":" in server for server in servers.split(","))
-    if not source.startswith(SCHEME) or not has_ports:
-        raise ConfigError(f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port")
+    try:
+        servers = ",".join(ClusterUrl.from_text(source).server_texts)
+    except ValueError:
+        raise ConfigError(
+            f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port"
+        ) from None
     return load_config(
         conf,
         {
@@ -71,46 +67,41 @@ class TopicShadow:
         self.home = home
         self.source = source
         self.config = config
-        self._teller = Teller(console)
-        with console.status("starting Spark"):
-            jars = {"spark.jars": ",".join(make_kafka_ready())}
-            self._spark = spark_session("rollcall shadow", {**pool_settings(), **jars})
-        self._cluster = KafkaCluster(self._spark, dict(config.kafka_options))
+        self._program = ShadowProgram(home, console, {"spark.jars": ",".join(make_kafka_ready())})
+        self._cluster = KafkaCluster(self._program.spark, dict(config.kafka_options))
         with console.status("asking the cluster"):
             settle(home, self._cluster.cluster_id(), has_commits=has_commits)
             self._cluster.check_topic(TOPIC)
-        self._answers = WarmAnswers(self._spark, home)
-        self._stop, self._status = StopSignal(self._spark), StatusWriter(home.path)
         self._counted, self._counted_to = Counted(), -1
-        self._query = self._start(self._spark, has_commits=has_commits)
+        self._query = self._start(self._program.spark, has_commits=has_commits)
 
     def run(self) -> int:
         """Follows the topic; returns the exit status."""
         upkeep = Upkeep(self.home, self.config, lambda: None)
         upkeep.start()
-        self._answers.start()
-        self._teller.say(f"rollcall: following {TOPIC} of {self.source} on {self.home.shown}; Ctrl-C stops it.")
-        watch = Watch(self.home.path)
-        while self._query.isActive and not self._stop.wait(POLL_S):
+        self._program.begin(f"{TOPIC} of {self.source}")
+        while self._query.isActive and not self._program.stop.wait(POLL_S):
             self._count()
-            self._teller.attempt(lambda: self._tell_rebalances(watch))
+            self._program.maybe_tell_rebalances()
         if self._query.isActive:
-            stop_after_batch(self._query, lambda: self._stop.is_urgent)
+            stop_after_batch(self._query, lambda: self._program.stop.is_urgent)
         upkeep.stop()
-        return self._report()
+        self._count()
+        read, commits, unknown = self._counted
+        counts = f"{read} records read, {commits} of them commits, {unknown} of a type that nobody knows"
+        return self._program.report(self._query, counts)
 
     def close(self) -> None:
         """Stops Spark."""
-        self._answers.stop()
         self._cluster.close()
-        self._spark.stop()
+        self._program.close()
 
     def _start(self, spark: SparkSession, *, has_commits: bool) -> StreamingQuery:
         names = TopicNames(self._cluster.names)
         writer = DriverWriter(self.home, self.config, SOURCE, names.named)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            self._status.batch_done(*writer.write(batch, batch_id))
+            self._program.status.batch_done(*writer.write(batch, batch_id))
 
         records = load_offsets_topic(spark, self.config, has_commits=has_commits)
         texts = tell_histories(records, {}, self.config.quarantine_raw_max_bytes, HOLD_MS)
@@ -120,14 +111,8 @@ class TopicShadow:
         started_at_ms = int(time.time() * 1000)
         query = stream.option("checkpointLocation", self.home.checkpoint).start()
         writer.query_id.set_result(query.id)
-        self._status.running(query.id, started_at_ms)
+        self._program.status.running(query.id, started_at_ms)
         return query
-
-    def _tell_rebalances(self, watch: Watch) -> None:
-        for line in watch.look():
-            if line in watch.rebalances:
-                self._teller.say(line)
-        watch.rebalances.clear()
 
     def _count(self) -> None:
         """Adds up what batches have read since the last look."""
@@ -137,19 +122,6 @@ class TopicShadow:
                 told: Mapping[str, int] = counts.asDict()
                 self._counted = Counted(*(old + told[name] for name, old in self._counted._asdict().items()))
                 self._counted_to = progress.batchId
-
-    def _report(self) -> int:
-        self._count()
-        reason = failure_of(self._query)
-        if reason is not None and not self._stop.wait(0):
-            self._status.failed(reason, str(self._query.exception()))
-            print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
-            return 1
-        self._status.stopped()
-        read, commits, unknown = self._counted
-        told = f"{read} records read, {commits} of them commits, {unknown} of a type that nobody knows"
-        self._teller.say(f"rollcall: the shadow has stopped; {told}. It goes on there when it is started again.")
-        return 0
 
 
 def settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:
@@ -169,6 +141,7 @@ def settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:
 
 def follow_topic(home: Home, source: str, conf: Path | None, console: Console, *, has_commits: bool) -> int:
     """Follows a cluster's topic on a home until a signal comes; returns 0, or 1 if it failed. Raises UserError."""
+    log_to_standard_error(logging.WARNING)
     config = topic_config(source, conf)
     with home.locked("a shadow"):
         shadow = TopicShadow(home, source, config, console, has_commits=has_commits)

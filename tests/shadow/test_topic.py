@@ -114,3 +114,9 @@ def test_a_topics_url_names_servers_and_topic() -> None:
     for url in ("kafka:///lines", "kafka://a:9092", "kafka://a:9092/x/y"):
         with pytest.raises(LogFileError, match="host:port/topic"):
             servers_and_topic(url)
+
+
+@pytest.mark.parametrize("url", ["kafka://a/lines", "kafka://a:x/lines", "kafka://:9092/lines", "http://a:9092/lines"])
+def test_an_address_that_no_server_has_is_refused(url: str) -> None:
+    with pytest.raises(LogFileError, match="is not of the form kafka://host:port/topic"):
+        servers_and_topic(url)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from jobs.stream.sources.cluster_url import SCHEME, ClusterUrl
 from request_log.lines.clock import LogClock
 from request_log.lines.files import LogFileError, LogLine
 from request_log.lines.tail import Position
 
-SCHEME = "kafka://"
 POLL_MS = 50
 BOOTSTRAP_MS = 10_000
 
@@ -128,8 +127,10 @@ def open_topic(url: str, zone: ZoneInfo, position: Position) -> TopicTail:
 
 def servers_and_topic(url: str) -> tuple[list[str], str]:
     """The servers and the topic of such a URL. Raises LogFileError: it names no servers or no topic."""
-    parts = urlsplit(url)
-    topic = parts.path.strip("/")
-    if not parts.netloc or not topic or "/" in topic:
+    try:
+        found = ClusterUrl.from_text(url)
+    except ValueError:
+        found = None
+    if found is None or not found.topic:
         raise LogFileError(f"LOG={url}: is not of the form {SCHEME}host:port/topic")
-    return parts.netloc.split(","), topic
+    return found.server_texts, found.topic
