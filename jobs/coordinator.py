@@ -18,7 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
-from jobs.spark.session import is_submitted, spark_session
+from jobs.spark.home_session import home_session
+from jobs.spark.session import is_submitted
 from jobs.spark.shutdown import StopSignal
 from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
@@ -44,7 +45,7 @@ def run(home: Home, config: JobConfig) -> int:
     """Runs the query until a signal comes or it fails; returns the exit status."""
     if home.is_local:
         home.settle(LIVE, config.effects_writer)
-    spark = spark_session("rollcall", pool_settings())
+    spark = home_session(home, "rollcall", pool_settings())
     stop = StopSignal(spark)
     answers = WarmAnswers(spark, home) if home.is_local else None
     status = StatusWriter(home.path if home.is_local else None)

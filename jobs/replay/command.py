@@ -27,7 +27,7 @@ from jobs.replay.comparison import Comparison
 from jobs.replay.importing import WATERMARK_DELAY_MS, Import
 from jobs.replay.report import Told, tell
 from jobs.replay.topic import replay_topic
-from jobs.spark.session import spark_session
+from jobs.spark.home_session import home_session
 from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.query import failure_of, start
 from offsets_topic.dumps.reading import is_dump
@@ -158,7 +158,7 @@ def replay(
             return
         work = Replay(home, given, path, zone, console)
         with console.status("starting Spark"):
-            spark = spark_session("rollcall replay", is_brief=about_bytes(path) < BRIEF_BYTES)
+            spark = home_session(home, "rollcall replay", is_brief=about_bytes(path) < BRIEF_BYTES)
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started

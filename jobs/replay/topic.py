@@ -23,7 +23,7 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.replay.report import tell_rebalances
 from jobs.shown.terminal import say
-from jobs.spark.session import spark_session
+from jobs.spark.home_session import home_session
 from jobs.stream.home_tables import open_quarantine, properties_of
 from jobs.stream.quarantine import quarantine_of_lines
 from jobs.stream.query import failure_of
@@ -144,7 +144,7 @@ def replay_topic(home: Home, path: Path, config: JobConfig, console: Console) ->
     """Replays a dump on a home that is locked and settled, and reports. Raises UserError."""
     work = TopicReplay(home, config, path)
     with console.status("starting Spark"):
-        spark = spark_session("rollcall replay", is_brief=True)
+        spark = home_session(home, "rollcall replay", is_brief=True)
     started = time.monotonic()
     work.run(spark, console)
     _tell(console, work, time.monotonic() - started)

@@ -14,7 +14,7 @@ from rich.console import Console
 from jobs.home import Home
 from jobs.shown.terminal import Teller
 from jobs.shown.watch import Watch
-from jobs.spark.session import spark_session
+from jobs.spark.home_session import home_session
 from jobs.spark.shutdown import StopSignal
 from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import failure_of
@@ -28,7 +28,7 @@ class ShadowProgram:
     def __init__(self, home: Home, console: Console, settings: Mapping[str, str] | None = None) -> None:
         self.teller = Teller(console)
         with console.status("starting Spark"):
-            self.spark = spark_session("rollcall shadow", {**pool_settings(), **(settings or {})})
+            self.spark = home_session(home, "rollcall shadow", {**pool_settings(), **(settings or {})})
         self.answers = WarmAnswers(self.spark, home)
         self.stop, self.status = StopSignal(self.spark), StatusWriter(home.path)
         self._home, self._watch = home, Watch(home.path)

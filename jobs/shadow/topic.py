@@ -67,6 +67,7 @@ class TopicShadow:
         self.home = home
         self.source = source
         self.config = config
+        home.settle(TOPIC_SHADOW, "driver")
         self._program = ShadowProgram(home, console, {"spark.jars": ",".join(make_kafka_ready())})
         self._cluster = KafkaCluster(self._program.spark, dict(config.kafka_options))
         with console.status("asking the cluster"):

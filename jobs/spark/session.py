@@ -1,4 +1,4 @@
-"""The one place that makes a SparkSession: the profile's settings, the JARs, the interpreter of the workers.
+"""The one place that makes a SparkSession: the machine, the profile's settings, the JARs, the workers' interpreter.
 
 Knows Spark's settings and how a program came to run (alone, or under spark-submit, whose settings win). Must not know
 any table or query.
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from jobs.preflight import check_java
 from jobs.spark.archive import archive_options
 from jobs.spark.jars import ROOT, jar_paths
+from jobs.spark.machine import this_machine
 
 LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
@@ -37,7 +38,7 @@ def is_submitted() -> bool:
 
 
 def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_brief: bool = False) -> SparkSession:
-    """A session on this machine with the local profile's settings, or, under spark-submit, with the submitted ones.
+    """A session on this machine, all of it, with the local profile's settings, or, submitted, with the submitted ones.
 
     settings: more of them, or other values for the profile's. is_brief: for a minute's work at most, whose code is
     better compiled soon than well. Raises Missing: no Java, or no JARs yet.
@@ -54,6 +55,7 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
     # The workers and their daemon find the project as this program does.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     conf = {
+        **this_machine().spark_settings(),
         **read_profile(),
         # Not spark.jars: only classes that the JVM's own loader finds are taken from the archive.
         "spark.driver.extraClassPath": os.pathsep.join(jar_paths()),
@@ -75,7 +77,8 @@ def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:
     conf = {key: value for key, value in settings.items() if key not in submitted}
     # Packed for --py-files there are no settings beside the code; they are the command line's then.
     if submitted.get("spark.master", "").startswith("local[") and LOCAL_PROFILE.is_file():
-        conf = {**{key: value for key, value in read_profile().items() if key not in submitted}, **conf}
+        profile = {**this_machine().spark_settings(), **read_profile()}
+        conf = {**{key: value for key, value in profile.items() if key not in submitted}, **conf}
     return _session(name, conf)
 
 

@@ -1,4 +1,4 @@
-"""What the checkpoint of a stopped query says: how far it has read the request table.
+"""What the checkpoint of a stopped query says: how far it has read the request table, and how its state is spread.
 
 Knows the files that Spark writes for each batch (`offsets` before it, `commits` after it); must not know the tables.
 """
@@ -24,3 +24,15 @@ def read_version(checkpoint: Path) -> int | None:
     # A line for the format's version, one for the batch, then one for each source's offset.
     offset = json.loads((checkpoint / "offsets" / str(max(finished))).read_text().splitlines()[2])
     return int(offset["version"]) if "version" in offset else None
+
+
+def shuffle_partitions(checkpoint: Path) -> int | None:
+    """The number of shuffle partitions that the state is spread over; None before the first batch."""
+    try:
+        begun = [int(name) for name in os.listdir(checkpoint / "offsets") if name.isdigit()]
+    except FileNotFoundError:
+        return None
+    if not begun:
+        return None
+    settings = json.loads((checkpoint / "offsets" / str(max(begun))).read_text().splitlines()[1])["conf"]
+    return int(settings["spark.sql.shuffle.partitions"])
