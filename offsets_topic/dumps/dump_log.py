@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from offsets_topic.records.decoding import encode_key, encode_value
 from offsets_topic.records.layout import RecordError
 from offsets_topic.records.shapes import RECORD_TYPES, RecordKey
 from schemas.consumer_protocol import (
+    NO_GENERATION,
     Assignment,
     ConsumerProtocolError,
     Subscription,
@@ -132,37 +133,45 @@ def _with_bytes(member: Any) -> Any:
     """A classic member as the tool prints it, with the bytes of what it has read inside as base64 again."""
     if not isinstance(member, dict):
         return member
-    subscription = _consumer_bytes(member.get("subscription"), _subscription)
+    subscription = _consumer_bytes(member.get("subscription"), _Subscription)
     return member | {
         "subscription": subscription,
-        "assignment": _consumer_bytes(member.get("assignment"), _assignment),
+        "assignment": _consumer_bytes(member.get("assignment"), _Assignment),
     }
 
 
-def _consumer_bytes(said: Any, encode: Callable[[dict[str, Any]], bytes]) -> Any:
+def _consumer_bytes(said: Any, shape: type[_Subscription | _Assignment]) -> Any:
     """Bytes as the tool prints them: base64, or what it has read in ConsumerProtocol bytes."""
     if not isinstance(said, dict):
         return said
     try:
-        return encode(said)
-    except (ConsumerProtocolError, KeyError, TypeError, ValueError) as error:
+        return msgspec.convert(said, shape, strict=False).encoded()
+    except (ConsumerProtocolError, msgspec.ValidationError) as error:
         raise ValueError(f"ConsumerProtocol: {error}") from None
 
 
-def _subscription(said: dict[str, Any]) -> bytes:
-    return encode_subscription(
-        Subscription(
-            topics=tuple(said["topics"]),
-            owned_partitions=tuple(_partitions(said.get("ownedPartitions"))),
-            generation_id=said.get("generationId", -1),
-            rack_id=said.get("rackId") or None,
-        )
-    )
+class _Partitions(msgspec.Struct):
+    topic: str
+    partitions: list[int]
 
 
-def _assignment(said: dict[str, Any]) -> bytes:
-    return encode_assignment(Assignment(tuple(_partitions(said.get("assignedPartitions")))))
+class _Subscription(msgspec.Struct, rename="camel"):
+    topics: tuple[str, ...]
+    owned_partitions: list[_Partitions] | None = None
+    generation_id: int = NO_GENERATION
+    rack_id: str | None = None
+
+    def encoded(self) -> bytes:
+        owned = _flat(self.owned_partitions or ())
+        return encode_subscription(Subscription(self.topics, None, owned, self.generation_id, self.rack_id or None))
 
 
-def _partitions(said: Any) -> list[TopicPartition]:
-    return [TopicPartition(one["topic"], int(number)) for one in said or () for number in one["partitions"]]
+class _Assignment(msgspec.Struct, rename="camel"):
+    assigned_partitions: list[_Partitions] | None = None
+
+    def encoded(self) -> bytes:
+        return encode_assignment(Assignment(_flat(self.assigned_partitions or ())))
+
+
+def _flat(said: Iterable[_Partitions]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(one.topic, number) for one in said for number in one.partitions)

@@ -214,6 +214,29 @@ def test_dump_log_without_its_decoder_says_so() -> None:
         reader.read_line(b"| offset: 0 CreateTime: 1 keySize: 2 valueSize: 3 sequence: -1 headerKeys: []")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"topics":["t"],"generationId":1.5}',
+        '{"topics":["t",3]}',
+        '{"topics":"t"}',
+        '{"generationId":1}',
+        '{"topics":["t"],"ownedPartitions":[{"topic":3,"partitions":[0]}]}',
+        '{"topics":["t"],"ownedPartitions":[{"topic":"t","partitions":[0.5]}]}',
+        '{"topics":["t"],"rackId":7}',
+    ],
+)
+def test_what_a_member_cannot_have_said_is_refused(said: str) -> None:
+    reader = dump_log.DumpLogReader()
+    reader.read_line(b"Dumping x/__consumer_offsets-3/0.log")
+    key, payload = (
+        '{"type":"2","data":{"group":"g"}}',
+        f'{{"version":"3","data":{{"members":[{{"subscription":{said}}}]}}}}',
+    )
+    with pytest.raises(ValueError, match="ConsumerProtocol: "):
+        reader.read_line(f"| offset: 5 CreateTime: 9 x key: {key} payload: {payload}".encode())
+
+
 def test_what_dump_log_does_not_know_is_left_to_whoever_reads_the_record() -> None:
     reader = dump_log.DumpLogReader()
     reader.read_line(b"Dumping x/__consumer_offsets-3/0.log")
