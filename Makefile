@@ -128,7 +128,7 @@ test-attack: setup ## Attack what takes input from others with hostile input: MI
 	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: test-browser
-test-browser: setup ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
+test-browser: setup jars ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
 	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/python -m pytest tests/browser $(ARGS)
 

@@ -70,15 +70,19 @@ export function followChanges() {
     else if (due === null) due = setTimeout(look, SOONEST_MS);
   };
   const events = new EventSource("/events");
+  let lostAt = null;
   // What came before this page listened, or while its server was away, is looked at as well.
   events.addEventListener("seen", (event) => {
+    lostAt = null;
     if (event.data !== document.body.dataset.seen) plan();
     document.body.dataset.seen = event.data;
   });
   events.addEventListener("error", () => {
     document.body.dataset.seen = "";
+    // The browser tries again and again; the first time is when it was lost.
+    lostAt ??= new Date().toISOString().slice(11, 19);
     const place = document.querySelector("#liveness");
-    place.textContent = "The server of this page is not reached; what is shown is as it was.";
+    place.textContent = `Not live: the server of this page is not reached since ${lostAt} UTC; all is shown as it was then.`;
   });
   events.addEventListener("changed", (event) => {
     const { groups } = JSON.parse(event.data);

@@ -15,6 +15,7 @@ from tests.page.homes import hostile, recorded
 WIDTHS = {"narrow": 390, "wide": 1600}
 # Plotly sets one style of its own by text, which the policy refuses; nothing looks different for it.
 EXPECTED = "Applying inline style violates the following Content Security Policy directive"
+NOT_REACHED = "Failed to load resource:"
 
 
 @pytest.fixture(scope="session")
@@ -41,19 +42,23 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def window(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Opens an address in a window of its own: window(address, width=1600, scheme="light")."""
+    """Opens an address in a window of its own: window(address, width=1600, scheme="light").
+
+    outlives: it is opened before its matter is there, or outlives its server; what it cannot load is no complaint.
+    """
     complaints: list[str] = []
     contexts = []
 
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(EXPECTED):
+    def note(message: ConsoleMessage, expected: tuple[str, ...]) -> None:
+        if message.type == "error" and not message.text.startswith(expected):
             complaints.append(message.text)
 
-    def open_window(address: str, width: int = 1600, scheme: str = "light") -> Page:
+    def open_window(address: str, width: int = 1600, scheme: str = "light", outlives: bool = False) -> Page:
+        expected = (EXPECTED, NOT_REACHED) if outlives else (EXPECTED,)
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        page.on("console", note)
+        page.on("console", lambda message: note(message, expected))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
         # Whatever is asked of another host is a complaint, too.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -14,23 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from kafka import KafkaConsumer
 
-from tests.source_tree import ROOT
-
-PATIENCE_S = 400.0
-
-
-def start(home: Path, **environ: str) -> subprocess.Popen[str]:
-    places = {"LISTEN": "127.0.0.1:0", "METRICS": "127.0.0.1:0", "PAGE": "127.0.0.1:0"}
-    settings = {**os.environ, "ROLLCALL_HOME": str(home), **places, **environ}
-    return subprocess.Popen(
-        ["make", "run"],
-        cwd=ROOT,
-        env=settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+from tests.run.running import PATIENCE_S, read_until, start
 
 
 def processes_of(home: Path) -> list[str]:
@@ -68,18 +51,6 @@ STORY = (
     "audit: audit-2 is a member no longer (session_expired)",
     "rebalance completed: session_expired by audit-2",
 )
-
-
-def read_until(process: subprocess.Popen[str], wanted: tuple[str, ...]) -> str:
-    """What the process says until every text has come, or its patience is over."""
-    assert process.stdout is not None
-    told, until = "", time.monotonic() + PATIENCE_S
-    while not all(text in told for text in wanted):
-        line = process.stdout.readline()
-        assert line, f"it ended after:\n{told}"
-        assert time.monotonic() < until, told
-        told += line
-    return told
 
 
 def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_path: Path) -> None:

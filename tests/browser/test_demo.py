@@ -1,0 +1,63 @@
+"""The page beside a whole `make run`: it shows what the fleet does while it does it, and what SQL says of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.serving import served
+from tests.run.running import PATIENCE_S, read_until, start
+
+Window = Callable[..., Page]
+WHO = "select cause_client_id from rebalances where cause = 'session_expired'"
+WITHIN_MS = 120_000
+
+
+@dataclass
+class Demo:
+    home: Path
+    process: subprocess.Popen[str]
+    page: str
+    """The address that it has printed."""
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    home = tmp_path / "home"
+    process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
+    try:
+        told = read_until(process, ("The page is at http://127.0.0.1:",))
+        yield Demo(home, process, told.partition("The page is at ")[2].split()[0].rstrip("/"))
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+
+
+def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo: Demo, window: Window) -> None:
+    overview = window(demo.page, outlives=True)
+    group = window(f"{demo.page}/group?group=audit", outlives=True)
+    expect(overview.locator("#liveness")).to_contain_text("Live")
+    # Nobody touches either page again: the groups form, a consumer dies, and both tell it; the second page was opened
+    # before there was such a group.
+    expect(overview.locator("#groups tbody th")).to_have_text(["audit", "orders", "payments"], timeout=WITHIN_MS)
+    expect(group.locator("#rebalances")).to_contain_text("session_expired", timeout=WITHIN_MS)
+    read_until(demo.process, ("rebalance completed: session_expired by audit-2",))
+    expect(overview.locator("#groups tbody tr", has_text="audit").locator("td").first).to_have_text("Stable")
+    expect(group.locator("#facts")).to_contain_text("Stable")
+    with served(demo.home) as address:
+        beside = window(f"{address}/sql?q=select+cause_client_id+from+rebalances+where+cause+%3D+%27session_expired%27")
+        expect(beside.locator("#answer tbody")).to_have_text("audit-2")
+        other = window(address)
+        os.killpg(demo.process.pid, signal.SIGINT)
+        expect(other.locator("#liveness")).to_contain_text("it is current up to", timeout=WITHIN_MS)
+    # The demo served the first two itself.
+    for page in (overview, group):
+        expect(page.locator("#liveness")).to_contain_text("is not reached since", timeout=WITHIN_MS)
