@@ -12,7 +12,7 @@ from why.explanation import Explanation, explain
 from why.rebalances import NoSuchRebalance, Span
 from why.rows import gained_and_lost, moves_together
 from why.telling import following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
-from why.words import count, duration, some
+from why.words import duration, some
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
@@ -92,7 +92,7 @@ def told(e: Explanation) -> dict[str, Any]:
         "held": [(name, duration(ms), why) for name, ms, why in held(e)],
         "moves": moves_together(e.moves),
         "gained": sorted((name, len(got), len(lost)) for name, (got, lost) in gained_and_lost(e).items()),
-        "kept": count(e.kept_count, "partition") if e.kept_count else "",
+        "kept": e.terms.count(e.kept_count) if e.kept_count else "",
         "stopped": stopped(e),
         "slack": [
             (one.name, duration(max(one.left_ms, 0)), duration(one.session_timeout_ms), duration(one.silent_ms))

@@ -2,8 +2,8 @@
 
 What it knows: the layouts of Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment (versions 0 to 3)
 and of the userData of the sticky assignors, all big-endian with an int16 version in front of the first two.
-What it must not know: groups, generations' meaning, assignors, or anything beyond the standard library: the
-coordinator's core imports it too.
+What it must not know: groups, generations' meaning, assignors, or anything outside its folder beyond the standard
+library: the coordinator's core imports it too.
 
 A decoder reads a version newer than 3 with the layout of version 3 and ignores what follows, as Kafka's does. Bytes
 that do not fit raise ConsumerProtocolError, never anything else, and a count that the bytes cannot hold is refused
@@ -19,6 +19,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from schemas.member_bytes import MemberBytesError, Reader
+
 HIGHEST_VERSION = 3
 NO_GENERATION = -1
 
@@ -27,9 +29,6 @@ _INT32 = struct.Struct(">i")
 _MAX_INT16 = 2**15 - 1
 _MAX_INT32 = 2**31 - 1
 _MIN_INT32 = -(2**31)
-# The shortest a string, an int32 and a {topic, partitions} entry can be: what bounds a believable count.
-_STRING_MIN_BYTES = _INT16.size
-_TOPIC_PARTITIONS_MIN_BYTES = _INT16.size + _INT32.size
 
 
 class TopicPartition(NamedTuple):
@@ -66,17 +65,8 @@ class StickyUserData:
     generation: int | None = None
 
 
-class ConsumerProtocolError(ValueError):
-    """A value that the layout cannot carry, or bytes that do not follow it: which field, and where.
-
-    `position` is the offset in bytes of the field that failed; None when encoding.
-    """
-
-    def __init__(self, field: str, reason: str, position: int | None = None) -> None:
-        where = "" if position is None else f" at byte {position}"
-        super().__init__(f"{field}{where}: {reason}")
-        self.field = field
-        self.position = position
+class ConsumerProtocolError(MemberBytesError):
+    """A value that the layout cannot carry, or bytes that do not follow it: which field, and where."""
 
 
 def java_string_order(text: str) -> bytes:
@@ -107,11 +97,11 @@ def decode_subscription(metadata: bytes) -> Subscription:
 
     Raises ConsumerProtocolError in the order of the bytes. Source: ConsumerProtocol.deserializeSubscription.
     """
-    reader = _Reader(metadata)
+    reader = _reader(metadata)
     version = reader.version()
     topics = reader.strings("topics")
     user_data = reader.nullable_bytes("user_data")
-    owned = reader.topic_partitions("owned_partitions") if version >= 1 else ()
+    owned = _read_topic_partitions(reader, "owned_partitions") if version >= 1 else ()
     generation_id = reader.int32("generation_id") if version >= 2 else NO_GENERATION
     rack_id = reader.nullable_string("rack_id") if version >= 3 else None
     return Subscription(topics, user_data, owned, generation_id, rack_id or None)
@@ -123,7 +113,7 @@ def decode_topics(metadata: bytes) -> frozenset[str]:
     Raises ConsumerProtocolError also for a bad user_data, which a broker reads and drops.
     Source: ClassicGroup.computeSubscribedTopics.
     """
-    reader = _Reader(metadata)
+    reader = _reader(metadata)
     reader.int16("version")
     topics = reader.strings("topics")
     reader.nullable_bytes("user_data")
@@ -144,9 +134,9 @@ def decode_assignment(assignment: bytes) -> Assignment:
 
     Raises ConsumerProtocolError in the order of the bytes. Source: ConsumerProtocol.deserializeAssignment.
     """
-    reader = _Reader(assignment)
+    reader = _reader(assignment)
     reader.version()
-    partitions = reader.topic_partitions("assigned_partitions")
+    partitions = _read_topic_partitions(reader, "assigned_partitions")
     return Assignment(partitions, reader.nullable_bytes("user_data"))
 
 
@@ -165,8 +155,8 @@ def decode_sticky_user_data(user_data: bytes) -> StickyUserData:
 
     Raises ConsumerProtocolError if it is neither. Source: StickyAssignor.deserializeTopicPartitionAssignment.
     """
-    reader = _Reader(user_data)
-    partitions = reader.topic_partitions("previous_assignment")
+    reader = _reader(user_data)
+    partitions = _read_topic_partitions(reader, "previous_assignment")
     return StickyUserData(partitions, reader.int32("generation") if reader.remaining() >= _INT32.size else None)
 
 
@@ -177,7 +167,7 @@ def encode_cooperative_sticky_user_data(generation: int) -> bytes:
 
 def decode_cooperative_sticky_user_data(user_data: bytes) -> int:
     """The generation in the cooperative-sticky assignor's userData; raises ConsumerProtocolError if it is too short."""
-    return _Reader(user_data).int32("generation")
+    return _reader(user_data).int32("generation")
 
 
 def _sorted_partitions(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -225,88 +215,10 @@ def _topic_partitions(field: str, partitions: Iterable[TopicPartition]) -> bytes
     return b"".join(out)
 
 
-class _Reader:
-    """Reads the layout's primitives one after another and knows the field and the byte at which reading failed."""
+def _reader(data: bytes) -> Reader:
+    return Reader(data, ConsumerProtocolError)
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
 
-    def remaining(self) -> int:
-        return len(self._data) - self._position
-
-    def version(self) -> int:
-        version = self.int16("version")
-        if version < 0:
-            raise ConsumerProtocolError("version", f"{version} is negative", 0)
-        return version
-
-    def int16(self, field: str) -> int:
-        value: int = _INT16.unpack_from(self._data, self._pass(field, 2))[0]
-        return value
-
-    def int32(self, field: str) -> int:
-        value: int = _INT32.unpack_from(self._data, self._pass(field, 4))[0]
-        return value
-
-    def string(self, field: str) -> str:
-        start = self._position
-        text = self.nullable_string(field)
-        if text is None:
-            raise ConsumerProtocolError(field, "the text is null", start)
-        return text
-
-    def nullable_string(self, field: str) -> str | None:
-        start = self._position
-        length = self._nullable_length(field, start, self.int16(field))
-        if length is None:
-            return None
-        data = self._take(field, length)
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise ConsumerProtocolError(field, f"{data!r} is not UTF-8", start + _INT16.size + error.start) from None
-
-    def nullable_bytes(self, field: str) -> bytes | None:
-        start = self._position
-        length = self._nullable_length(field, start, self.int32(field))
-        return None if length is None else self._take(field, length)
-
-    def strings(self, field: str) -> tuple[str, ...]:
-        return tuple([self.string(field) for _ in range(self._array_count(field, _STRING_MIN_BYTES))])
-
-    def topic_partitions(self, field: str) -> tuple[TopicPartition, ...]:
-        partitions: list[TopicPartition] = []
-        for _ in range(self._array_count(field, _TOPIC_PARTITIONS_MIN_BYTES)):
-            topic = self.string(f"{field}.topic")
-            count = self._array_count(f"{field}.partitions", _INT32.size)
-            numbers = struct.unpack(f">{count}i", self._take(f"{field}.partitions", count * _INT32.size))
-            partitions += [TopicPartition(topic, number) for number in numbers]
-        return tuple(partitions)
-
-    def _array_count(self, field: str, item_min_bytes: int) -> int:
-        start = self._position
-        count = self.int32(field)
-        if count < 0:
-            raise ConsumerProtocolError(field, f"the count {count} is negative", start)
-        if count * item_min_bytes > self.remaining():
-            raise ConsumerProtocolError(field, f"{count} items cannot be in {self.remaining()} bytes", start)
-        return count
-
-    def _nullable_length(self, field: str, start: int, length: int) -> int | None:
-        if length < -1:
-            raise ConsumerProtocolError(field, f"the length {length} is negative", start)
-        return None if length == -1 else length
-
-    def _take(self, field: str, size: int) -> bytes:
-        start = self._pass(field, size)
-        return self._data[start : self._position]
-
-    def _pass(self, field: str, size: int) -> int:
-        """Where a field of this size begins; reading goes on behind it."""
-        start = self._position
-        end = start + size
-        if end > len(self._data):
-            raise ConsumerProtocolError(field, f"needs {size} bytes, {self.remaining()} are left", start)
-        self._position = end
-        return start
+def _read_topic_partitions(reader: Reader, field: str) -> tuple[TopicPartition, ...]:
+    entries = reader.numbers_by_name(field, "topic", "partitions")
+    return tuple([TopicPartition(topic, number) for topic, numbers in entries for number in numbers])

@@ -13,13 +13,14 @@ ASSIGNMENTS = View(
         "It begins when an assignment gives the member the partition (assigned), and goes on through later "
         "generations while each gives it again. It ends when a generation does not, when the member goes, or when it "
         "joins again without claiming the partition: a cooperative member claims what it keeps (KIP-429), an eager one "
-        "claims nothing, so between its JoinGroup and the next assignment nobody holds its partitions. Groups of "
-        "another protocol type than consumer, and bytes that cannot be read, give no rows."
+        "claims nothing, so between its JoinGroup and the next assignment nobody holds its partitions. Connect's "
+        "workers hold connectors and tasks: these stand in place of topics and partitions. Groups of another protocol "
+        "type than consumer and connect, and bytes that cannot be read, give no rows."
     ),
     columns=(
         GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        Column("topic", "string", "the topic; of Connect's workers the connector"),
+        Column("partition", "int", "the partition; of Connect's workers the task, -1: the connector itself"),
         Column("member_id", "string", "who held it"),
         Column("client_id", "string", "that member's client id"),
         Column("from_at", "timestamp", "since when"),

@@ -5,10 +5,13 @@ Knows the facts of the group around it. Must not know how it is worded or shown;
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
@@ -18,6 +21,7 @@ from why.moves import Move, moves_of
 from why.parts import Part, parts_of
 from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
 from why.slack import Slack, last_heard_ms, slack_of
+from why.words import CONSUMERS, WORKERS, Terms
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
@@ -27,7 +31,7 @@ LONGEST_SESSION_MS = 30 * 60_000
 Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
 """Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
 EVER = 2**53
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, CONNECT = "classic", "consumer", "connect"
 
 
 class Meanwhile(NamedTuple):
@@ -81,8 +85,18 @@ class Explanation:
     """False where no request of anybody is known, as where only the offsets topic tells of the group."""
     is_consumer_group: bool = False
     """Whether it was a consumer group (KIP-848) when the rebalance ended."""
+    protocol_type: str | None = None
+    """`consumer`, `connect` or another, of a classic group."""
+    held_back_ms: int = 0
+    """In a group of Connect's workers: how long the leader holds back what a lost worker ran, counted from the
+    assignment; 0: it holds nothing back."""
     conversions: tuple[Conversion, ...] = ()
     """The changes from one protocol to the other meanwhile."""
+
+    @property
+    def terms(self) -> Terms:
+        """The words for what members share."""
+        return WORKERS if self.protocol_type == CONNECT else CONSUMERS
 
     @property
     def culprit_name(self) -> str:
@@ -145,6 +159,7 @@ def _explained(
     are_requests_known = any(fact.effect in (EffectName.REPLY, EffectName.REQUEST_PARKED) for fact in facts)
     slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
+    protocol_type = _protocol_type(facts, end_ms)
     return Explanation(
         group_id=group_id,
         rebalance=rebalance,
@@ -171,6 +186,8 @@ def _explained(
         holdings=holdings,
         are_requests_known=are_requests_known,
         is_consumer_group=_group_type(facts, end_ms) == CONSUMER,
+        protocol_type=protocol_type,
+        held_back_ms=_held_back_ms(facts, rebalance) if protocol_type == CONNECT else 0,
         conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
     )
 
@@ -179,6 +196,22 @@ def _group_type(facts: Iterable[Fact], until_ms: int) -> str:
     """Under which protocol the group was at a moment."""
     told = [fact for fact in facts if fact.effect in GROUP_TYPES and fact.at_ms <= until_ms]
     return str(told[-1].told.get("to_type") or told[-1].told.get("group_type")) if told else CLASSIC
+
+
+def _protocol_type(facts: Iterable[Fact], until_ms: int) -> str | None:
+    """What kind of members a classic group had at a moment."""
+    told = [fact for fact in facts if fact.effect == EffectName.STATE_CHANGED and fact.at_ms <= until_ms]
+    return told[-1].told.get("protocol_type") if told else None
+
+
+def _held_back_ms(facts: Iterable[Fact], rebalance: Rebalance) -> int:
+    """The longest delay in the assignments of Connect's leader, of the generation that the rebalance led to."""
+    found = 0
+    for fact in facts:
+        if fact.effect == EffectName.ASSIGNED and fact.generation_id == rebalance.to_generation_id:
+            with suppress(ConnectProtocolError):
+                found = max(found, decode_worker_assignment(b64decode(fact.told.get("assignment") or "")).delay_ms)
+    return found
 
 
 def _conversions(facts: Iterable[Fact], from_ms: int, until_ms: int) -> Iterable[Conversion]:

@@ -47,6 +47,7 @@ DEEDS = (
     EffectName.REQUEST_PARKED,
     EffectName.JOIN_PHASE_ENDED,
     EffectName.OFFSETS_COMMITTED,
+    EffectName.STATE_CHANGED,
 )
 """The facts of what happened in a span of time: needed of that span alone. A run of heartbeats stands where it ended,
 and is looked for up to LONGEST_RUN_MS later.

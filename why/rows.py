@@ -13,7 +13,7 @@ from why.explanation import Explanation
 from why.holdings import Partition
 from why.moves import Move
 from why.parts import Part
-from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger
+from why.telling import awaited, following, headline, held, stopped, timeline, title, trigger, unread
 from why.words import duration, partitions
 
 PARTS = ("what", "who", "timeline", "member", "held", "moved", "stopped", "slack", "next")
@@ -56,6 +56,8 @@ def _what(e: Explanation) -> Iterator[Line]:
     yield Line("what", "sentence", headline(e), rebalance.started_at_ms)
     if e.note is not None:
         yield Line("what", "note", e.note)
+    for text in unread(e):
+        yield Line("what", "unread", text)
     for name in awaited(e):
         yield Line("what", "awaited", f"{name} has not come yet", client=name)
 
@@ -91,13 +93,17 @@ def _moved(move: Move) -> Line:
     return Line(
         "moved",
         "moved_back" if move.back_at_ms is not None else "moved",
-        f"{move.partition.topic}-{move.partition.number}: {move_text(move)}",
+        f"{_named(move.partition)}: {move_text(move)}",
         move.back_at_ms,
         move.after,
         topic=move.partition.topic,
         partition=move.partition.number,
         duration_ms=move.unheld_ms,
     )
+
+
+def _named(partition: Partition) -> str:
+    return partitions([partition]) if partition.number < 0 else f"{partition.topic}-{partition.number}"
 
 
 def moves_together(moves: Iterable[Move]) -> list[tuple[str, str]]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from why.explanation import Explanation
 from why.parts import Part
-from why.words import clock, count, duration, moment, partitions, some
+from why.words import WORKERS, clock, count, duration, moment, partitions, some
 
-NOBODY_SINCE = "nobody consumed any more"
+STREAMS = "stream"
+"""Under this name StreamsPartitionAssignor stands among the protocols."""
 NOT_IN_THE_TOPIC = (
     "only the offsets topic tells of this group: no requests, heartbeats, reasons or waits, so who kept whom waiting "
     "and how near others were to expiring is left out"
@@ -41,13 +42,13 @@ def headline(e: Explanation) -> str:
         else [f"{count(rebalance.members_before, 'member')} before"]
     )
     if e.moves:
-        told.append(f"{count(len(e.moves), 'partition')} moved")
+        told.append(f"{e.terms.count(len(e.moves))} moved")
     told.append(_stopped(e))
     longest_ms = max(e.unheld_ms.values(), default=0)
     if not rebalance.is_start_known:
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
-        told += [f"single partitions had no owner for up to {duration(longest_ms)}"] if longest_ms else []
+        told += [f"single {e.terms.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
     is_doubtful = rebalance.cause.is_inferred and rebalance.cause.kind != "unknown"
     doubt = " (concluded from what followed, not told)" if is_doubtful else ""
     return f"{cause_clause(e)}{doubt}: {', '.join(told)}."
@@ -69,9 +70,9 @@ def cause_clause(e: Explanation) -> str:
         "subscription_changed": f"{who} subscribed to something else",
         "pattern_resolved": "a pattern that members subscribe to stood for other topics",
         "cooperative_followup": (
-            f"{who} joined again, having given partitions up (the second round of a cooperative rebalance)"
+            f"{who} joined again, having given {e.terms.many} up (the second round of a cooperative rebalance)"
         ),
-        "member_rejoined": f"{who}, a member already, joined again",
+        "member_rejoined": f"{who}, a member already, joined again{_why_workers_rejoin(e)}",
         "static_member_replaced": f"{who} came back as a static member with another subscription",
         "group_loaded": "the group was taken over by a coordinator, and its members had to rejoin",
         "admin_removed": f"an administrator removed {who}",
@@ -81,6 +82,10 @@ def cause_clause(e: Explanation) -> str:
     if cause.kind == "metadata_changed" and not cause.member_id:
         return "the topics that members subscribe to, or their partitions, had changed"
     return clauses.get(cause.kind, "it is unknown what set the rebalance off")
+
+
+def _why_workers_rejoin(e: Explanation) -> str:
+    return ", as workers do when connectors are configured or held-back tasks are due" if e.terms is WORKERS else ""
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -170,6 +175,7 @@ def remarks(e: Explanation) -> list[str]:
     if e.others:
         told = (f"{moment(one.started_at_ms)} {one.cause.kind} (GENERATION={one.to_generation_id})" for one in e.others)
         found.append(f"The others: {some(told, 5)}.")
+    found += unread(e)
     names = awaited(e)
     if names:
         found.append(f"Still awaited: {some(names)}.")
@@ -179,6 +185,30 @@ def remarks(e: Explanation) -> list[str]:
             "which of them came back under another id is unknown."
         )
     return found
+
+
+def unread(e: Explanation) -> list[str]:
+    """What the members' bytes say that is not shown, or needs a word: by their protocol type."""
+    match e.protocol_type:
+        case "connect":
+            found = [
+                "Connect's workers share connectors and tasks, which stand where consumers have topics and partitions."
+            ]
+            if e.held_back_ms:
+                found.append(
+                    f"The leader holds back what a lost worker ran, and gives it to others {duration(e.held_back_ms)} "
+                    "after this assignment at the latest (scheduled.rebalance.max.delay.ms)."
+                )
+            return found
+        case "consumer" if e.protocol_name == STREAMS:
+            return [
+                "Kafka Streams: partitions are shown as they were assigned. Which tasks they are for, and which "
+                "standby tasks members keep, stands in bytes of Streams' own (userData), which are not read."
+            ]
+        case None | "" | "consumer":
+            return []
+        case _:
+            return [f"Members of protocol type {e.protocol_type} speak bytes of their own, which are not read."]
 
 
 def since_beginning(e: Explanation, at_ms: int) -> str:
@@ -258,14 +288,15 @@ def _stopped(e: Explanation) -> str:
     if not e.holdings:
         return "who held what is unknown"
     if not e.rebalance.is_start_known:
-        return "for how long nobody consumed is not known"
+        return f"for how long {e.terms.nobody} is not known"
     if e.standstill is None:
-        return "somebody consumed all the time"
+        return f"{e.terms.somebody} all the time"
     from_ms, to_ms = e.standstill
     if to_ms is None:
         until_ms = e.told_until_ms if e.followed_by is None else max(e.told_until_ms, e.followed_by.started_at_ms)
-        return f"nobody consumed for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else NOBODY_SINCE
-    return f"nobody consumed for {duration(to_ms - from_ms)}"
+        since = f"{e.terms.nobody} any more"
+        return f"{e.terms.nobody} for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else since
+    return f"{e.terms.nobody} for {duration(to_ms - from_ms)}"
 
 
 def _candidates(e: Explanation) -> str:

@@ -6,9 +6,11 @@ Knows the words alone: what happened is handed in. Times are UTC, and whoever sh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
+from schemas.connect_protocol import CONNECTOR_ITSELF
 from why.holdings import Partition
 
 MINUTE_MS = 60_000
@@ -43,6 +45,25 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What members share, and what they do with it."""
+
+    one: str
+    many: str
+    nobody: str
+    somebody: str
+
+    def count(self, number: int) -> str:
+        """`1 partition`, `3 partitions`."""
+        return f"{number} {self.one if number == 1 else self.many}"
+
+
+CONSUMERS = Terms("partition", "partitions", "nobody consumed", "somebody consumed")
+WORKERS = Terms("connector or task", "connectors and tasks", "nobody ran anything", "somebody ran something")
+"""Of Connect."""
+
+
 def some(names: Iterable[str], shown: int = 8) -> str:
     """`a, b and 3 more`."""
     listed = list(names)
@@ -58,5 +79,7 @@ def partitions(found: Iterable[Partition]) -> str:
 
 
 def _numbers(numbers: list[int]) -> str:
+    if numbers[0] == CONNECTOR_ITSELF:
+        return f"(the connector itself), {_numbers(numbers[1:])}" if numbers[1:] else "(the connector itself)"
     runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -254,7 +254,9 @@ class Assigned(Effect, tag=EffectName.ASSIGNED.value, kw_only=True):
     group_instance_id: str | None
     generation_id: int
     partitions: list[TopicPartitions] | None
-    """The decoded assignment, where the protocol type is consumer."""
+    """What it owns, decoded where the protocol type is consumer, or connect: then a topic is a connector, a partition
+    a task's number, and -1 the connector itself. Null: the bytes do not say.
+    """
     assignment: bytes
 
 

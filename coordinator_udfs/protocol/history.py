@@ -5,9 +5,10 @@ No answer to a client depends on anything here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
 from coordinator_udfs.protocol.effects import (
     Assigned,
@@ -19,20 +20,10 @@ from coordinator_udfs.protocol.effects import (
     RebalanceEnded,
     RebalanceStarted,
     SyncReceived,
-    TopicPartitions,
 )
 from coordinator_udfs.protocol.group import Group, Member, MemberPart, PendingMember, Rebalance
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
-from schemas.consumer_protocol import (
-    ConsumerProtocolError,
-    TopicPartition,
-    decode_assignment,
-    decode_subscription,
-    decode_topics,
-)
-
-CONSUMER = "consumer"
 
 AnyMember = Member | ConsumerMember
 """A member of a group of either kind."""
@@ -127,23 +118,12 @@ def member_removed(
 
 def subscription_topics(group: Group, member: Member) -> list[str] | None:
     """The topics a consumer subscribes to by its preferred protocol; None where the bytes do not say."""
-    if group.protocol_type != CONSUMER or not member.protocols:
-        return None
-    try:
-        return sorted(decode_topics(next(iter(member.protocols.values()))))
-    except ConsumerProtocolError:
-        return None
+    return topics_of(group.protocol_type, _preferred(member)) if member.protocols else None
 
 
 def gave_partitions_up(group: Group, member: Member) -> bool:
     """Whether the current assignment took partitions away that the member said it owned when this generation formed."""
-    if group.protocol_type != CONSUMER or not member.assignment:
-        return False
-    try:
-        owned = decode_subscription(member.protocols.get(group.protocol_name or "", b"")).owned_partitions
-        return bool(set(owned) - set(decode_assignment(member.assignment).partitions))
-    except ConsumerProtocolError:
-        return False
+    return gives_up(group.protocol_type, _chosen(group, member), member.assignment)
 
 
 def note_assigned(group: Group, member: Member, turn: Turn) -> None:
@@ -155,38 +135,18 @@ def note_assigned(group: Group, member: Member, turn: Turn) -> None:
             client_id=member.client_id,
             group_instance_id=member.group_instance_id,
             generation_id=group.generation_id,
-            partitions=_partitions(group, member.assignment),
+            partitions=owned(group.protocol_type, _chosen(group, member), member.assignment),
             assignment=member.assignment,
         )
     )
 
 
-def _partitions(group: Group, assignment: bytes) -> list[TopicPartitions] | None:
-    if group.protocol_type != CONSUMER:
-        return None
-    if not assignment:
-        return []
-    try:
-        return _by_topic(decode_assignment(assignment).partitions)
-    except ConsumerProtocolError:
-        return None
+def _preferred(member: Member) -> bytes:
+    return next(iter(member.protocols.values()), b"")
 
 
-def _owned_partitions(group: Group, member: Member) -> list[TopicPartitions] | None:
-    """What a consumer says it still owns, by its preferred protocol; None where the bytes do not say."""
-    if group.protocol_type != CONSUMER or not member.protocols:
-        return None
-    try:
-        return _by_topic(decode_subscription(next(iter(member.protocols.values()))).owned_partitions)
-    except ConsumerProtocolError:
-        return None
-
-
-def _by_topic(decoded: Iterable[TopicPartition]) -> list[TopicPartitions]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(decoded):
-        topics.setdefault(topic, []).append(partition)
-    return [TopicPartitions(topic=topic, partitions=partitions) for topic, partitions in topics.items()]
+def _chosen(group: Group, member: Member) -> bytes:
+    return member.protocols.get(group.protocol_name or "", b"")
 
 
 # ---------------------------------------------------------------- rebalances
@@ -244,7 +204,7 @@ def join_received(group: Group, member: Member, turn: Turn) -> None:
             member_id=member.member_id,
             client_id=member.client_id,
             from_generation_id=rebalance.from_generation_id,
-            owned_partitions=_owned_partitions(group, member),
+            owned_partitions=claimed(group.protocol_type, _preferred(member)) if member.protocols else None,
         )
     )
 

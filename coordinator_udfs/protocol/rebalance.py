@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
 from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.deadlines import (
     arm_join,
     arm_join_again,
@@ -228,7 +229,7 @@ def _prolonged_by_ms(group: Group) -> int:
 
 def _become_empty(group: Group, turn: Turn) -> None:
     group.protocol_name = None
-    group.subscribed_topics = frozenset() if group.protocol_type == history.CONSUMER else None
+    group.subscribed_topics = frozenset() if group.protocol_type == CONSUMER else None
     transition(group, GroupState.EMPTY, turn)
     history.rebalance_ended(group, "empty", turn)
 
@@ -260,7 +261,7 @@ def select_protocol(group: Group) -> str:
 
 def selected_topics(group: Group) -> frozenset[str] | None:
     """The union of what members subscribe to by the selected protocol; None (unknown) for other types or bad bytes."""
-    if group.protocol_type != history.CONSUMER:
+    if group.protocol_type != CONSUMER:
         return None
     said = {member.protocols[group.protocol_name or ""] for member in group.members.values()}
     try:

@@ -15,7 +15,7 @@ from why.explanation import Explanation
 from why.parts import Part
 from why.rows import gained_and_lost, moves_together
 from why.telling import following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
-from why.words import clock, count, duration, some
+from why.words import clock, duration, some
 
 SHOWN_MEMBERS = 20
 SHOWN_SLACK = 5
@@ -40,7 +40,7 @@ def show_page(e: Explanation, console: Console) -> None:
         _section(console, "who kept the others waiting")
         _bullets(console, [f"{name}: {duration(ms)}; {why}" for name, ms, why in held(e)], "nobody")
     _show_moves(e, console)
-    _section(console, "how long nobody consumed")
+    _section(console, f"how long {e.terms.nobody}")
     _bullets(console, stopped(e))
     if e.are_requests_known:
         _show_slack(e, console)
@@ -125,7 +125,7 @@ def _show_moves(e: Explanation, console: Console) -> None:
         say(console, f"  gained and lost: {some(told, SHOWN_MEMBERS)}")
     if e.kept_count:
         where = "where it was" if e.kept_count == 1 else "where they were"
-        say(console, f"  {count(e.kept_count, 'partition')} stayed {where}")
+        say(console, f"  {e.terms.count(e.kept_count)} stayed {where}")
 
 
 def _show_slack(e: Explanation, console: Console) -> None:

@@ -32,7 +32,7 @@ class Job:
     def __init__(self, home: Path, topics: Mapping[str, int], settings: Mapping[str, object] | None = None) -> None:
         self.home = Home(home)
         self._topics = ",".join(f"{topic}:{count}" for topic, count in topics.items())
-        every = {"topics": self._topics, **(settings or {})}
+        every = {**({"topics": self._topics} if topics else {}), **(settings or {})}
         self._settings = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
         self._coordinator: CoordinatorProcess | None = None
         self._gateways: dict[Address, GatewayProcess] = {}
@@ -64,7 +64,8 @@ class Job:
     def start_gateway(self, listen: Address = ANYWHERE, metrics: str = "") -> Address:
         """Starts one more, or one anew; where it listens."""
         settings = [*self._settings, "--set", f"gateway.metrics.listen={metrics}"]
-        places = ("--listen", str(listen), *settings, "--topics", self._topics)
+        topics = ("--topics", self._topics) if self._topics else ()
+        places = ("--listen", str(listen), *settings, *topics)
         gateway = GatewayProcess(self.home, *places, name=f"gateway-{next(self._numbers)}")
         until(lambda: _is_ready(gateway), gateway.last_words, START_PATIENCE_S)
         address = gateway.address

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer, send_sync
 from coordinator_udfs.protocol.cause import Cause, EndCause, cause_of_leaving
+from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import assignment_bytes
 from coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
@@ -16,7 +17,6 @@ from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
 from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import CONSUMER
 from coordinator_udfs.protocol.leave_group import identities_of, reply_to_leave
 from coordinator_udfs.protocol.membership import refusal_of_member
 from coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE

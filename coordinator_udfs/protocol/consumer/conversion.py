@@ -12,6 +12,7 @@ from collections.abc import Sequence, Set
 from coordinator_udfs.protocol import deadlines
 from coordinator_udfs.protocol.answers import send_join, send_sync
 from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import keep_alive
 from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember, Owned
@@ -19,7 +20,7 @@ from coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, 
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.effects import PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.history import CONSUMER, note_assigned, rebalance_ended
+from coordinator_udfs.protocol.history import note_assigned, rebalance_ended
 from coordinator_udfs.protocol.java_strings import hash_map_order
 from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, select_protocol, selected_topics

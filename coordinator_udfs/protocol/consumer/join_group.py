@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import refuse_join, send_join
 from coordinator_udfs.protocol.cause import CauseKind
+from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.config import MigrationPolicy
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
@@ -19,7 +20,6 @@ from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
 from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import CONSUMER
 from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, join_group
 from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from coordinator_udfs.protocol.turn import Turn

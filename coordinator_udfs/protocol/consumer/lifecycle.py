@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
 from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import CONSUMER, rebalance_ended
+from coordinator_udfs.protocol.history import rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
 
 

@@ -1,0 +1,79 @@
+"""What the bytes of a classic group's members say: what they subscribe to, what they own, what they are given.
+
+Knows the two protocol types whose bytes can be read, consumer and connect: a connector stands where a topic stands, and
+its tasks where partitions stand, with -1 for the connector itself, as Connect's own bytes have it. Must not know
+rebalances. No answer to a client depends on anything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coordinator_udfs.protocol.effects import TopicPartitions
+from schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
+from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from schemas.member_bytes import MemberBytesError
+
+CONSUMER = "consumer"
+CONNECT = "connect"
+
+
+def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
+    """The topics a consumer subscribes to; None where the bytes do not say."""
+    if protocol_type != CONSUMER:
+        return None
+    try:
+        return sorted(decode_topics(metadata))
+    except MemberBytesError:
+        return None
+
+
+def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions] | None:
+    """What a member says it still owns as it joins; None where the bytes do not say."""
+    try:
+        match protocol_type:
+            case "consumer":
+                return _grouped(decode_subscription(metadata).owned_partitions)
+            case "connect":
+                return _grouped(decode_worker_state(metadata).owned)
+            case _:
+                return None
+    except MemberBytesError:
+        return None
+
+
+def owned(protocol_type: str | None, metadata: bytes, assignment: bytes) -> list[TopicPartitions] | None:
+    """What a member owns from its assignment on; None where the bytes do not say.
+
+    Connect's incremental assignments say what is new and what is revoked: the rest is what the worker claimed as it
+    joined. metadata: the member's for the protocol that was chosen.
+    """
+    if protocol_type not in (CONSUMER, CONNECT):
+        return None
+    try:
+        if protocol_type == CONNECT:
+            kept = decode_worker_state(metadata).owned if metadata else ()
+            return _grouped(decode_worker_assignment(assignment).kept_by(kept) if assignment else kept)
+        return _grouped(decode_assignment(assignment).partitions) if assignment else []
+    except MemberBytesError:
+        return None
+
+
+def gives_up(protocol_type: str | None, metadata: bytes, assignment: bytes) -> bool:
+    """Whether an assignment takes away what the member said it owned; it must join again so that others can get it."""
+    if protocol_type not in (CONSUMER, CONNECT) or not assignment:
+        return False
+    try:
+        if protocol_type == CONNECT:
+            return bool(decode_worker_assignment(assignment).revoked)
+        claims = decode_subscription(metadata).owned_partitions
+        return bool(set(claims) - set(decode_assignment(assignment).partitions))
+    except MemberBytesError:
+        return False
+
+
+def _grouped(decoded: Iterable[TopicPartition | ConnectTask]) -> list[TopicPartitions]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(decoded):
+        topics.setdefault(topic, []).append(partition)
+    return [TopicPartitions(topic=topic, partitions=partitions) for topic, partitions in topics.items()]
