@@ -61,7 +61,7 @@ page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HO
 	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
 
 .PHONY: replay
-replay: jars ## Replay a broker's request log or a dump of __consumer_offsets: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
+replay: jars ## Replay a broker's request log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
 	@$(call NEEDS_LOG,kafka-request.log)
 	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) -- "$$LOG"
 
@@ -73,7 +73,7 @@ whatif: jars ## What if a log's groups had had other settings: LOG=, SET="sessio
 .PHONY: shadow
 shadow: jars ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, or a broker's request log: LOG=file, SET=, ZONE=; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
-	@test -z "$$LOG" || test -z "$$FROM" || { echo "rollcall: LOG= and FROM= are followed each on a home of its own." >&2; exit 2; }
+	@test -z "$$LOG" || test -z "$$FROM" || { echo "rollcall: LOG= and FROM= are followed each on a home of its own; make replay LOG=\"log dump\" makes one history of both." >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- "$${FROM:-$$LOG}"
 
 .PHONY: sql

@@ -66,6 +66,16 @@ class Home:
         return self._place(CHECKPOINT_FOLDER)
 
     @property
+    def of_log(self) -> Home:
+        """Where two inputs make one history: the home within it of what the request log alone tells."""
+        return Home(self._place("log"))
+
+    @property
+    def of_topic(self) -> Home:
+        """Likewise, of what __consumer_offsets alone tells."""
+        return Home(self._place("topic"))
+
+    @property
     def path(self) -> Path:
         """The home as a folder. Raises HomeError if it is not on this machine."""
         if not self.is_local:

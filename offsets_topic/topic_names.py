@@ -7,7 +7,8 @@ in docs/offsets-topic.md under "Topic names".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from offsets_topic.records.decoding import Record
@@ -20,6 +21,15 @@ from offsets_topic.records.shapes import (
     RegularExpressionValue,
     TargetAssignmentMemberValue,
 )
+
+ID_AS_TOPIC = r'"topic":"([A-Za-z0-9_-]{22})"'
+"""A topic id in the place of a name in a fact's detail: 16 bytes in base64. A name may look like one."""
+_id_as_topic = re.compile(ID_AS_TOPIC)
+
+
+def named(detail: str, names: Mapping[str, str]) -> str:
+    """A fact's detail with names for topic ids, as far as they are known."""
+    return _id_as_topic.sub(lambda found: f'"topic":"{names.get(found[1], found[1])}"', detail)
 
 
 @dataclass(slots=True)

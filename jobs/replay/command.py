@@ -3,8 +3,8 @@
     rollcall replay LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER] [--fresh]
 
 The importer writes request rows while the stream applies them; every answer is compared with the recorded one. A dump
-of __consumer_offsets goes another way: see `jobs.replay.topic`. Knows how the parts go together; must not know a line's
-text, a rule of the protocol or how answers are compared.
+of __consumer_offsets goes another way, and both together a third: see `jobs.replay.topic` and `jobs.replay.both`. Knows
+how the parts go together; must not know a line's text, a rule of the protocol or how answers are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -135,24 +136,35 @@ def clear(home: Home) -> None:
     kind = home.read_note().get("kind")
     if kind not in (REPLAY, None):
         raise HomeError(f"FRESH=1 clears a replay's history only, and {home.shown} holds a {kind} one.")
-    for folder in (home.requests, home.records, home.effects, home.quarantine, home.checkpoint):
+    inner = (home.of_log.location, home.of_topic.location)
+    for folder in (home.requests, home.records, home.effects, home.quarantine, home.checkpoint, *inner):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def replay(
-    home: Home, path: Path, given: Mapping[str, str], zone: str, console: Console, *, is_fresh: bool = False
-) -> None:
-    """Replays a log on a home and reports. Raises UserError.
+@contextmanager
+def replay_home(home: Home, *, is_fresh: bool) -> Iterator[None]:
+    """Holds a home for one replay. Raises HomeError: it is in use, holds another kind, or a replay already.
 
-    given: broker settings that the user knows. is_fresh: a replay that the home holds is cleared before.
+    is_fresh: a replay that the home holds is cleared before.
     """
-    replay_config(given)
     with home.locked("a replay"):
         if is_fresh:
             clear(home)
         home.settle(REPLAY, WRITER)
         if Path(home.effects).exists():
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
+        yield
+
+
+def replay(
+    home: Home, path: Path, given: Mapping[str, str], zone: str, console: Console, *, is_fresh: bool = False
+) -> None:
+    """Replays a log, or a dump, on a home and reports. Raises UserError.
+
+    given: broker settings that the user knows. is_fresh: a replay that the home holds is cleared before.
+    """
+    replay_config(given)
+    with replay_home(home, is_fresh=is_fresh):
         if is_dump(path):
             replay_topic(home, path, replay_config(given), console)
             return

@@ -48,12 +48,22 @@ class Told(NamedTuple):
 
 def tell(console: Console, home: Home, told: Told) -> None:
     """Prints the whole report."""
+    tell_log(console, told)
+    tell_rebalances(console, home)
+    tell_where(console, home)
+
+
+def tell_log(console: Console, told: Told) -> None:
+    """What became of the log's lines, and how its answers compare."""
     for line in lines_told(told.tally, told.seconds):
         say(console, line)
     for key, value in told.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     _tell_parity(console, told.parity)
-    tell_rebalances(console, home)
+
+
+def tell_where(console: Console, home: Home) -> None:
+    """Where the history is."""
     where = f"ROLLCALL_HOME={home.shown}"
     say(console)
     say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')

@@ -71,6 +71,8 @@ class TopicReplay:
     config: JobConfig
     path: Path
     records: int = 0
+    last_at_ms: int = 0
+    """When the latest record was written."""
     groups: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
     bad: list[BadLine] = field(default_factory=list)
@@ -117,6 +119,7 @@ class TopicReplay:
                     self.skipped[told.reason] += 1
             self._write(rows)
             self.records += len(rows)
+            self.last_at_ms = max(self.last_at_ms, *(record.timestamp_ms for record in run))
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
         if rows:
@@ -152,13 +155,7 @@ def replay_topic(home: Home, path: Path, config: JobConfig, console: Console) ->
 
 def _tell(console: Console, work: TopicReplay, seconds: float) -> None:
     """What became of the records, which groups there are, and which rebalances."""
-    say(console, f"{work.records} records of {len(work.groups)} groups read in {seconds:.1f} s")
-    for reason, count in sorted((+work.skipped).items(), key=lambda item: -item[1]):
-        say(console, f"  {count}: {reason}")
-    if work.bad:
-        say(console, f"  {len(work.bad)} lines cannot be read: see the quarantine")
-    for group_id, told in ask(work.home.path, _GROUPS).rows:
-        say(console, f"  {group_id}: {told}")
+    tell_records(console, work, seconds)
     tell_rebalances(console, work.home)
     rebalances, left_open, concluded, proven = next(iter(ask(work.home.path, _CAUSES).rows))
     if rebalances:
@@ -170,3 +167,14 @@ def _tell(console: Console, work: TopicReplay, seconds: float) -> None:
     say(console)
     where = f"ROLLCALL_HOME={work.home.shown}"
     say(console, f'The history is in {work.home.shown}: make sql {where} Q="select * from rebalances"')
+
+
+def tell_records(console: Console, work: TopicReplay, seconds: float) -> None:
+    """What became of the records, and which groups were there before or are not covered."""
+    say(console, f"{work.records} records of {len(work.groups)} groups read in {seconds:.1f} s")
+    for reason, count in sorted((+work.skipped).items(), key=lambda item: -item[1]):
+        say(console, f"  {count}: {reason}")
+    if work.bad:
+        say(console, f"  {len(work.bad)} lines cannot be read: see the quarantine")
+    for group_id, told in ask(work.home.path, _GROUPS).rows:
+        say(console, f"  {group_id}: {told}")

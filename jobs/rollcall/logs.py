@@ -28,6 +28,7 @@ _broker_settings = set_option("A setting of the broker's that the log cannot sho
 @click.command(
     epilog=examples(
         "rollcall replay kafka-request.log",
+        'rollcall replay "kafka-request.log offsets.txt"',
         'rollcall replay logs/ --zone Asia/Kolkata --set "group.max.size=3" --home .rollcall-incident --fresh',
     )
 )
@@ -37,13 +38,29 @@ _broker_settings = set_option("A setting of the broker's that the log cannot sho
 @home_option
 @click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
 def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) -> None:
-    """Replay a finished request log, or a dump of __consumer_offsets. LOG is a file, a .gz or a folder of them."""
+    """Replay a finished request log, or a dump of __consumer_offsets.
+
+    LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
+    history.
+    """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
     from jobs.replay.command import settings_of
     from jobs.shown.terminal import Terminal
 
-    run_replay(Home(home), Path(log), settings_of(given), zone, Terminal(), is_fresh=fresh)
+    paths = _paths_of(log)
+    if len(paths) == 1:
+        run_replay(Home(home), paths[0], settings_of(given), zone, Terminal(), is_fresh=fresh)
+        return
+    from jobs.replay.both import replay_both
+
+    replay_both(Home(home), paths, settings_of(given), zone, Terminal(), is_fresh=fresh)
+
+
+def _paths_of(log: str) -> list[Path]:
+    """The paths that a text names: one, which may have blanks in it, or several with blanks between them."""
+    words = log.split()
+    return [Path(log)] if len(words) < 2 or Path(log).exists() else [Path(word) for word in words]
 
 
 @click.command(

@@ -85,6 +85,12 @@ def truth(name: str) -> dict[str, Any]:
     return found
 
 
+def groups_of(name: str) -> dict[str, dict[str, Any]]:
+    """The groups of a capture that anybody was ever a member of."""
+    found = truth(name)["groups"]
+    return {group: what for group, what in found.items() if what["generations"] or what.get("consumer")}
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt") as lines:
         return [json.loads(line) for line in lines]

@@ -20,16 +20,10 @@ from coordinator_udfs.protocol.effects import (
     RebalanceEnded,
     RebalanceStarted,
 )
-from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, Folded, capture, truth
+from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, Folded, capture, groups_of, truth
 
 CLASSIC_EXACT_AT_LEAST = 0.70
 CONSUMER_EXACT_AT_LEAST = 0.95
-
-
-def groups_of(name: str) -> dict[str, dict[str, Any]]:
-    """The groups of a capture that anybody was ever a member of."""
-    found = truth(name)["groups"]
-    return {group: what for group, what in found.items() if what["generations"] or what.get("consumer")}
 
 
 def partitions_of(told: Any) -> list[str]:

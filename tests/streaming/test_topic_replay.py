@@ -13,9 +13,10 @@ from rich.console import Console
 from jobs.home import Home
 from jobs.replay.command import replay, replay_config
 from jobs.replay.topic import TopicReplay
+from jobs.rollcall.__main__ import main
 from jobs.sql import register_views
 from jobs.why import answer
-from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER, capture
+from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER, capture, truth
 from tests.readme.shown import block_with
 from tests.source_tree import ROOT
 
@@ -81,3 +82,26 @@ def test_the_readmes_command_takes_a_dump_in_the_place_of_a_request_log(
     assert "of 19 causes the topic proves" in told
     answer(Home(tmp_path), group, generation, "", "text")
     assert capsys.readouterr().out.startswith(page)
+
+
+def test_half_a_request_log_and_a_dump_make_the_whole_history_of_both(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = gzip.decompress((CAPTURES / CLASSIC / "requests.log.gz").read_bytes()).splitlines(keepends=True)
+    (tmp_path / "requests.log").write_bytes(b"".join(lines[len(lines) // 2 :]))
+    home = Home(tmp_path / "home")
+    assert main(["replay", "--home", home.location, f"{tmp_path}/requests.log {dump_of(CLASSIC)}"]) == 0
+    told = capsys.readouterr().out
+    assert "answers are equal" in told
+    assert "316 records of 5 groups read" in told
+    assert "they never disagree" in told
+    register_views(spark, home)
+    found = rows(spark, "select group_id, to_generation_id, started_at from rebalances order by 1, 2")
+    whole = truth(CLASSIC)["groups"]
+    assert [(row[0], row[1]) for row in found] == [
+        (group, one["generation"]) for group in sorted(whole) for one in whole[group]["generations"]
+    ]
+    # When a classic rebalance began, the log alone tells.
+    assert 0 < sum(row.started_at is not None for row in found) < len(found)
+    answers = rows(spark, "select group_id from replies")
+    assert len(answers) > 100

@@ -1,0 +1,37 @@
+"""Which of the paths that a replay is given is the request log and which the dump of the offsets topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.rollcall.__main__ import main
+from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
+
+LOG = CAPTURES / CLASSIC / "requests.log.gz"
+DUMP = CAPTURES / CLASSIC / "offsets-topic.jsonl.gz"
+OTHER = CAPTURES / CONSUMER[0] / "offsets-topic.jsonl.gz"
+
+
+@pytest.mark.parametrize(
+    ("paths", "why"),
+    [
+        ((LOG, LOG), "names 2 request logs and 0 dumps of __consumer_offsets"),
+        ((DUMP, OTHER), "names 0 request logs and 2 dumps of __consumer_offsets"),
+        ((LOG, DUMP, OTHER), "names 1 request logs and 2 dumps of __consumer_offsets"),
+    ],
+)
+def test_a_log_and_a_dump_go_together_and_nothing_else_does(
+    paths: tuple[Path, ...], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", "--home", str(tmp_path / "home"), " ".join(map(str, paths))]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    assert main(["replay", "--home", str(tmp_path / "home"), str(folder)]) == 2
+    assert f"LOG={folder}" in capsys.readouterr().err

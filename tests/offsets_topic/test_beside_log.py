@@ -1,0 +1,319 @@
+"""A request log and the topic of the same cluster as one history: what each of them adds, and where they meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.effects import (
+    Effect,
+    GroupCreated,
+    GroupFound,
+    GroupObserved,
+    GroupRemoved,
+    JoinPhaseEnded,
+    MemberJoined,
+    MemberRemoved,
+    OffsetCommitted,
+    OffsetsCommitted,
+    RebalanceEnded,
+    RebalanceStarted,
+)
+from schemas.effect_names import EffectName
+from tests.offsets_topic.beside import Both, both_of, facts_of, merged
+from tests.offsets_topic.folded import CLASSIC, NAMES, groups_of
+
+CUTS = [(0.0, 1.0), (0.25, 1.0), (0.55, 1.0), (0.8, 1.0), (0.0, 0.3), (0.0, 0.6), (0.3, 0.7)]
+
+
+def generations_of(name: str, group: str) -> list[int]:
+    what = groups_of(name)[group]
+    if what.get("consumer"):
+        return [one["epoch"] for one in what["consumer"]["epochs"]]
+    return [one["generation"] for one in what["generations"]]
+
+
+def owned_at_the_end(both: Both, group: str) -> dict[str, list[str]]:
+    """What each member holds once all is told. Who is there comes once, and who goes was there."""
+    held: dict[str, list[str]] = {}
+    for fact in both.history(group):
+        member_id = fact.member_id or ""
+        match fact.effect:
+            case EffectName.MEMBER_JOINED:
+                assert member_id not in held
+                held[member_id] = []
+            case EffectName.MEMBER_REMOVED:
+                del held[member_id]
+            case EffectName.ASSIGNED:
+                told = fact.told["partitions"]
+                held[member_id] = sorted(f"{one['topic']}-{n}" for one in told for n in one["partitions"])
+            case _:
+                pass
+    return held
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("from_share", "to_share"), CUTS)
+def test_however_much_of_a_cluster_a_log_shows_its_history_is_whole(
+    name: str, from_share: float, to_share: float, tmp_path: Path
+) -> None:
+    both = both_of(name, tmp_path, from_share, to_share)
+    for group, what in groups_of(name).items():
+        ended = [fact.generation_id for fact in both.history(group) if fact.effect == EffectName.REBALANCE_ENDED]
+        assert ended == generations_of(name, group), group
+        if what["final"].get("members") is not None:
+            theirs = {one["member_id"]: sorted(one["assignment"]) for one in what["final"]["members"]}
+            assert owned_at_the_end(both, group) == theirs, group
+    assert not any(one.differences for one in both.merged.values())
+    assert sum(one.compared for one in both.merged.values()) > 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_of_a_log_that_has_everything_every_fact_holds(name: str, tmp_path: Path) -> None:
+    both = both_of(name, tmp_path)
+    assert all(one.log_left_out == [] for one in both.merged.values())
+    kept = [both.topic[group][place] for group, one in both.merged.items() for place in one.topic_kept]
+    # A few commits' lines came after the log was cut off.
+    assert {fact.effect for fact in kept} <= {EffectName.OFFSETS_COMMITTED}
+    assert len(kept) < 5
+
+
+def test_the_causes_that_the_log_saw_hold_and_those_before_it_are_the_topics(tmp_path: Path) -> None:
+    both = both_of(CLASSIC, tmp_path, 0.4)
+    found = {"log": 0, "topic": 0}
+    for group, what in groups_of(CLASSIC).items():
+        theirs = {one["to_generation"]: one["cause"] for one in what["rebalances"]}
+        for fact in both.history(group):
+            if fact.effect != EffectName.REBALANCE_ENDED:
+                continue
+            cause = fact.told["cause"]
+            if fact in both.log[group]:
+                found["log"] += 1
+                assert cause["kind"] == theirs[fact.told["to_generation_id"]], group
+            else:
+                found["topic"] += 1
+                fits = [cause["kind"], *(one["kind"] for one in cause.get("candidates", []))]
+                assert theirs[fact.told["to_generation_id"]] in fits, group
+    assert min(found.values()) > 5
+
+
+# ---------------------------------------------------------------- written by hand
+
+
+def joined(at_ms: int, member_id: str, **more: Any) -> MemberJoined:
+    return MemberJoined(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id=member_id,
+        client_host="/h",
+        group_instance_id=None,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        topics=["t"],
+        **more,
+    )
+
+
+def gone(at_ms: int, member_id: str, generation: int) -> MemberRemoved:
+    return MemberRemoved(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id=member_id,
+        client_host="/h",
+        group_instance_id=None,
+        generation_id=generation,
+        end_cause=EndCause.MEMBER_LEFT,
+    )
+
+
+def began(at_ms: int, to: int, members_before: int = 1) -> RebalanceStarted:
+    return RebalanceStarted(
+        at_ms=at_ms,
+        from_generation_id=to - 1,
+        from_state="Stable",
+        cause=Cause(kind=CauseKind.MEMBER_JOINED),
+        members_before=members_before,
+        join_timeout_ms=1,
+    )
+
+
+def ended(at_ms: int, to: int, members: list[str], *, is_logged: bool) -> list[Effect]:
+    formed = JoinPhaseEnded(
+        at_ms=at_ms, generation_id=to, protocol_name="range", leader_id=members[0], member_ids=members
+    )
+    end = RebalanceEnded(
+        at_ms=at_ms,
+        from_generation_id=to - 1,
+        to_generation_id=to,
+        started_at_ms=at_ms - 5 if is_logged else None,
+        cause=Cause(kind=CauseKind.MEMBER_JOINED),
+        outcome="completed",
+        members_before=1,
+        members_after=len(members),
+        joined=[],
+        left=[],
+        expired=[],
+        slowest_member_id=None,
+        slowest_client_id=None,
+        slowest_wait_ms=None,
+        waits=[],
+    )
+    return [formed, end]
+
+
+def observed(at_ms: int, generation: int, *member_ids: str, is_away: bool = False) -> GroupObserved:
+    return GroupObserved(
+        at_ms=at_ms,
+        why="seen",
+        is_away=is_away,
+        is_loaded=False,
+        generation_id=generation,
+        member_ids=list(member_ids),
+    )
+
+
+def commit(at_ms: int, offset: int, metadata: str = "") -> OffsetsCommitted:
+    one = OffsetCommitted(
+        topic="t", partition=0, committed_offset=offset, leader_epoch=-1, metadata=metadata, commit_timestamp_ms=at_ms
+    )
+    return OffsetsCommitted(at_ms=at_ms, request_id="", member_id="a", generation_id=-1, offsets=[one])
+
+
+def told_of(both: Both, kind: str) -> list[tuple[int, str]]:
+    """(at_ms, whose fact) of each fact of a kind."""
+    return [
+        (fact.at_ms, "log" if fact in both.log["g"] else "topic") for fact in both.history("g") if fact.effect == kind
+    ]
+
+
+def both(log: list[Effect], topic: list[Effect], until_ms: int = 100_000) -> Both:
+    return merged({"g": facts_of(log)}, {"g": facts_of(topic)}, until_ms)
+
+
+TOPIC_OF_TWO: list[Effect] = [
+    GroupCreated(at_ms=1_000),
+    joined(4_000, "a"),
+    *ended(4_000, 1, ["a"], is_logged=False),
+    joined(20_000, "b"),
+    *ended(20_000, 2, ["a", "b"], is_logged=False),
+]
+
+
+def test_a_log_that_begins_late_is_believed_from_a_rebalance_on_whose_members_the_topic_confirms() -> None:
+    log = [
+        GroupCreated(at_ms=10_000),
+        observed(10_000, 1, "a"),
+        joined(10_000, "a", is_inferred=True),
+        joined(19_995, "b"),
+        began(19_995, 2),
+        *ended(19_999, 2, ["a", "b"], is_logged=True),
+    ]
+    found = both(log, TOPIC_OF_TWO)
+    assert told_of(found, "member_joined") == [(4_000, "topic"), (19_995, "log")]
+    assert told_of(found, "rebalance_ended") == [(4_000, "topic"), (19_999, "log")]
+    assert told_of(found, "group_created") == [(1_000, "topic")]
+    assert told_of(found, "group_observed") == []
+
+
+def test_a_rebalance_before_which_the_log_knew_others_is_the_topics() -> None:
+    log = [
+        GroupCreated(at_ms=10_000),
+        observed(10_000, 1, "x"),
+        joined(10_000, "x", is_inferred=True),
+        joined(19_995, "b"),
+        began(19_995, 2),
+        *ended(19_999, 2, ["a", "b"], is_logged=True),
+        joined(29_995, "c"),
+    ]
+    found = both(log, TOPIC_OF_TWO)
+    assert told_of(found, "rebalance_ended") == [(4_000, "topic"), (20_000, "topic")]
+    assert told_of(found, "member_joined")[:2] == [(4_000, "topic"), (20_000, "topic")]
+
+
+def test_a_generation_of_which_the_log_has_no_line_is_the_topics() -> None:
+    log = [
+        GroupCreated(at_ms=1_000),
+        joined(1_000, "a"),
+        began(1_000, 1, 0),
+        *ended(4_000, 1, ["a"], is_logged=True),
+    ]
+    found = both(log, TOPIC_OF_TWO)
+    assert told_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "topic")]
+    assert told_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic")]
+
+
+def test_while_a_group_is_elsewhere_the_topic_tells_of_it() -> None:
+    log = [
+        GroupCreated(at_ms=1_000),
+        joined(1_000, "a"),
+        began(1_000, 1, 0),
+        *ended(4_000, 1, ["a"], is_logged=True),
+        commit(5_000, 1),
+        observed(10_000, 1, is_away=True),
+        GroupRemoved(at_ms=10_000, why="unloaded", generation_id=1),
+    ]
+    found = both(log, [*TOPIC_OF_TWO, commit(5_000, 1), commit(15_000, 2)])
+    assert told_of(found, "group_removed") == []
+    assert told_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "topic")]
+    assert told_of(found, "offsets_committed") == [(5_000, "log"), (15_000, "topic")]
+
+
+def test_a_group_of_another_broker_is_the_topics_alone() -> None:
+    found = merged({}, {"g": facts_of(TOPIC_OF_TWO)}, 100_000)
+    assert len(found.merged["g"].topic_kept) == len(found.topic["g"])
+
+
+def test_a_group_that_the_topic_does_not_tell_of_is_the_logs_alone() -> None:
+    log = [observed(10_000, 1, "a"), joined(10_000, "a", is_inferred=True), began(15_000, 2)]
+    found = merged({"g": facts_of(log)}, {}, 100_000)
+    assert found.merged["g"].log_left_out == []
+
+
+def test_a_group_that_was_deleted_and_came_again_is_the_logs_in_both_lives() -> None:
+    def life(at_ms: int, *, is_logged: bool) -> list[Effect]:
+        return [
+            GroupCreated(at_ms=at_ms),
+            joined(at_ms, "a"),
+            *([began(at_ms, 1, 0)] if is_logged else []),
+            *ended(at_ms + 10, 1, ["a"], is_logged=is_logged),
+            gone(at_ms + 20, "a", 1),
+            GroupRemoved(at_ms=at_ms + 30, why="deleted", generation_id=1),
+        ]
+
+    found = both(
+        life(1_000, is_logged=True) + life(9_000, is_logged=True),
+        life(1_000, is_logged=False) + life(9_000, is_logged=False),
+    )
+    assert found.merged["g"].topic_kept == []
+    assert found.merged["g"].log_left_out == []
+
+
+def test_what_the_topic_was_found_with_stands_where_the_log_only_concluded_it() -> None:
+    topic: list[Effect] = [
+        GroupFound(at_ms=5_000, group_type=GroupType.CLASSIC, generation_id=1),
+        joined(5_000, "a", is_inferred=True),
+    ]
+    log = [GroupCreated(at_ms=10_000), observed(10_000, 1, "a"), joined(10_000, "a", is_inferred=True)]
+    found = merged({"g": facts_of(log)}, {"g": facts_of([*topic, commit(50_000, 1)])}, 100_000)
+    assert told_of(found, "member_joined") == [(5_000, "topic")]
+
+
+def test_where_the_inputs_disagree_the_log_holds_and_it_is_said() -> None:
+    log = [
+        GroupCreated(at_ms=1_000),
+        joined(1_000, "a"),
+        began(1_000, 1, 0),
+        *ended(4_000, 1, ["z"], is_logged=True),
+        commit(5_000, 1, "log's"),
+    ]
+    found = both(log, [*TOPIC_OF_TWO[:4], commit(5_000, 1, "topic's")])
+    assert [(one.what, one.log, one.topic) for one in found.merged["g"].differences] == [
+        ("leader of generation 1", "z", "a"),
+        ("members of generation 1", "['z']", "['a']"),
+        ("metadata of offset 1 of t-0", "log's", "topic's"),
+    ]
+    assert told_of(found, "rebalance_ended") == [(4_000, "log")]
