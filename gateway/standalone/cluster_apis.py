@@ -58,11 +58,15 @@ class Cluster:
         return self._topics.get(known or "", 0)
 
     def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
-        """(name, id) of each topic asked for; one of them may be None. All topics if none is named."""
+        """(name, id) of each topic asked for; one of them may be None. All topics if none is named.
+
+        Who asks by id names an empty name or none, and is answered by the id.
+        """
         topics = ask.message.topics
         if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
             return list(self._topic_ids.by_name.items())
-        return [(topic.name, getattr(topic, "topic_id", None)) for topic in topics]
+        ids = [topic_id for topic in topics if (topic_id := getattr(topic, "topic_id", None)) is not None]
+        return [(None, topic_id) for topic_id in ids] or [(topic.name, None) for topic in topics]
 
     def _topic(self, name: str | None, topic_id: uuid.UUID | None, leader: int) -> Values:
         if name is None and topic_id is not None:
