@@ -20,7 +20,7 @@ from gateway.standalone.cluster_apis import Cluster
 from gateway.standalone.empty_log import EmptyLog
 from gateway.tables.tables_backend import TablesBackend
 from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import LAST_OF_OURS, NOT_OFFERED
+from gateway.upstream.apis import LAST_OF_OURS
 from gateway.upstream.upstream_server import UpstreamServer
 
 
@@ -47,13 +47,13 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
 
 def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:
     """A gateway that passes on all requests but those about groups. Raises ConfigError: a file that cannot be used."""
-    access = _access(settings)
+    access, topic_ids = _access(settings), TopicIds()
 
     def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
-        groups = GroupApis(backend, coordinator, access, TopicIds({}), settings.send_max_bytes)
-        return [*groups.endpoints(LAST_OF_OURS, NOT_OFFERED), *_sasl(settings)]
+        groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes)
+        return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
 
-    return UpstreamServer(settings, upstream, backend, endpoints, tls_context(settings))
+    return UpstreamServer(settings, upstream, backend, endpoints, topic_ids, tls_context(settings))
 
 
 class Nodes:

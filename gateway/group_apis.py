@@ -116,10 +116,8 @@ class GroupApis:
         self._numbers = itertools.count(1)
         self._last_ms = 0
 
-    def endpoints(
-        self, last_versions: Mapping[str, int] | None = None, without: frozenset[str] = frozenset()
-    ) -> list[Endpoint]:
-        """One a group API. last_versions: where some of them end; without: those that are not offered."""
+    def endpoints(self, last_versions: Mapping[str, int] | None = None) -> list[Endpoint]:
+        """One a group API. last_versions: where some of them end."""
         ends = last_versions or {}
         return [
             Endpoint(
@@ -133,7 +131,6 @@ class GroupApis:
                 max_elements=MAX_PARTITIONS if name in PARTITIONS_APIS else MAX_ELEMENTS,
             )
             for name, api in APIS.items()
-            if name not in without
         ]
 
     def answer(self, ask: Ask) -> Answer:
@@ -188,7 +185,10 @@ class GroupApis:
             refused: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             refused.set_exception(BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED))
             return refused
-        return self._backend.submit(self._topic_ids.named(request))
+        named = self._topic_ids.named(request)
+        answer = self._backend.submit(named)
+        answer.add_done_callback(partial(self._topic_ids.settle, named))
+        return answer
 
     async def _ask_groups(
         self, parts: Sequence[ClientGroupRequest], listed: Sequence[int], caller: Caller

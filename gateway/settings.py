@@ -121,6 +121,12 @@ class Settings:
     upstream_sasl_password_file: Path | None = setting(
         PREFIX + "upstream.sasl.password.file", None, "file that holds that user's password and no more"
     )
+    upstream_topics_interval_ms: int = setting(
+        PREFIX + "upstream.topics.interval.ms",
+        5000,
+        "how often the upstream is asked for its topics, whose partitions consumer groups (KIP-848) share",
+        least=100,
+    )
     request_max_bytes: int = setting(
         PREFIX + "socket.request.max.bytes", 2_097_152, "a longer request ends its connection", least=1024
     )

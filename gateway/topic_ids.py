@@ -1,12 +1,14 @@
 """Topic ids: OffsetCommit and OffsetFetch v10 and the newer group protocol name topics by id, a group by name.
 
-The coordinator sees the name where the id stands and answers likewise; ids that are no topic's are answered here. A
-member that joins a consumer group brings the topics that there are: their partitions are shared out by its coordinator.
-Knows the messages; knows no socket.
+The coordinator sees the name where the id stands and answers likewise; ids that are no topic's are answered here. The
+heartbeats of a consumer group bring the topics that there are, since its coordinator shares out their partitions: with
+each member that joins, and once after the topics have changed.
+Knows the messages; knows no socket and not where the topics are from.
 """
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, assert_never
@@ -53,16 +55,54 @@ Topic = TypeVar("Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
 
 _COMMIT_IDS_SINCE = first_version(OffsetCommitRequestTopic, "topic_id")
 _FETCH_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
+_NO_ID = uuid.UUID(int=0)
+_TOLD_MAX = 100_000
+"""So many groups are remembered as told; one that is forgotten is told again."""
 _NAMESPACE = uuid.UUID("5f0e2f0c-6f1c-5d0e-9a53-9d2b5f3f5c8e")
 
 
 class TopicIds:
-    """The ids of the topics there are; a topic has the same id in every gateway, at every start."""
+    """The ids and the sizes of the topics there are.
 
-    def __init__(self, topics: Mapping[str, int]) -> None:
-        self._topics = dict(topics)
-        self.by_name: Mapping[str, uuid.UUID] = {name: _id_of(name) for name in topics}
-        self.name_by_id: Mapping[str, str] = {str(topic_id): name for name, topic_id in self.by_name.items()}
+    topics: by name with their partition counts; a topic has the same id in every gateway, at every start. None: they
+    are learned, with the ids that they have elsewhere.
+    """
+
+    def __init__(self, topics: Mapping[str, int] | None = None) -> None:
+        self.by_name: Mapping[str, uuid.UUID] = {}
+        self.name_by_id: Mapping[str, str] = {}
+        self._are_learned = topics is None
+        self._sizes: dict[str, int] | None = None
+        self._told: set[str] = set()
+        """The groups that have been told of the topics as they are now."""
+        if topics:
+            self.learn(topics, {name: _id_of(name) for name in topics})
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there is something to tell a group."""
+        return self._sizes is not None
+
+    def learn(self, sizes: Mapping[str, int], ids: Mapping[str, uuid.UUID]) -> None:
+        """The topics are these from now on. ids: of topics without a size as well."""
+        if sizes != self._sizes:
+            self._sizes = dict(sizes)
+            self._told.clear()
+        if ids != self.by_name:
+            self.by_name = dict(ids)
+            self.name_by_id = {str(topic_id): name for name, topic_id in ids.items()}
+
+    def settle(self, request: ClientGroupRequest, done: asyncio.Future[Response]) -> None:
+        """A request of `named` has been answered: its group knows what it brought, unless it was refused."""
+        if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.cluster_topics is not self._sizes:
+            return
+        if done.cancelled() or done.exception() is not None:
+            return
+        response = done.result()
+        if isinstance(response, ConsumerGroupHeartbeatResponse) and response.error_code is Error.NONE:
+            if len(self._told) >= _TOLD_MAX:
+                self._told.clear()
+            self._told.add(request.group_id)
 
     def named(self, request: ClientGroupRequest) -> ClientGroupRequest:
         """The request with names where ids stand; topics of unknown id are left out."""
@@ -77,9 +117,13 @@ class TopicIds:
                 return msgspec.structs.replace(
                     request,
                     topic_partitions=None if owned is None else self._with_names(owned),
-                    cluster_topics=self._topics if self._topics and request.member_epoch == JOIN else None,
+                    cluster_topics=self._sizes if self._is_to_be_told(request) else None,
                 )
         return request
+
+    def _is_to_be_told(self, request: ConsumerGroupHeartbeatRequest) -> bool:
+        """A group that a member joins may be new; whoever leaves brings nothing."""
+        return request.member_epoch == JOIN or (request.member_epoch > JOIN and request.group_id not in self._told)
 
     def answered(self, request: ClientGroupRequest, response: Response) -> Response:
         """The response to `named(request)` with ids again, and with what the unknown ids get."""
@@ -94,10 +138,10 @@ class TopicIds:
                 topics = known + self._unknown_fetched(request.groups[0].topics or [])
                 return OffsetFetchResponse(groups=[msgspec.structs.replace(group, topics=topics)])
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse() if response.assignment is not None:
-                given = [_renamed(topic) for topic in response.assignment.topic_partitions]
+                given = [self._renamed(topic) for topic in response.assignment.topic_partitions if self._id(topic)]
                 return msgspec.structs.replace(response, assignment=ConsumerGroupAssignment(topic_partitions=given))
             case ConsumerGroupDescribeRequest(), ConsumerGroupDescribeResponse():
-                return ConsumerGroupDescribeResponse(groups=[_described(group) for group in response.groups])
+                return ConsumerGroupDescribeResponse(groups=[self._described(group) for group in response.groups])
         return response
 
     def _with_names(self, topics: Sequence[Asked]) -> list[Asked]:
@@ -109,6 +153,29 @@ class TopicIds:
 
     def _with_id(self, topic: Topic) -> Topic:
         return msgspec.structs.replace(topic, topic_id=str(self.by_name[topic.topic_id]))
+
+    def _id(self, topic: Named) -> uuid.UUID | None:
+        """None: the topic is gone."""
+        found = self.by_name.get(topic.topic_id)
+        return found if found is not None or self._are_learned else _id_of(topic.topic_id)
+
+    def _renamed(self, topic: Named) -> Named:
+        """With the id where its name stands."""
+        return msgspec.structs.replace(topic, topic_id=str(self._id(topic) or _NO_ID))
+
+    def _described(self, group: DescribedConsumerGroup) -> DescribedConsumerGroup:
+        members = [
+            msgspec.structs.replace(
+                member,
+                assignment=self._shown(member.assignment),
+                target_assignment=self._shown(member.target_assignment),
+            )
+            for member in group.members
+        ]
+        return msgspec.structs.replace(group, members=members)
+
+    def _shown(self, assignment: DescribedAssignment) -> DescribedAssignment:
+        return DescribedAssignment(topic_partitions=[self._renamed(topic) for topic in assignment.topic_partitions])
 
     def _unknown_committed(self, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
         return [
@@ -141,24 +208,6 @@ class TopicIds:
 
 def _id_of(name: str) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, name)
-
-
-def _renamed(topic: Named) -> Named:
-    """With the id where its name stands."""
-    return msgspec.structs.replace(topic, topic_id=str(_id_of(topic.topic_id)))
-
-
-def _described(group: DescribedConsumerGroup) -> DescribedConsumerGroup:
-    members = [
-        msgspec.structs.replace(member, assignment=_shown(member.assignment), target_assignment=_shown(target))
-        for member in group.members
-        for target in (member.target_assignment,)
-    ]
-    return msgspec.structs.replace(group, members=members)
-
-
-def _shown(assignment: DescribedAssignment) -> DescribedAssignment:
-    return DescribedAssignment(topic_partitions=[_renamed(topic) for topic in assignment.topic_partitions])
 
 
 def _has_ids(request: ClientGroupRequest) -> bool:

@@ -1,8 +1,8 @@
 """Which of the upstream's APIs are passed on, and up to which version.
 
-What would let a group live in the upstream beside ours is not passed on: the newer group protocols, and offsets that
-are committed in a transaction. Two APIs end earlier than the upstream's: in later versions answers that are too long
-to be rewritten name brokers' addresses.
+What would let a group live in the upstream beside ours is not passed on: the newer group protocols, of which consumer
+groups are ours, and offsets that are committed in a transaction. Two APIs end earlier than the upstream's: in later
+versions answers that are too long to be rewritten name brokers' addresses.
 
 Knows API keys; knows no bytes.
 """
@@ -24,8 +24,8 @@ LAST_VERSIONS = {PRODUCE: 9, 1: 15, API_VERSIONS: 4, METADATA: 13, DESCRIBE_CLUS
 _FIRST_PRODUCE = 3
 """Kafka says that it answers v0 to v2, for the sake of an old client, but does not."""
 LAST_OF_OURS = {"OffsetCommit": 9, "OffsetFetch": 9}
-"""v10 names topics by the upstream's ids, which the groups do not know."""
-NOT_OFFERED = frozenset({"ConsumerGroupHeartbeat", "ConsumerGroupDescribe"})
+"""v10 names topics by id, and a topic that has just been made has none that is known here yet."""
+_NEED_TOPICS = frozenset({68, 69})
 """Our group APIs that need to know the upstream's topics, their ids and their sizes."""
 FEATURES_NOT_TOLD = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
 """Features whose APIs or versions are not passed on."""
@@ -44,15 +44,18 @@ def our_ranges() -> dict[int, Range]:
     return {
         api.key: (api.versions.first, min(api.versions.last, LAST_OF_OURS.get(name, api.versions.last)))
         for name, api in APIS.items()
-        if name not in NOT_OFFERED
     }
 
 
-def offered(upstream: Mapping[int, Range], has_sasl: bool) -> dict[int, Range]:
-    """The versions that a client is told, from those that the upstream tells; has_sasl: clients authenticate here."""
+def offered(upstream: Mapping[int, Range], has_sasl: bool, has_topics: bool) -> dict[int, Range]:
+    """The versions that a client is told, from those that the upstream tells.
+
+    has_sasl: clients authenticate here. has_topics: the upstream's topics are known.
+    """
     passed = {
         key: (first, min(last, LAST_VERSIONS.get(key, last)))
         for key, (first, last) in upstream.items()
         if key not in NOT_PASSED_ON
     }
-    return {**passed, **our_ranges(), **(_SASL if has_sasl else {})}
+    ours = {key: ends for key, ends in our_ranges().items() if has_topics or key not in _NEED_TOPICS}
+    return {**passed, **ours, **(_SASL if has_sasl else {})}

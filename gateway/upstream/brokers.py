@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.settings import MAX_PORT, Address
-from gateway.upstream.entrance import CLIENT_ID, PATIENCE_S, Entrance, next_of
+from gateway.upstream.entrance import Entrance
+from gateway.upstream.line import UpstreamError, first_line_to
 from gateway.upstream.metadata_brokers import MAX_BROKERS
-from gateway.wire.codec import WireError, codec
-from gateway.wire.shaping import entity_of
+from gateway.wire.codec import codec
 
 log = logging.getLogger("gateway")
 
 _METADATA_VERSION = 5
 """Every broker of the last years answers it."""
-_ANSWER_MAX_BYTES = 67_108_864
 _NO_ID = -1
-
-
-class UpstreamError(OSError):
-    """The upstream cannot be asked; the text says which and why."""
 
 
 @dataclass(slots=True)
@@ -84,43 +78,17 @@ class Brokers:
             raise UpstreamError(f"gateway.listen: ports from {self._first_port} on are too few for the brokers")
         return port
 
+    def addresses(self) -> list[Address]:
+        """Where the brokers are, the lowest id first."""
+        return [broker.address for _, broker in sorted(self._by_id.items())]
+
     def behind(self, port: int) -> Broker:
         """The broker behind a port of ours."""
         return next(broker for broker in self._by_id.values() if broker.port == port)
 
 
 async def _ask_for_brokers(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            return await _metadata(bootstrap, entrance)
-    except TimeoutError:
-        raise UpstreamError(f"gateway.upstream={bootstrap}: does not answer") from None
-    except (EOFError, ConnectionResetError, ConnectionAbortedError):
-        raise UpstreamError(
-            f"gateway.upstream={bootstrap}: ends the connection; is gateway.upstream.security.protocol its listener's?"
-        ) from None
-    except (OSError, WireError) as error:
-        raise UpstreamError(f"gateway.upstream={bootstrap}: {error}") from None
-
-
-async def _metadata(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
-    spoken = codec("Metadata", _METADATA_VERSION)
-    reader, writer = await asyncio.open_connection(*bootstrap, ssl=entrance.tls)
-
-    async def answer_to(request: bytes) -> bytes:
-        writer.write(request)
-        (length,) = struct.unpack(">i", await reader.readexactly(4))
-        if not 0 < length <= _ANSWER_MAX_BYTES:
-            raise WireError(f"an answer of {length} bytes; is gateway.upstream.security.protocol its listener's?")
-        return await reader.readexactly(length)
-
-    try:
-        conversation = entrance.conversation()
-        request = next(conversation, None)
-        while request is not None:
-            request = next_of(conversation, await answer_to(request))
-        question = entity_of(spoken.request_type, {"topics": []})
-        _, message = spoken.read_response(await answer_to(spoken.write_request(3, CLIENT_ID, question)))
-    finally:
-        writer.close()
+    async with first_line_to(bootstrap, entrance) as line:
+        answer = await line.ask("Metadata", _METADATA_VERSION, {"topics": []})
+        _, message = codec("Metadata", _METADATA_VERSION).read_response(answer)
     return [(broker.node_id, broker.host, broker.port) for broker in message.brokers if broker.node_id != _NO_ID]

@@ -16,6 +16,7 @@ from gateway.answering import LONG_FRAME_BYTES
 from gateway.exchange import MAX_PARTITIONS, Caller
 from gateway.fair_threads import FairThreads
 from gateway.settings import Address
+from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
@@ -43,10 +44,11 @@ PortOf = Callable[[int, Address], Awaitable[int]]
 class Rewriting:
     """Rewrites the answers of all brokers. threads: for answers that would keep the loop too long."""
 
-    def __init__(self, port_of: PortOf, has_sasl: bool, threads: FairThreads) -> None:
+    def __init__(self, port_of: PortOf, has_sasl: bool, topic_ids: TopicIds, threads: FairThreads) -> None:
         self._port_of = port_of
         self._threads = threads
         self._has_sasl = has_sasl
+        self._topic_ids = topic_ids
         self._apis: dict[int, tuple[str, Callable[[Any, int, str], Awaitable[Any]]]] = {
             API_VERSIONS: ("ApiVersions", self._api_versions),
             FIND_COORDINATOR: ("FindCoordinator", self._find_coordinator),
@@ -87,7 +89,9 @@ class Rewriting:
         if message.error_code != ErrorCode.none or not message.api_keys:
             return message
         told = offered(
-            {known.api_key: (known.min_version, known.max_version) for known in message.api_keys}, self._has_sasl
+            {known.api_key: (known.min_version, known.max_version) for known in message.api_keys},
+            self._has_sasl,
+            self._topic_ids.are_known,
         )
         range_type = type(message.api_keys[0])
         ranges = [

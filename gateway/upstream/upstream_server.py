@@ -13,8 +13,10 @@ from gateway.routing import Routing
 from gateway.server import Server
 from gateway.settings import Address, Settings
 from gateway.taking import Client
+from gateway.topic_ids import TopicIds
 from gateway.upstream.brokers import Broker, Brokers
 from gateway.upstream.entrance import entrance_of
+from gateway.upstream.followed_topics import FollowedTopics
 from gateway.upstream.passing import Passing
 from gateway.upstream.rewriting import Rewriting
 
@@ -29,16 +31,36 @@ class UpstreamServer(Server):
     """
 
     def __init__(
-        self, settings: Settings, upstream: Address, backend: Backend, endpoints: Endpoints, tls: ssl.SSLContext | None
+        self,
+        settings: Settings,
+        upstream: Address,
+        backend: Backend,
+        endpoints: Endpoints,
+        topic_ids: TopicIds,
+        tls: ssl.SSLContext | None,
     ) -> None:
         super().__init__(settings, Routing(endpoints(self._node)), backend, tls)
         self._entrance = entrance_of(settings)
         self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for)
-        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None, self.threads)
+        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None, topic_ids, self.threads)
+        self._topics = FollowedTopics(
+            upstream,
+            self._brokers.addresses,
+            self._entrance,
+            topic_ids,
+            self.threads,
+            settings.upstream_topics_interval_ms,
+        )
 
     async def open(self) -> None:
-        """Opens the ports. Raises OSError."""
+        """Opens the ports; who comes to them finds the topics known. Raises OSError."""
+        await self._topics.start()
         await self._brokers.start()
+
+    async def close(self) -> None:
+        """As of every gateway; the upstream is asked no more."""
+        self._topics.close()
+        await super().close()
 
     async def _listen_for(self, broker: Broker, wished_port: int) -> int:
         def taker_for(client: Client) -> Passing:

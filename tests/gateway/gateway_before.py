@@ -6,6 +6,7 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream
 from gateway.server import Server
 from gateway.settings import Settings
@@ -18,11 +19,13 @@ OTHER_API = 99
 
 
 @asynccontextmanager
-async def gateway_before(broker: ScriptedBroker | Running, **pairs: str) -> AsyncIterator[Server]:
+async def gateway_before(
+    broker: ScriptedBroker | Running, group: GroupConfig = GROUPS, /, **pairs: str
+) -> AsyncIterator[Server]:
     """The upstream may be a gateway as well."""
     settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
     known = Settings.from_pairs({**settings, **pairs})
-    server = before_upstream(known, broker.address, CoreBackend(GROUPS))
+    server = before_upstream(known, broker.address, CoreBackend(group))
     await server.start()
     try:
         yield server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -29,6 +30,9 @@ class ScriptedBroker:
         self.connections = 0
         self.nodes = [7]
         self.topics: list[str] = []
+        self.sizes: dict[str, int] = {}
+        """Topics with partitions and, as long as they are the same topics, ids."""
+        self.ids: dict[str, uuid.UUID] = {}
         self.hangs_up = False
         self._writers: list[asyncio.StreamWriter] = []
         self._ends: asyncio.Queue[None] = asyncio.Queue()
@@ -75,7 +79,7 @@ class ScriptedBroker:
                 return await self.versions(head, frame)
             case 3:
                 nodes = [{"node_id": node, **self._place()} for node in self.nodes]
-                topics = [{"name": name} for name in self.topics]
+                topics = [{"name": name} for name in self.topics] + [*map(self._topic, self.sizes)]
                 return written("Metadata", head, {"brokers": nodes, "controller_id": 7, "topics": topics})
             case 18:
                 ranges = {0: 13, 1: 18, 3: 13, 11: 9, 17: 1, 28: 5, 60: 2, 68: 1, 99: 3}
@@ -84,6 +88,11 @@ class ScriptedBroker:
                 return written("ApiVersions", head, {"api_keys": keys, "supported_features": features})
         self.seen.append((head, frame))
         return await self.answer(head, frame)
+
+    def _topic(self, name: str) -> dict[str, Any]:
+        partitions = [{"partition_index": i, "leader_id": 7, "replica_nodes": [7]} for i in range(self.sizes[name])]
+        topic_id = self.ids.setdefault(name, uuid.uuid4())
+        return {"name": name, "topic_id": topic_id, "partitions": partitions}
 
     def _place(self) -> dict[str, Any]:
         return self.place or {"host": self.address.host, "port": self.address.port}

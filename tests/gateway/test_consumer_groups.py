@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 import pytest
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import our_ranges
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from tests.gateway.consumer_beats import beat, given
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in, join
 
 T1 = TopicIds({"t1": 4}).by_name["t1"]
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))
 """A coordinator that was told of no topics."""
-
-
-async def beat(client: Client, member: str, epoch: int, group: str = "g", version: int = 1, **fields: Any) -> Any:
-    """One heartbeat; a join says all."""
-    said: dict[str, Any] = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}
-    if epoch == 0:
-        said = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t1"], "topic_partitions": []}
-    named = {"group_id": group, "member_id": member, "member_epoch": epoch}
-    return await client.call("ConsumerGroupHeartbeat", version, **named, **(said | fields))
-
-
-def given(answer: Any) -> list[tuple[uuid.UUID, tuple[int, ...]]] | None:
-    if answer.assignment is None:
-        return None
-    return [(topic.topic_id, topic.partitions) for topic in answer.assignment.topic_partitions]
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -118,7 +102,3 @@ async def test_what_the_group_refuses_is_told_with_its_reason() -> None:
         bad = await beat(client, "m2", 0, subscribed_topic_names=None, subscribed_topic_regex="(")
         assert bad.error_code.name == "invalid_regular_expression"
         assert bad.error_message
-
-
-def test_before_an_upstream_it_is_not_offered() -> None:
-    assert not {68, 69} & our_ranges().keys()

@@ -30,6 +30,7 @@ FIT = {
     "gateway.upstream.sasl.mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-256"),
     "gateway.upstream.sasl.username": ("rollcall", "rollcall"),
     "gateway.upstream.sasl.password.file": ("/password", Path("/password")),
+    "gateway.upstream.topics.interval.ms": ("250", 250),
     "gateway.ssl.certificate": ("/c.pem", Path("/c.pem")),
     "gateway.ssl.key": ("/k.pem", Path("/k.pem")),
     "gateway.ssl.client.ca": ("/ca.pem", Path("/ca.pem")),

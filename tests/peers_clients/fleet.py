@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ PYTHON_WORKERS = {
     "aiokafka": "tests.peers_clients.workers.with_aiokafka",
 }
 KINDS = (*PYTHON_WORKERS, "java")
+CONSUMER_PROTOCOL_KINDS = ("confluent", "java")
+"""They speak the newer group protocol (KIP-848) too."""
 PATIENCE_S = 60.0
 
 
@@ -70,6 +72,15 @@ class Worker:
         self.tell(*words)
         until(lambda: len(self.answers) > before, f"an answer of {self.client_id}")
         return self.answers[before].get("offset", self.answers[before])
+
+    def await_work(self) -> None:
+        """Until it knows where to begin in each of its partitions.
+
+        Kafka's own client with `group.protocol=consumer` asks for that as a member; if it is a member no more when the
+        answer comes, it tells its application so and does not join again.
+        """
+        for place in sorted(self.partitions):
+            self.ask("position", place)
 
     def close(self) -> None:
         """Leaves the group and ends."""
@@ -126,12 +137,16 @@ class Fleet:
 
     def await_shares(self, workers: Iterable[Worker], count: int) -> None:
         """Until these consumers have all the partitions among them, each its fair share and none twice."""
+        self.await_topics(workers, {self.topic: count})
+
+    def await_topics(self, workers: Iterable[Worker], sizes: Mapping[str, int]) -> None:
+        """The same for several topics with so many partitions each, and for nothing of any other."""
         some = list(workers)
-        wanted = {f"{self.topic}/{partition}" for partition in range(count)}
+        wanted = {f"{topic}/{partition}" for topic, count in sizes.items() for partition in range(count)}
 
         def is_shared() -> bool:
             shares = [worker.partitions for worker in some]
             sizes = [len(share) for share in shares]
-            return sum(sizes) == count and set().union(*shares) == wanted and max(sizes) - min(sizes) <= 1
+            return sum(sizes) == len(wanted) and set().union(*shares) == wanted and max(sizes) - min(sizes) <= 1
 
         until(is_shared, lambda: f"{[sorted(worker.partitions) for worker in some]}", self.patience_s)

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from gateway.settings import parse_address
 from tests.gateway.process import ROOT, serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
-from tests.peers_clients.fleet import KINDS
+from tests.peers_clients.fleet import CONSUMER_PROTOCOL_KINDS, KINDS, Fleet, Worker
 from tests.peers_clients.java_clients import consumer_groups
 from tests.peers_kafka.kafka import broker
 from tests.waiting import until
@@ -40,6 +40,9 @@ def before(kafka: str) -> Iterator[Coordinator]:
         "gateway.upstream": kafka,
         "group.min.session.timeout.ms": "500",
         "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.assignment.interval.ms": "0",
+        "gateway.upstream.topics.interval.ms": "500",
     }
     with serving(settings) as address:
         admin = AdminClient({"bootstrap.servers": str(address)})
@@ -179,6 +182,45 @@ def test_every_kind_of_client_shares_a_real_topic(kind: str, before: Coordinator
         workers[0].ask("commit", f"{TOPIC}/3", 0)
         workers.pop().close()
         fleet.await_shares(workers, PARTITIONS)
+
+
+def test_consumers_of_the_newer_protocol_follow_the_clusters_topics(before: Coordinator, kafka: str) -> None:
+    admin = AdminClient({"bootstrap.servers": before.bootstrap})
+    admin.create_topics([NewTopic("growing", 4, 1)])["growing"].result()
+    with Fleet(before.bootstrap, "followers", "growing", protocol="consumer") as fleet:
+        two = [fleet.start(kind) for kind in CONSUMER_PROTOCOL_KINDS]
+        fleet.await_shares(two, 4)
+        assert_read(before, two, "growing", 4)
+        admin.create_partitions([NewPartitions("growing", 6)])["growing"].result()
+        fleet.await_shares(two, 6)
+        assert_read(before, two, "growing", 6)
+        two[0].ask("commit", min(two[0].partitions), 1)
+        two[0].tell("subscribe", "^grow.*")
+        # Kafka's own client does not go over from names to an expression.
+        two.pop().close()
+        two.append(fleet.start("java", topic="^grow.*"))
+        admin.create_topics([NewTopic("growth", 2, 1)])["growth"].result()
+        fleet.await_topics(two, {"growing": 6, "growth": 2})
+        assert_read(before, two, "growth", 2)
+        admin.delete_topics(["growing"])["growing"].result()
+        fleet.await_topics(two, {"growth": 2})
+        listed = before.call("ListGroups", 5, types_filter=["consumer"]).groups
+        assert fleet.group in {group.group_id for group in listed}
+        assert consumer_groups(kafka, "--list").split() == []
+
+
+def assert_read(coordinator: Coordinator, workers: list[Worker], topic: str, count: int) -> None:
+    """One more record of each partition comes to the worker that has it."""
+    owners = {place: worker for worker in workers for place in worker.partitions if place.startswith(f"{topic}/")}
+    assert len(owners) == count
+    before = {place: worker.ask("position", place) for place, worker in owners.items()}
+    # One that has been at work for a while asks for new partitions once in five minutes.
+    producer = Producer({"bootstrap.servers": coordinator.bootstrap})
+    for partition in range(count):
+        producer.produce(topic, b"news", partition=partition)
+    assert producer.flush(60) == 0
+    for place, worker in owners.items():
+        until(lambda: worker.ask("position", place) > max(before[place], 0), f"{place} of {worker.client_id}")  # noqa: B023
 
 
 def test_the_group_is_ours_and_the_cluster_knows_nothing_of_it(before: Coordinator, kafka: str) -> None:

@@ -17,6 +17,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -42,7 +43,7 @@ public final class Worker {
         reader.setDaemon(true);
         reader.start();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings(options))) {
-            consumer.subscribe(List.of(options.get("topic")));
+            subscribe(consumer, List.of(options.get("topic")));
             while (true) {
                 consumer.poll(Duration.ofMillis(100));
                 tell(consumer.assignment());
@@ -101,9 +102,21 @@ public final class Worker {
         commands.add("close");
     }
 
+    private static void subscribe(KafkaConsumer<byte[], byte[]> consumer, List<String> topics) {
+        if (topics.get(0).startsWith("^")) {
+            consumer.subscribe(new SubscriptionPattern(topics.get(0)));
+        } else {
+            consumer.subscribe(topics);
+        }
+    }
+
     private static boolean obey(KafkaConsumer<byte[], byte[]> consumer, String[] words) {
         if (words[0].equals("close")) {
             return false;
+        }
+        if (words[0].equals("subscribe")) {
+            subscribe(consumer, List.of(words).subList(1, words.length));
+            return true;
         }
         int slash = words[1].lastIndexOf('/');
         TopicPartition where =

@@ -2,7 +2,8 @@
 
 Out: {"event": "assignment", "partitions": ["t/0", ...]} whenever it changes, {"event": "committed" or "position",
 "partition": "t/0", "offset": 5 or null}, {"event": "error", "what": "..."}.
-In: `commit t/0 5`, `committed t/0`, `position t/0`, `close`.
+In: `commit t/0 5`, `committed t/0`, `position t/0`, `subscribe t u` or `subscribe ^t.*`, `close`. The two clients that
+speak the newer group protocol know `subscribe`, and a regular expression in the place of the topic.
 
 Knows lines; knows no client library.
 """

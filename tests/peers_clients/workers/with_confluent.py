@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -12,8 +13,7 @@ NONE = -1001
 """librdkafka's word for no offset."""
 
 
-def main() -> None:
-    told = options()
+def settings_of(told: SimpleNamespace) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "bootstrap.servers": told.bootstrap,
         "group.id": told.group,
@@ -41,7 +41,12 @@ def main() -> None:
         }
     if told.ca:
         settings["ssl.ca.location"] = told.ca
-    consumer = Consumer(settings)
+    return settings
+
+
+def main() -> None:
+    told = options()
+    consumer = Consumer(settings_of(told))
     consumer.subscribe([told.topic])
     commands, assignment = Commands(), Told()
     while True:
@@ -62,6 +67,8 @@ def main() -> None:
                     # It has consumed nothing yet: where it begins is where the group committed.
                     (found,) = consumer.committed([TopicPartition(*place(where))], timeout=30)
                 say("position", partition=where, offset=found.offset)
+            case ["subscribe", *topics]:
+                consumer.subscribe(topics)
             case ["close"]:
                 consumer.close()
                 return
