@@ -26,7 +26,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Assertions in these modules tell as much as those in test modules.
-pytest.register_assert_rewrite("tests.peers_clients.consumer_rules", "tests.peers_clients.tool_rules")
+_RULES = ("consumer_rules", "consumer_protocol_rules", "tool_rules")
+pytest.register_assert_rewrite(*(f"tests.peers_clients.{name}" for name in _RULES))
 
 
 @pytest.fixture(scope="session")

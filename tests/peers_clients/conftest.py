@@ -55,22 +55,45 @@ class Coordinator:
         """The group as DescribeGroups tells of it."""
         return self.call("DescribeGroups", 5, groups=[group]).groups[0]
 
+    def describe_newer(self, group: str) -> Any:
+        """The group as ConsumerGroupDescribe tells of it, None: it is none of the newer protocol."""
+        (told,) = self.call("ConsumerGroupDescribe", 1, group_ids=[group]).groups
+        return told if told.error_code.name == "none" else None
+
     def members(self, group: str) -> dict[str, set[str]]:
-        """The partitions that each client id of a group has, as the coordinator says."""
+        """The partitions that each client id of a group has, as the coordinator says, whatever the group's protocol."""
+        newer = self.describe_newer(group)
+        if newer is not None:
+            return {
+                member.client_id: {
+                    f"{topic.topic_name}/{partition}"
+                    for topic in member.assignment.topic_partitions
+                    for partition in topic.partitions
+                }
+                for member in newer.members
+            }
         found: dict[str, set[str]] = {}
         for member in self.describe(group).members:
             share = decode_assignment(member.member_assignment) if member.member_assignment else None
             found[member.client_id] = {f"{p.topic}/{p.partition}" for p in share.partitions} if share else set()
         return found
 
+    def member_ids(self, group: str) -> dict[str, str]:
+        """The member id of each client id, likewise."""
+        described = self.describe_newer(group) or self.describe(group)
+        return {member.client_id: member.member_id for member in described.members}
+
     def await_stable(self, group: str, size: int) -> None:
         """Until the group is Stable with so many members."""
 
-        def is_stable() -> bool:
-            described = self.describe(group)
-            return described.group_state == "Stable" and len(described.members) == size
+        def described() -> Any:
+            return self.describe_newer(group) or self.describe(group)
 
-        until(is_stable, lambda: str(self.describe(group)))
+        def is_stable() -> bool:
+            told = described()
+            return told.group_state == "Stable" and len(told.members) == size
+
+        until(is_stable, lambda: str(described()))
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +103,7 @@ def coordinator() -> Iterator[Coordinator]:
         "group.min.session.timeout.ms": "500",
         "group.max.session.timeout.ms": "300000",
         "group.initial.rebalance.delay.ms": "0",
-        "group.consumer.session.timeout.ms": "3000",
+        "group.consumer.session.timeout.ms": "8000",
         "group.consumer.heartbeat.interval.ms": "300",
         "group.consumer.assignment.interval.ms": "0",
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, ConsumerGroupType, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition as Place
@@ -102,3 +102,57 @@ def test_confluents_admin_client_knows_groups(group: Group, coordinator: Coordin
     assert found.offset == 7
     admin.delete_consumer_groups([fleet.group])[fleet.group].result()
     assert fleet.group not in {group.group_id for group in admin.list_consumer_groups().result().valid}
+
+
+def test_tools_know_groups_of_the_newer_protocol_by_their_type(coordinator: Coordinator) -> None:
+    with (
+        coordinator.fleet(protocol="consumer") as fleet,
+        coordinator.fleet(protocol="consumer") as empty,
+        coordinator.fleet(session_ms=30_000) as classic,
+    ):
+        name, boot = fleet.group, coordinator.bootstrap
+        worker, gone, other = (each.start("confluent", "worker-8") for each in (fleet, empty, classic))
+        fleet.await_shares([worker], PARTITIONS)
+        empty.await_shares([gone], PARTITIONS)
+        classic.await_shares([other], PARTITIONS)
+        gone.close()
+        worker.ask("commit", "work/3", 42)
+        coordinator.await_stable(name, 1)
+        listed = rows(consumer_groups(boot, "--list", "--type", "consumer", "--state", "stable"))
+        assert [name, "Consumer", "Stable"] in listed
+        assert classic.group not in {row[0] for row in listed}
+        (_, *offsets) = rows(consumer_groups(boot, "--describe", "--group", name))
+        assert sorted(int(row[2]) for row in offsets) == list(range(PARTITIONS))
+        assert {(row[7], row[8]) for row in offsets} == {("/127.0.0.1", "worker-8")}
+        assert [row[3] for row in offsets if row[2] == "3"] == ["42"]
+        (_, state) = rows(consumer_groups(boot, "--describe", "--group", name, "--state"))
+        assert state == [name, boot, "(0)", "uniform", "Stable", "1"]
+        (_, member) = rows(consumer_groups(boot, "--describe", "--group", name, "--members"))
+        assert member[2:5] == ["/127.0.0.1", "worker-8", "12"]
+        assert "The group is not empty" in consumer_groups(boot, "--delete", "--group", name)
+        assert "was successful" in consumer_groups(boot, "--delete", "--group", empty.group)
+        admin = AdminClient({"bootstrap.servers": boot})
+        assert_confluents_admin_client_knows(admin, name, classic.group)
+        worker.close()
+        admin.delete_consumer_groups([name])[name].result()
+        left = {row[0] for row in rows(consumer_groups(boot, "--list", "--type", "consumer"))}
+        assert not {name, empty.group} & left
+
+
+def assert_confluents_admin_client_knows(admin: AdminClient, name: str, other: str) -> None:
+    """It lists a group of the newer protocol by its type, and describes it."""
+    of_type = admin.list_consumer_groups(
+        types={ConsumerGroupType.CONSUMER}, states={ConsumerGroupState.STABLE}
+    ).result()
+    found = {group.group_id: (group.type.name, group.state.name) for group in of_type.valid}
+    assert found[name] == ("CONSUMER", "STABLE")
+    assert other not in found
+    described = admin.describe_consumer_groups([name])[name].result()
+    assert (described.state.name, described.type.name, described.partition_assignor) == (
+        "STABLE",
+        "CONSUMER",
+        "uniform",
+    )
+    (member,) = described.members
+    assert (member.client_id, member.host) == ("worker-8", "/127.0.0.1")
+    assert len(member.assignment.topic_partitions) == PARTITIONS
