@@ -78,6 +78,8 @@ class ConsumerConfig:
     partition_assignment_strategy: tuple[str, ...] = _setting(
         "partition.assignment.strategy", ("range", "cooperative-sticky")
     )
+    group_remote_assignor: str | None = _setting("group.remote.assignor", None)
+    """Of a group of the newer protocol: whom the member asks to assign; None: the coordinator's first assignor."""
     enable_auto_commit: bool = _setting("enable.auto.commit", True)
     auto_commit_interval_ms: int = _setting("auto.commit.interval.ms", 5000, 0)
     request_timeout_ms: int = _setting("request.timeout.ms", 30_000, 1)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -28,6 +29,7 @@ MemberRequest = (
     | HeartbeatRequest
     | LeaveGroupRequest
     | OffsetCommitRequest
+    | ConsumerGroupHeartbeatRequest
 )
 
 

@@ -121,6 +121,16 @@ class GroupMember:
         return member.subscription.topics is not None and joining.is_rejoin_needed(member)
 
     @property
+    def waits_for_poll(self) -> bool:
+        """Whether it is settled but for a rebalance that its application's next poll is to join."""
+        return self.state is MemberState.STABLE and self.is_rebalancing
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether its application has something to work on."""
+        return self.state is MemberState.STABLE and bool(self.owned_partitions) and not self.is_rebalancing
+
+    @property
     def session_ends_at_ms(self) -> int:
         """When a member that has joined looks for its coordinator anew, unless a good answer comes before."""
         return self._member.pulse.session_deadline_ms

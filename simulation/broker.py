@@ -5,7 +5,8 @@ Knows the caller's rule of the core (what is due before an arrival fires before 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from clients.events import MemberRequest
 from coordinator_udfs.protocol.config import GroupConfig
@@ -37,6 +38,11 @@ class SimulatedCoordinator:
         self._answer = answer
         self._woken_at: dict[str, int] = {}
         self._arrivals = 0
+
+    def see_topics(self, topics: Mapping[str, int]) -> None:
+        """Sees these topics from now on, as a broker does beside its requests."""
+        version = self.config.topics_version + 1
+        self.config = replace(self.config, topics=dict(topics), topics_version=version)
 
     def receive(self, request: MemberRequest, client_host: str) -> None:
         """A request arrives now: its time, its place and its host are filled in."""

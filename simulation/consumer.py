@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import assert_never
 
+from clients.consumer_group_member import LEAVE_EPOCH, ConsumerGroupMember
 from clients.events import (
     Closed,
     CommitFailed,
@@ -18,6 +19,7 @@ from clients.events import (
     CoordinatorLost,
     FatalError,
     LeftGroup,
+    MemberRequest,
     OffsetsCommitted,
     Output,
     PartitionsAssigned,
@@ -26,12 +28,13 @@ from clients.events import (
     Send,
 )
 from clients.member import GroupMember
-from clients.membership import MemberState
+from clients.reactions import LEAVE_ON_POLL_TIMEOUT
+from coordinator_udfs.protocol.cause import CauseKind
 from schemas.consumer_protocol import TopicPartition
-from schemas.messages import Response
+from schemas.messages import ConsumerGroupHeartbeatRequest, Response
 from simulation.network import Connection, Network, is_for_any_broker
 from simulation.ownership import Ownership
-from simulation.plan import ConsumerPlan, Span
+from simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
 from simulation.record import ConsumerEvent, Record
 from simulation.virtual_time import VirtualTime
 
@@ -49,6 +52,10 @@ class Mode(StrEnum):
     """It is inside close."""
 
 
+Member = GroupMember | ConsumerGroupMember
+"""A member's side of either protocol."""
+
+
 class SimulatedConsumer:
     """One consumer of the plan, through all its lives."""
 
@@ -57,7 +64,7 @@ class SimulatedConsumer:
     ) -> None:
         self.plan = plan
         self.mode = Mode.ABSENT
-        self.member: GroupMember | None = None
+        self.member: Member | None = None
         """The member of the present or the last life; None before the first."""
         self.is_paused = False
         self._time = time
@@ -103,6 +110,8 @@ class SimulatedConsumer:
             at(pause.to_ms, self._resume)
         for slow in life.slow:
             at(slow.from_ms, self._slow, slow)
+        for each in life.subscribed:
+            at(each.at_ms, self._subscribe, each)
         if life.close_ms is not None:
             at(life.close_ms, self._want_close)
         if life.kill_ms is not None:
@@ -114,15 +123,18 @@ class SimulatedConsumer:
         if self.is_present or (is_over and self._lives > 0):
             return
         self._lives += 1
-        self.member = GroupMember(
-            self.plan.config, assignors=self.plan.assignors, request_id_prefix=f"{self.name}.{self._lives}"
-        )
+        self.member = self._new_member(f"{self.name}.{self._lives}")
         self.member.metadata_changed(self._partition_counts)
         self.mode = Mode.POLLING
         self._is_close_wanted = False
         self._busy_until_ms = now_ms
         self._do(self.member.subscribe(self.plan.topics, now_ms))
         self._go_on()
+
+    def _new_member(self, life: str) -> Member:
+        if self.plan.protocol is GroupProtocol.CONSUMER:
+            return ConsumerGroupMember(self.plan.config, life)
+        return GroupMember(self.plan.config, assignors=self.plan.assignors, request_id_prefix=life)
 
     def _pause(self) -> None:
         self.is_paused = self.is_present
@@ -143,6 +155,11 @@ class SimulatedConsumer:
         self.mode = Mode.WORKING
         self._busy_until_ms = max(self._busy_until_ms, span.to_ms)
         self._go_on()
+
+    def _subscribe(self, to: Subscribed) -> None:
+        if self.member is not None and self.is_present and self.mode is not Mode.CLOSING:
+            self._do(self.member.subscribe(to.topics, self._time.now_ms))
+            self._go_on()
 
     def _want_close(self) -> None:
         self._is_close_wanted = True
@@ -211,10 +228,10 @@ class SimulatedConsumer:
         if self.is_present:
             self._come_back(member)
 
-    def _waits_to_rejoin(self, member: GroupMember, now_ms: int) -> bool:
+    def _waits_to_rejoin(self, member: Member, now_ms: int) -> bool:
         """A settled member has just learnt of a rebalance: its application comes to poll a little later."""
         delay_ms = self.plan.life.rejoin_delay_ms
-        is_told = member.state is MemberState.STABLE and member.is_rebalancing
+        is_told = member.waits_for_poll
         if not delay_ms or not is_told or self._has_waited_to_rejoin:
             self._has_waited_to_rejoin = is_told
             return False
@@ -223,7 +240,7 @@ class SimulatedConsumer:
         self._busy_until_ms = now_ms + delay_ms
         return True
 
-    def _poll(self, member: GroupMember, now_ms: int) -> None:
+    def _poll(self, member: Member, now_ms: int) -> None:
         if self._is_close_wanted:
             return self._close(member, now_ms)
         if member.config.enable_auto_commit:
@@ -232,16 +249,15 @@ class SimulatedConsumer:
         if self.mode is not Mode.POLLING:
             return
         processing_ms = self.plan.life.processing_ms
-        has_work = member.state is MemberState.STABLE and member.owned_partitions and not member.is_rebalancing
-        if processing_ms and has_work:
+        if processing_ms and member.is_at_work:
             self.mode = Mode.WORKING
             self._busy_until_ms = now_ms + processing_ms
 
-    def _close(self, member: GroupMember, now_ms: int) -> None:
+    def _close(self, member: Member, now_ms: int) -> None:
         self.mode = Mode.CLOSING
         self._do(member.close(now_ms))
 
-    def _come_back(self, member: GroupMember) -> None:
+    def _come_back(self, member: Member) -> None:
         wake_ups = [member.next_deadline_ms()]
         if self.mode is Mode.POLLING:
             wake_ups.append(member.next_poll_ms())
@@ -268,6 +284,7 @@ class SimulatedConsumer:
                 self._record.events.append(ConsumerEvent(now_ms, self.name, output))
             match output:
                 case Send(request):
+                    _note_why(request, outputs)
                     connection = self._bootstrap if is_for_any_broker(request) else self._connection
                     assert connection is not None
                     self._network.send(connection, request)
@@ -300,3 +317,10 @@ class SimulatedConsumer:
         if self._connection is not None:
             self._network.close(self._connection)
         self._connection = None
+
+
+def _note_why(request: MemberRequest, outputs: list[Output]) -> None:
+    """Notes on a leaving member's heartbeat that its application had not polled: the protocol has no word for that."""
+    if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch <= LEAVE_EPOCH:
+        reasons = [output.reason for output in outputs if isinstance(output, LeftGroup)]
+        request.inferred_cause = CauseKind.POLL_TIMEOUT.value if reasons == [LEAVE_ON_POLL_TIMEOUT] else None

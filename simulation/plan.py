@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from clients.assignors import ASSIGNORS, Assignor
 from clients.config import ConsumerConfig
@@ -37,6 +38,14 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribed:
+    """An application subscribes to these topics from a moment on."""
+
+    at_ms: int
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
     """One process."""
 
@@ -53,8 +62,17 @@ class Life:
     """How long the application works on what a poll gave it, once it has partitions; 0: it always waits in a poll."""
     rejoin_delay_ms: int = 0
     """How long after a settled member learns of a rebalance its application polls again."""
+    subscribed: tuple[Subscribed, ...] = ()
+    """When it subscribes to something else than at its start."""
     restart_after_ms: int | None = None
     """How long after an error that ends its application a supervisor starts it again; None: never."""
+
+
+class GroupProtocol(StrEnum):
+    """`group.protocol` of a consumer."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,8 @@ class ConsumerPlan:
     """The longest time until it sees a topic change."""
     assignors: Mapping[str, Assignor] = field(default_factory=lambda: ASSIGNORS)
     """Every assignor that its config may name."""
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+    """Which group protocol it speaks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from simulation.chance import between
 from simulation.consumer import SimulatedConsumer
 from simulation.network import Network
 from simulation.ownership import Ownership
-from simulation.plan import TopicChange, WorldPlan
+from simulation.plan import GroupProtocol, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.virtual_time import VirtualTime
 
@@ -30,14 +30,15 @@ class World:
         self.record = Record()
         self._time = VirtualTime()
         self._network = Network(plan.network, plan.seed, self._time, self.record)
+        self._topics = dict(plan.topics)
         self._coordinator = SimulatedCoordinator(plan.group_config, self._time, self.record, self._answer)
+        self._show_coordinator()
         self._network.connect(self._coordinator)
         self._ownership = Ownership(self._time, self.record, self.has_valid_session)
         self.consumers = {
             each.name: SimulatedConsumer(each, self._time, self._network, self._ownership, self.record)
             for each in plan.consumers
         }
-        self._topics = dict(plan.topics)
         for change in plan.topic_changes:
             self._time.at(change.at_ms, self._change_topic, change)
         for consumer in self.consumers.values():
@@ -68,6 +69,8 @@ class World:
             return False
         group = self.group(consumer.member.config.group_id)
         member_id = consumer.member.member_id
+        if group.consumer is not None:
+            return member_id in group.consumer.members
         joined = self._coordinator.joined.get((group.group_id, member_id))
         return member_id in group.members and joined == group.generation_id
 
@@ -91,10 +94,16 @@ class World:
     def _change_topic(self, change: TopicChange) -> None:
         """The topic changes now; each consumer sees it after a delay of its own."""
         self._topics[change.topic] = change.partitions
+        self._show_coordinator()
         for name, consumer in self.consumers.items():
             longest_ms = consumer.plan.metadata_delay_ms
             delay_ms = between(0, longest_ms, self.plan.seed, "metadata", name, change.topic, change.at_ms)
             self._time.at(self.now_ms + delay_ms, self._show_topics, consumer)
+
+    def _show_coordinator(self) -> None:
+        """Shows the coordinator the topics, of which those of the newer protocol alone depend."""
+        if any(each.protocol is GroupProtocol.CONSUMER for each in self.plan.consumers):
+            self._coordinator.see_topics(self._existing_topics())
 
     def _show_topics(self, consumer: SimulatedConsumer) -> None:
         """Shows a consumer the topics as they are now."""

@@ -3,6 +3,7 @@
     recording.py           a request log -> the lives of its groups' processes, and what was recorded to come of them
     observed_processes.py  ordered requests -> what each process was seen to do
     inferred_lives.py      what was seen -> how it lived
+    terms.py               on which terms each was a member, as its requests of either protocol say
     lives.py               the shapes: how each process lived, apart from what the coordinator did to it
     changes.py             SET= -> what is changed, one value or a sweep
     play.py                lives under a setting -> the pure clients and the pure coordinator in virtual time

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clients.assignors import ASSIGNORS
+from simulation.plan import GroupProtocol
 from whatif.changes import BASELINE, Setting, Trial
 from whatif.fidelity import Fidelity, fidelity_of
 from whatif.outcome import Outcome
-from whatif.play import plan_of
+from whatif.play import DEFAULT_ASSIGNORS, DEFAULTS, plan_of
 from whatif.recording import Recording
 
 Outcomes = Mapping[str, Outcome]
@@ -118,6 +119,7 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
         "Processes start, stall, close and die when they did; max.poll.interval.ms is taken for the rebalance timeout.",
         "A silent process died half a heartbeat after its last word; brokers neither fail nor move groups.",
     ]
+    said += _protocol_assumptions(recording, trial)
     if any(setting.is_static is False for setting in trial.settings):
         said.append("static=false: a static process that fell silent and had a successor closed, and sends LeaveGroup.")
     if any(setting.is_static for setting in trial.settings):
@@ -131,4 +133,30 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
         said.append(f"Assignors of other libraries ({', '.join(strange)}) share out as roundrobin does.")
     if any("group.max.size" in setting.broker for setting in trial.settings):
         said.append("Who is turned away from a full group does not come back, unless it was seen to.")
+    return said
+
+
+def _protocol_assumptions(recording: Recording, trial: Trial) -> list[str]:
+    """What is taken for granted where some group is played by the newer protocol, or no longer."""
+    lives = [life for group_lives in recording.lives.values() for life in group_lives.processes]
+    was = {life.protocol for life in lives}
+    to = {setting.protocol for setting in trial.settings}
+    said = []
+    if GroupProtocol.CONSUMER in was | to:
+        said.append(
+            "A member of the newer protocol is never stopped as a whole: partition-seconds unserved tell the cost. Its "
+            "session and heartbeats are the broker's: group.consumer.session.timeout.ms (45000 unless WAS or SET says "
+            "another) and group.consumer.heartbeat.interval.ms."
+        )
+    if GroupProtocol.CONSUMER in to and GroupProtocol.CLASSIC in was:
+        said.append(
+            "group.protocol=consumer: every group is under it from its first member on; going over, with members of "
+            "both kinds in one group, is not played."
+        )
+    if GroupProtocol.CLASSIC in to and GroupProtocol.CONSUMER in was:
+        said.append(
+            "group.protocol=classic: members that never said a session timeout, heartbeats and assignors have "
+            f"{DEFAULTS.session_timeout_ms} ms, {DEFAULTS.heartbeat_interval_ms} ms and "
+            f"{', '.join(DEFAULT_ASSIGNORS)}, unless SET says others."
+        )
     return said

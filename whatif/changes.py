@@ -4,6 +4,7 @@
     key=6000..60000/8       a sweep: eight values from 6000 to 60000
     key=6000,10000,45000    a sweep over these
     assignor=range+sticky   several assignors in one list
+    group.protocol=consumer every group under the newer protocol, classic: under the older one
 
 One key may be swept. Beside Kafka's keys of the broker's groups and of consumers: `assignor` is
 partition.assignment.strategy, `max.size` is group.max.size, and `static=true` gives every consumer an instance id, as
@@ -19,10 +20,12 @@ from dataclasses import dataclass, field
 
 from clients.assignors import ASSIGNORS
 from clients.config import ConsumerConfig
+from coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
 from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from programs.errors import ConfigError, UserError
 from programs.settings import from_texts, split_pair
+from simulation.plan import GroupProtocol
 
 ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
 STATIC = "static"
@@ -34,10 +37,20 @@ BROKER = frozenset(BROKER_KEYS.values()) & frozenset(
         "group.max.session.timeout.ms",
         "group.min.session.timeout.ms",
     }
-)
+) | {
+    "group.consumer.assignment.interval.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.max.size",
+    "group.consumer.session.timeout.ms",
+}
+PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
+OF_CLASSIC_CLIENTS = (ASSIGNOR, "heartbeat.interval.ms", "session.timeout.ms")
+"""What a client of the newer protocol refuses: there the coordinator decides it."""
 CLIENT = frozenset(
     {
         ASSIGNOR,
+        PROTOCOL,
+        REMOTE_ASSIGNOR,
         "auto.commit.interval.ms",
         "enable.auto.commit",
         "heartbeat.interval.ms",
@@ -66,6 +79,12 @@ class Setting:
     """Whether every consumer has an instance id, or none has; None: as recorded."""
     value: str = ""
     """The value of the swept key; empty without a sweep."""
+
+    @property
+    def protocol(self) -> GroupProtocol | None:
+        """Which group protocol every consumer is to speak; None: as recorded."""
+        name = self.client.get(PROTOCOL)
+        return None if name is None else GroupProtocol(name)
 
     @property
     def text(self) -> str:
@@ -158,6 +177,7 @@ def _refuse_unfit(setting: Setting) -> None:
         if name not in ASSIGNORS:
             known = ", ".join(sorted(ASSIGNORS))
             raise SettingError(f"assignor={name}: is no assignor that can be played; known are {known}")
+    _refuse_of_other_protocol(setting.client)
     session = setting.client.get("session.timeout.ms")
     low, high = broker.group_min_session_timeout_ms, broker.group_max_session_timeout_ms
     if session is not None and not low <= int(session) <= high:
@@ -167,6 +187,23 @@ def _refuse_unfit(setting: Setting) -> None:
         )
 
 
+def _refuse_of_other_protocol(client: Mapping[str, str]) -> None:
+    name, assignor = client.get(PROTOCOL), client.get(REMOTE_ASSIGNOR)
+    if name is not None and name not in tuple(GroupProtocol):
+        raise SettingError(f"{PROTOCOL}={name}: is neither {' nor '.join(GroupProtocol)}")
+    if assignor is not None and assignor not in REMOTE_ASSIGNORS:
+        known = ", ".join(REMOTE_ASSIGNORS)
+        raise SettingError(f"{REMOTE_ASSIGNOR}={assignor}: is no assignor of a coordinator; known are {known}")
+    refused = OF_CLASSIC_CLIENTS if name == GroupProtocol.CONSUMER else ()
+    for key in refused:
+        if key in client:
+            raise SettingError(
+                f"{key}={client[key]}: cannot be set with {PROTOCOL}={name}, where the broker decides it"
+            )
+    if assignor is not None and name == GroupProtocol.CLASSIC:
+        raise SettingError(f"{REMOTE_ASSIGNOR}={assignor}: cannot be set with {PROTOCOL}={name}")
+
+
 def assignors_of(setting: Setting) -> tuple[str, ...]:
     """The assignors that every consumer is to list; none: as recorded."""
     return tuple(name for name in setting.client.get(ASSIGNOR, "").split("+") if name)
@@ -174,7 +211,7 @@ def assignors_of(setting: Setting) -> tuple[str, ...]:
 
 def consumer_changes(setting: Setting) -> ConsumerConfig:
     """The client's part as settings of a consumer, read and checked; what it does not name is at its default."""
-    pairs = {key: text for key, text in setting.client.items() if key != ASSIGNOR}
+    pairs = {key: text for key, text in setting.client.items() if key not in (ASSIGNOR, PROTOCOL)}
     if "session.timeout.ms" in pairs and "heartbeat.interval.ms" not in pairs:
         pairs["heartbeat.interval.ms"] = "1"
     return from_texts(ConsumerConfig, pairs)

@@ -18,19 +18,22 @@ from statistics import fmean, median_low
 from typing import assert_never
 
 from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
+from coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
-from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
+from programs.settings import from_texts
 from schemas.errors import Error
-from schemas.messages import JoinGroupRequest
 from simulation.plan import Span
 from whatif.lives import GroupLives, ProcessLife
 from whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
+from whatif.terms import Terms, classic_terms, newer_terms
 
 STALL_BEATS = 2
 STALL_MARGIN_MS = 500
 """A process that is silent for more than so many heartbeats and this stood still, or is gone."""
 LATE_POLL_MS = 1000
 """A process that joins later than this after it was told to was busy; one that joins sooner always takes so long."""
+LATE_WORD_MS = 250
+"""A member of the newer protocol says sooner than this that it owns what it was told to, unless it is busy."""
 STEADY_WITHIN = 0.05
 """A rhythm is steady if the middle half of its gaps differs by at most this share of their median."""
 LEAST_PACE_MS = 100
@@ -52,40 +55,70 @@ class _Pace:
     """From hearing of a rebalance to its JoinGroup."""
 
 
+def why_left_out(observer: GroupObserver) -> str | None:
+    """Why a group's lives cannot be played; None: they can."""
+    has_newer = any(process.subscriptions for process in observer.processes)
+    kinds = ", ".join(sorted(observer.protocol_types - {CONSUMER}))
+    if kinds:
+        return f"its protocol type is {kinds}"
+    if has_newer and observer.protocol_types:
+        return "its members speak both group protocols"
+    if observer.has_patterns:
+        return "its members subscribe by a regular expression"
+    if not has_newer and not observer.protocol_types:
+        return "nobody was seen to join it"
+    return None
+
+
 def lives_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupLives | None:
-    """How a group lived in from_ms..until_ms; None where it has no members, or none that are consumers."""
-    if observer.protocol_types != {CONSUMER}:
+    """How a group lived in from_ms..until_ms; None where `why_left_out` says why."""
+    if why_left_out(observer) is not None:
         return None
+    config = from_texts(GroupConfig, broker)
+    terms = {id(process): found for process in observer.processes if (found := _terms_of(process, config))}
+    any_terms = next(iter(terms.values()))
     names: dict[str, int] = {}
     lives = []
-    any_join = next(process.join for process in observer.processes if process.join is not None)
     for process in observer.processes:
         if not process.member_ids:
             continue
         client = process.group_instance_id or process.client_id or "consumer"
         names[client] = names.get(client, 0) + 1
         name = client if names[client] == 1 else f"{client}#{names[client]}"
-        lives.append(life_of(process, process.join or any_join, name, until_ms, observer.aways))
+        lives.append(life_of(process, terms.get(id(process), any_terms), name, until_ms, observer.aways))
     if not lives:
         return None
-    topics = {topic: 0 for life in lives for topic in life.topics} | observer.topics
+    named = {topic for life in lives for topic in life.topics}
+    named |= {topic for life in lives for later in life.subscribed for topic in later.topics}
+    topics = dict.fromkeys(sorted(named), 0) | observer.topics
     latency_ms = _latency_ms(observer.processes)
     growths = tuple(observer.growths)
-    return GroupLives(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, broker)
+    known = _told_beat(observer) | broker
+    return GroupLives(observer.group_id, from_ms, until_ms, tuple(lives), topics, growths, latency_ms, known)
 
 
-def life_of(
-    process: Process, join: JoinGroupRequest, name: str, until_ms: int, aways: Sequence[tuple[int, int]]
-) -> ProcessLife:
+def _terms_of(process: Process, config: GroupConfig) -> Terms | None:
+    if process.join is not None:
+        return classic_terms(process.join)
+    return None if process.word is None else newer_terms(process.word, config)
+
+
+def _told_beat(observer: GroupObserver) -> dict[str, str]:
+    """How often the broker tells members of the newer protocol to beat, where answers show it."""
+    told = [process.told_beat_ms for process in observer.processes if process.told_beat_ms is not None]
+    return {CONSUMER_KEYS["heartbeat_interval_ms"]: str(told[-1])} if told else {}
+
+
+def life_of(process: Process, terms: Terms, name: str, until_ms: int, aways: Sequence[tuple[int, int]]) -> ProcessLife:
     """One process.
 
-    join: its own, or another member's if it was there before the recording and never joined. aways: when its group had
+    terms: its own, or another member's if it was there before the recording and never joined. aways: when its group had
     no coordinator, so that its silence shows nothing.
     """
     pace = _pace_of(process.seen)
-    beat_ms = min(_beat_ms(pace.beats), max(1, join.session_timeout_ms // 2))
-    rebalance_timeout_ms = join.rebalance_timeout_ms if join.rebalance_timeout_ms > 0 else join.session_timeout_ms
-    close_ms, kill_ms = _end_of(process, join, beat_ms, until_ms)
+    beat_ms = process.told_beat_ms or min(_beat_ms(pace.beats), max(1, terms.session_timeout_ms // 2))
+    rebalance_timeout_ms = terms.rebalance_timeout_ms
+    close_ms, kill_ms = _end_of(process, terms, beat_ms, until_ms)
     told = [lag for lag in pace.told if lag <= LATE_POLL_MS]
     return ProcessLife(
         name=name,
@@ -93,23 +126,26 @@ def life_of(
         client_id=process.client_id,
         client_host=process.client_host,
         group_instance_id=process.group_instance_id,
-        topics=_topics_of(join),
-        assignors=tuple(protocol.name for protocol in join.protocols),
-        session_timeout_ms=join.session_timeout_ms,
+        topics=process.subscriptions[0].topics if process.subscriptions else terms.topics,
+        assignors=terms.assignors,
+        session_timeout_ms=terms.session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         heartbeat_interval_ms=beat_ms,
-        api_versions=_versions_of(process, join.api_version),
-        consumer_protocol_version=_consumer_protocol_version(join),
+        api_versions=_versions_of(process, terms.join_version),
+        consumer_protocol_version=terms.consumer_protocol_version,
         start_ms=process.seen[0].at_ms,
         was_there=process.was_there,
         first_beat_ms=_first_beat_ms(process) if process.was_there else None,
         close_ms=close_ms,
         kill_ms=kill_ms,
         pauses=tuple(_without(_pauses(process.seen, beat_ms), aways)),
-        slow=tuple(_slow(process.seen, beat_ms, rebalance_timeout_ms, until_ms)),
+        slow=(*_slow(process.seen, beat_ms, rebalance_timeout_ms, until_ms), *_wordless(process.seen, beat_ms)),
         rejoin_delay_ms=median_low(told) if told else 0,
         restart_after_ms=_restart_after_ms(process.seen),
         auto_commit_interval_ms=_commit_interval_ms(pace.commits, process),
+        protocol=terms.protocol,
+        subscribed=tuple(process.subscriptions[1:]),
+        remote_assignor=terms.remote_assignor,
     )
 
 
@@ -200,10 +236,13 @@ def _is_stall(silent_ms: int, beat_ms: int) -> bool:
 def _pauses(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
     """While it is a member and nothing is awaited, a process that does not speak stands still."""
     pauses: list[Span] = []
-    free_ms: int | None = None
+    free_ms = owed_ms = None
     for each in seen:
         if free_ms is not None and _is_stall(each.at_ms - free_ms, beat_ms):
-            pauses.append(Span(free_ms + beat_ms // 2, each.at_ms - free_ms - beat_ms // 2))
+            from_ms = free_ms + beat_ms // 2 if owed_ms is None else owed_ms
+            pauses.append(Span(from_ms, each.at_ms - from_ms))
+        if each.act is not Act.COMMIT:
+            owed_ms = each.answered_ms if each.owes_word else None
         free_ms = max(free_ms or 0, each.answered_ms) if _is_member_after(each) and each.answered_ms else None
     return pauses
 
@@ -216,6 +255,21 @@ def _without(spans: Sequence[Span], others: Sequence[tuple[int, int]]) -> list[S
 def _is_member_after(seen: Seen) -> bool:
     """Whether heartbeats are due once this is answered."""
     return seen.act not in (Act.LEAVE, Act.LEAVE_UNPOLLED) and seen.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+
+
+def _wordless(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
+    """Where a member of the newer protocol had been told to own something else, and took long to say that it does."""
+    spans: list[Span] = []
+    owed: Seen | None = None
+    for each in seen:
+        if each.act is Act.COMMIT:
+            continue
+        if owed is not None and each.at_ms - owed.at_ms >= LATE_WORD_MS:
+            # One that stood still then had heard of it, but its application had not polled.
+            early_ms = beat_ms // 2 if _is_stall(each.at_ms - owed.at_ms, beat_ms) else 0
+            spans.append(Span(owed.at_ms - early_ms, each.at_ms - owed.at_ms + early_ms))
+        owed = each if each.owes_word else None
+    return spans
 
 
 def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: int) -> list[Span]:
@@ -244,7 +298,7 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
 # ---------------------------------------------------------------- its end
 
 
-def _end_of(process: Process, join: JoinGroupRequest, beat_ms: int, until_ms: int) -> tuple[int | None, int | None]:
+def _end_of(process: Process, terms: Terms, beat_ms: int, until_ms: int) -> tuple[int | None, int | None]:
     """(when it closed, when it was killed): one of the two, or neither."""
     last = process.seen[-1]
     if last.act is Act.LEAVE:
@@ -255,7 +309,7 @@ def _end_of(process: Process, join: JoinGroupRequest, beat_ms: int, until_ms: in
     if is_out or not _is_stall(until_ms - last.answered_ms, beat_ms):
         return None, None
     is_told = last.act is Act.BEAT and last.error is Error.REBALANCE_IN_PROGRESS
-    if is_told and until_ms - last.answered_ms <= max(join.rebalance_timeout_ms, join.session_timeout_ms):
+    if is_told and until_ms - last.answered_ms <= max(terms.rebalance_timeout_ms, terms.session_timeout_ms):
         return None, None
     if last.act is Act.COMMIT and process.group_instance_id is not None:
         return last.at_ms, None
@@ -278,28 +332,13 @@ def _restart_after_ms(seen: Sequence[Seen]) -> int | None:
 # ---------------------------------------------------------------- what it speaks
 
 
-def _topics_of(join: JoinGroupRequest) -> tuple[str, ...]:
-    topics: set[str] = set()
-    for protocol in join.protocols:
-        try:
-            topics |= decode_topics(protocol.metadata)
-        except ConsumerProtocolError:
-            continue
-    return tuple(sorted(topics))
-
-
-def _consumer_protocol_version(join: JoinGroupRequest) -> int:
-    versions = [int.from_bytes(each.metadata[:2], "big", signed=True) for each in join.protocols if each.metadata]
-    return max(0, min([*versions, HIGHEST_VERSION]))
-
-
-def _versions_of(process: Process, join: int) -> ApiVersions:
+def _versions_of(process: Process, join: int | None) -> ApiVersions:
     """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9."""
     spoken, known = process.versions, ApiVersions()
     leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, MEMBERS_SINCE))
     try:
         return ApiVersions(
-            join_group=join,
+            join_group=known.join_group if join is None else join,
             sync_group=min(spoken.get(Act.SYNC, known.sync_group), known.sync_group),
             heartbeat=min(spoken.get(Act.BEAT, known.heartbeat), known.heartbeat),
             leave_group=leave,

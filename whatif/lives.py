@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from clients.config import ApiVersions
-from simulation.plan import Span
+from simulation.plan import GroupProtocol, Span, Subscribed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,12 @@ class ProcessLife:
     """How long after an error that ended it its supervisor started it again; None: never."""
     auto_commit_interval_ms: int | None = None
     """None: it was seen to commit nothing."""
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+    """Which group protocol it spoke."""
+    subscribed: tuple[Subscribed, ...] = ()
+    """When it subscribed to something else than at its start, as far as the newer protocol says so."""
+    remote_assignor: str | None = None
+    """Whom it asked to assign, by the newer protocol."""
 
     @property
     def end_ms(self) -> int | None:

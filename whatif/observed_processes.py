@@ -8,19 +8,23 @@ Knows requests and recorded answers; infers no life.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
 
+from clients.consumer_group_member import JOIN_EPOCH
 from coordinator_udfs.protocol.cause import CauseKind, cause_of_leaving
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from request_log.explaining.inferred_causes import partition_counts
 from request_log.recorded import OrderedRequest, Recorded
+from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
@@ -35,6 +39,7 @@ from schemas.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
+from simulation.plan import Subscribed
 from whatif.lives import TopicGrowth
 
 FATAL = frozenset(
@@ -43,12 +48,16 @@ FATAL = frozenset(
         Error.GROUP_MAX_SIZE_REACHED,
         Error.INCONSISTENT_GROUP_PROTOCOL,
         Error.INVALID_SESSION_TIMEOUT,
+        Error.UNRELEASED_INSTANCE_ID,
+        Error.UNSUPPORTED_ASSIGNOR,
     }
 )
 """Answers that end an application, unless it is started anew."""
 IDLE_MS = 8000
 """A member beats more often than this: one that was silent for less is not the process that comes under a new id."""
-FromMember = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest
+FromMember = (
+    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest | ConsumerGroupHeartbeatRequest
+)
 ID_IS_OF_NO_USE = FATAL | {Error.UNKNOWN_MEMBER_ID}
 
 
@@ -75,6 +84,8 @@ class Seen:
     """None if the answer was never sent."""
     error: Error
     """The error of the answer."""
+    owes_word: bool = False
+    """By the newer protocol: it was told to own something else, and is to say when it does."""
 
 
 @dataclass(slots=True)
@@ -92,6 +103,14 @@ class Process:
     """The version of each API that it used."""
     join: JoinGroupRequest | None = None
     """Its last JoinGroup."""
+    word: ConsumerGroupHeartbeatRequest | None = None
+    """The last heartbeat of the newer protocol that said all."""
+    subscriptions: list[Subscribed] = field(default_factory=list)
+    """What it said by the newer protocol that it subscribes to, and when that was something else."""
+    told_beat_ms: int | None = None
+    """How often the broker told it to beat."""
+    owned: frozenset[TopicPartition] = frozenset()
+    """What it said last, by the newer protocol, that it owns."""
 
     @property
     def needs_another_id(self) -> bool:
@@ -115,6 +134,8 @@ class GroupObserver:
     """The first partition counts that assignments showed."""
     growths: list[TopicGrowth] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
+    has_patterns: bool = False
+    """Whether a member subscribed by a regular expression."""
     aways: list[tuple[int, int]] = field(default_factory=list)
     """From when to when the group had no coordinator."""
     _by_member: dict[str, Process] = field(default_factory=dict)
@@ -136,6 +157,8 @@ class GroupObserver:
                 self._note(Act.COMMIT, request, member_id, recorded)
             case LeaveGroupRequest():
                 self._take_leave(request, recorded)
+            case ConsumerGroupHeartbeatRequest():
+                self._take_newer(request, recorded)
             case GroupObservedRequest(is_away=True):
                 self._away_ms = request.received_at_ms
             case GroupObservedRequest(is_loaded=True):
@@ -147,7 +170,6 @@ class GroupObserver:
                 | OffsetDeleteRequest()
                 | DescribeGroupsRequest()
                 | DeleteGroupsRequest()
-                | ConsumerGroupHeartbeatRequest()
                 | ConsumerGroupDescribeRequest()
                 | GroupObservedRequest()
             ):
@@ -168,6 +190,31 @@ class GroupObserver:
         response = recorded.response if recorded is not None else None
         if isinstance(response, JoinGroupResponse) and response.member_id:
             self._name(process, response.member_id)
+
+    def _take_newer(self, request: ConsumerGroupHeartbeatRequest, recorded: Recorded | None) -> None:
+        self._note_cluster(request)
+        known = self._by_member.get(request.member_id)
+        if request.member_epoch == JOIN_EPOCH and (known is None or known.has_closed):
+            known = self._begin(request, was_there=False)
+            self._name(known, request.member_id)
+        process = known or self._stranger(request, request.member_id)
+        if request.subscribed_topic_names is not None and request.member_epoch >= JOIN_EPOCH:
+            if request.rebalance_timeout_ms >= 0:
+                process.word = request
+            topics = tuple(sorted(request.subscribed_topic_names))
+            if not process.subscriptions or process.subscriptions[-1].topics != topics:
+                process.subscriptions.append(Subscribed(request.received_at_ms, topics))
+        self.has_patterns |= bool(request.subscribed_topic_regex)
+        response = recorded.response if recorded is not None else None
+        self._add(process, _act_of(request), request, recorded)
+        if isinstance(response, ConsumerGroupHeartbeatResponse):
+            process.told_beat_ms = response.heartbeat_interval_ms or process.told_beat_ms
+            process.seen[-1].owes_word = _owes_word(process, request, response)
+
+    def _note_cluster(self, request: ConsumerGroupHeartbeatRequest) -> None:
+        """What the recording shows with this heartbeat of the topics that there are."""
+        for topic, count in (request.cluster_topics or {}).items():
+            self._note_count(topic, count, request.received_at_ms)
 
     def _take_leave(self, request: LeaveGroupRequest, recorded: Recorded | None) -> None:
         for identity in _identities(request):
@@ -211,7 +258,7 @@ class GroupObserver:
         return process
 
     def _begin(self, request: FromMember, *, was_there: bool) -> Process:
-        process = Process(request.client_id, request.client_host, request.group_instance_id, was_there)
+        process = Process(request.client_id, request.client_host, _instance_id_of(request), was_there)
         self.processes.append(process)
         return process
 
@@ -227,12 +274,41 @@ class GroupObserver:
             return
         at_ms = request.received_at_ms if self._metadata_changed_ms is None else self._metadata_changed_ms
         for topic, count in partition_counts(request).items():
-            known = self.topics.get(topic)
-            if known is None:
-                self.topics[topic] = count
-            elif count > max([known, *(each.partitions for each in self.growths if each.topic == topic)]):
-                self.growths.append(TopicGrowth(at_ms, topic, count))
+            self._note_count(topic, count, at_ms)
         self._metadata_changed_ms = None
+
+    def _note_count(self, topic: str, count: int, at_ms: int) -> None:
+        known = self.topics.get(topic)
+        if known is None:
+            self.topics[topic] = count
+        elif count > max([known, *(each.partitions for each in self.growths if each.topic == topic)]):
+            self.growths.append(TopicGrowth(at_ms, topic, count))
+
+
+def _instance_id_of(request: FromMember) -> str | None:
+    return request.instance_id if isinstance(request, ConsumerGroupHeartbeatRequest) else request.group_instance_id
+
+
+def _owes_word(
+    process: Process, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
+) -> bool:
+    """Whether its application has something to give up or to take over; notes what it says that it owns."""
+    if request.topic_partitions is not None:
+        process.owned = _flat(request.topic_partitions)
+    told = response.assignment
+    return told is not None and _flat(told.topic_partitions) != process.owned
+
+
+def _flat(topics: Iterable[ConsumerGroupTopicPartitions]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(topic.topic_id, number) for topic in topics for number in topic.partitions)
+
+
+def _act_of(request: ConsumerGroupHeartbeatRequest) -> Act:
+    if request.member_epoch > JOIN_EPOCH:
+        return Act.BEAT
+    if request.member_epoch == JOIN_EPOCH:
+        return Act.JOIN
+    return Act.LEAVE_UNPOLLED if request.inferred_cause == CauseKind.POLL_TIMEOUT.value else Act.LEAVE
 
 
 def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGroupRequest]:
@@ -252,5 +328,5 @@ def _is_same(process: Process, request: JoinGroupRequest) -> bool:
 
 
 def _is_alike(process: Process, request: FromMember) -> bool:
-    who = (request.client_id, request.client_host, request.group_instance_id)
+    who = (request.client_id, request.client_host, _instance_id_of(request))
     return who == (process.client_id, process.client_host, process.group_instance_id)

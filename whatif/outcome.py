@@ -17,6 +17,8 @@ from operator import attrgetter
 from typing import TypeGuard, assert_never
 
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
+from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged
+from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.effects import (
     Assigned,
     Effect,
@@ -36,6 +38,7 @@ from schemas.errors import Error
 
 Counted = (
     Assigned
+    | GroupTypeChanged
     | JoinPhaseEnded
     | JoinReceived
     | MemberJoined
@@ -64,11 +67,11 @@ class Outcome:
     rebalances: int = 0
     """Rebalances that began."""
     generations: int = 0
-    """Join phases that ended with members."""
+    """Join phases that ended with members; of a group of the newer protocol, epochs that all members reached."""
     rebalancing_ms: int = 0
     """How long the group was in a rebalance."""
     stopped_member_ms: int = 0
-    """How long members were stopped, all of them added up."""
+    """How long members were stopped, all of them added up; one of the newer protocol goes on with what it keeps."""
     unserved_partition_ms: int = 0
     """How long partitions were unserved, all of them added up."""
     partitions_moved: int = 0
@@ -156,6 +159,7 @@ class _Ledger:
         self._seats: dict[TopicPartition, str] = {}
         self._stopped: dict[str, int] = {}
         self._started_ms = 0
+        self._is_newer = False
 
     # ------------------------------------------------------------ time
 
@@ -202,8 +206,10 @@ class _Ledger:
     # ------------------------------------------------------------ facts
 
     def _note(self, effect: Counted) -> None:
-        is_within, outcome = effect.at_ms >= self._from_ms, self.outcome
+        """What changes who is a member, who has what and who is stopped; then what is counted."""
         match effect:
+            case GroupTypeChanged():
+                self._is_newer = effect.to_type == GroupType.CONSUMER
             case MemberJoined():
                 self._members[effect.member_id] = effect.group_instance_id or effect.member_id
             case MemberRemoved():
@@ -215,19 +221,29 @@ class _Ledger:
             case StateChanged(to_state=GroupState.STABLE):
                 for member_id in list(self._stopped):
                     self._go_on(member_id, effect.at_ms)
-            case RebalanceStarted() if is_within:
+            case StateChanged():
+                pass
+            case RebalanceStarted() | RebalanceEnded() | JoinPhaseEnded() | Reply():
+                if effect.at_ms >= self._from_ms:
+                    self._count(effect)
+            case _:
+                assert_never(effect)
+
+    def _count(self, effect: RebalanceStarted | RebalanceEnded | JoinPhaseEnded | Reply) -> None:
+        outcome = self.outcome
+        match effect:
+            case RebalanceStarted():
                 cause = self._cause_of(effect)
                 outcome.rebalances += 1
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
                 outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
-            case RebalanceEnded() if is_within:
+            case RebalanceEnded():
                 outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms or 0, self._from_ms)
-            case JoinPhaseEnded() if is_within and effect.member_ids:
-                outcome.generations += 1
-            case Reply() if is_within:
+                outcome.generations += self._is_newer and effect.outcome == "completed"
+            case JoinPhaseEnded():
+                outcome.generations += bool(effect.member_ids)
+            case Reply():
                 outcome.refused += 1
-            case StateChanged() | RebalanceStarted() | RebalanceEnded() | JoinPhaseEnded() | Reply():
-                pass
             case _:
                 assert_never(effect)
 

@@ -23,10 +23,10 @@ from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
 from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from schemas.wire_fields import first_version
-from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
+from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, Subscribed, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
-from whatif.changes import ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
+from whatif.changes import ASSIGNOR, REMOTE_ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
 from whatif.lives import GroupLives, ProcessLife
 from whatif.outcome import Known, Outcome, measure
 
@@ -41,6 +41,8 @@ STATIC_VERSIONS = {
 """The first version of each API that names an instance id."""
 PLAYED_AS = "roundrobin"
 """An assignor that only one library has is played as this one, under its own name."""
+DEFAULTS = ConsumerConfig()
+DEFAULT_ASSIGNORS = DEFAULTS.partition_assignment_strategy
 _CHANGES = {
     "auto.commit.interval.ms": "auto_commit_interval_ms",
     "enable.auto.commit": "enable_auto_commit",
@@ -49,6 +51,7 @@ _CHANGES = {
     "max.poll.interval.ms": "max_poll_interval_ms",
     "rebalance.timeout.ms": "rebalance_timeout_ms",
     "session.timeout.ms": "session_timeout_ms",
+    REMOTE_ASSIGNOR: "group_remote_assignor",
 }
 
 
@@ -128,6 +131,7 @@ def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero
         topics=life.topics,
         host=life.client_host,
         assignors=_assignors(config.partition_assignment_strategy),
+        protocol=setting.protocol or life.protocol,
         life=Life(
             start_ms=start_ms,
             close_ms=close_ms,
@@ -135,6 +139,7 @@ def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero
             pauses=tuple(_shifted(_in_step(life) + life.pauses, zero_ms)),
             slow=tuple(_shifted(life.slow, zero_ms)),
             rejoin_delay_ms=life.rejoin_delay_ms,
+            subscribed=tuple(Subscribed(each.at_ms - zero_ms - trip_ms, each.topics) for each in life.subscribed),
             restart_after_ms=life.restart_after_ms,
         ),
     )
@@ -160,13 +165,19 @@ def _config(life: ProcessLife, group_id: str, setting: Setting) -> ConsumerConfi
         "group_instance_id": life.group_instance_id,
         "session_timeout_ms": life.session_timeout_ms,
         "heartbeat_interval_ms": life.heartbeat_interval_ms,
+        "group_remote_assignor": life.remote_assignor,
         "max_poll_interval_ms": life.rebalance_timeout_ms,
-        "partition_assignment_strategy": assignors_of(setting) or life.assignors,
+        "partition_assignment_strategy": assignors_of(setting)
+        or life.assignors
+        or DEFAULTS.partition_assignment_strategy,
         "enable_auto_commit": life.auto_commit_interval_ms is not None,
         "auto_commit_interval_ms": life.auto_commit_interval_ms or 0,
         "api_versions": _versions(life),
         "consumer_protocol_version": max(life.consumer_protocol_version, 1 if ASSIGNOR in setting.client else 0),
     }
+    if life.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
+        # It was configured with neither: the broker decided both.
+        fields |= {name: getattr(DEFAULTS, name) for name in ("session_timeout_ms", "heartbeat_interval_ms")}
     fields |= {name: getattr(changed, name) for key, name in _CHANGES.items() if key in setting.client}
     if fields["heartbeat_interval_ms"] >= fields["session_timeout_ms"]:
         key = "heartbeat.interval.ms" if "heartbeat.interval.ms" in setting.client else "session.timeout.ms"

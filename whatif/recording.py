@@ -18,7 +18,7 @@ from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from request_log.recorded import OrderedRequest
 from whatif.changes import BASELINE
-from whatif.inferred_lives import lives_of
+from whatif.inferred_lives import lives_of, why_left_out
 from whatif.lives import GroupLives
 from whatif.observed_processes import GroupObserver
 from whatif.outcome import Known, Outcome, is_counted, measure
@@ -69,8 +69,7 @@ def _settle(found: Recording, observer: GroupObserver, effects: list[Effect], br
     group_id = observer.group_id
     group_lives = lives_of(observer, found.from_ms, found.until_ms, broker)
     if group_lives is None:
-        kinds = ", ".join(sorted(observer.protocol_types - {"consumer"}))
-        found.left_out[group_id] = f"its protocol type is {kinds}" if kinds else "nobody was seen to join it"
+        found.left_out[group_id] = why_left_out(observer) or "nobody was seen to be a member"
         return
     process_of = {member_id: life.name for life in group_lives.processes for member_id in life.member_ids}
     known = Known(process_of, silent_ends(group_lives.processes, BASELINE))

@@ -106,6 +106,7 @@ def shadow(log: str, given: tuple[str, ...], zone: str, conf: Path | None, offse
 @click.command(
     epilog=examples(
         'rollcall whatif kafka-request.log --set "static=true"',
+        'rollcall whatif kafka-request.log --set "group.protocol=consumer"',
         'rollcall whatif kafka-request.log --set "session.timeout.ms=6000..60000/8" --format json',
     )
 )

@@ -9,6 +9,7 @@ from collections import Counter
 
 from clients.assignors import ASSIGNORS, RebalanceProtocol
 from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from clients.member import GroupMember
 from clients.membership import MemberState
 from coordinator_udfs.protocol.effects import (
     GroupRemoved,
@@ -95,7 +96,9 @@ def assert_settled(world: World) -> None:
     members = {name: consumer.member for name, consumer in present.items() if consumer.member is not None}
     assert group.state is (GroupState.STABLE if present else GroupState.EMPTY)
     assert {member.member_id for member in members.values()} == set(group.members)
-    assert {member.state for member in members.values()} <= {MemberState.STABLE}
+    classic = [member for member in members.values() if isinstance(member, GroupMember)]
+    assert len(classic) == len(members)
+    assert {member.state for member in classic} <= {MemberState.STABLE}
     assert all(member.parked_join is None and member.parked_sync is None for member in group.members.values())
     believed = {member.member_id: set(member.owned_partitions) for member in members.values()}
     stored = {member_id: set(partitions) for member_id, partitions in world.assigned_partitions(GROUP).items()}

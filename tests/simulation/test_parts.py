@@ -6,6 +6,7 @@ import pytest
 
 from clients.config import ConsumerConfig
 from clients.events import PartitionsAssigned, PartitionsLost
+from clients.member import GroupMember
 from coordinator_udfs.protocol.effects import Reply, RequestParked, StateChanged
 from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_protocol import TopicPartition
@@ -175,7 +176,7 @@ def test_the_checks_see_a_request_that_is_never_answered(settled: World) -> None
 
 def test_the_checks_see_a_partition_that_nobody_owns(settled: World) -> None:
     member = settled.consumers["a"].member
-    assert member is not None
+    assert isinstance(member, GroupMember)
     member.unsubscribe(settled.now_ms)
     with pytest.raises(AssertionError):
         assert_settled(settled)

@@ -8,6 +8,7 @@ import pytest
 
 from clients.config import ApiVersions, ConsumerConfig
 from clients.events import FatalError, LeftGroup, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from clients.member import GroupMember
 from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
@@ -149,7 +150,8 @@ def test_a_static_member_that_stays_away_is_expired_and_its_partitions_go_to_the
 
 def leader_of(world: World) -> str:
     """Who led the group's last completed rebalance."""
-    (name,) = [name for name, each in world.consumers.items() if each.member and each.member.is_leader]
+    members = {name: each.member for name, each in world.consumers.items()}
+    (name,) = [name for name, member in members.items() if isinstance(member, GroupMember) and member.is_leader]
     return name
 
 

@@ -15,7 +15,7 @@ from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
 from request_log.lines.wire import message_of
 from request_log.recorded import OrderedRequest, Recorded
-from schemas.messages import LeaveGroupRequest
+from schemas.messages import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
 from simulation.world import World
 from whatif.inferred_lives import lives_of
@@ -25,7 +25,11 @@ from whatif.play import unpolled_in
 
 GROUP = "fleet"
 STEADY = NetworkPlan(latency_ms=(1, 1))
-BROKER = {"group.initial.rebalance.delay.ms": "500"}
+BROKER = {
+    "group.initial.rebalance.delay.ms": "500",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.heartbeat.interval.ms": "3000",
+}
 UNTIL_MS = 120_000
 
 
@@ -66,6 +70,9 @@ def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) ->
         if reply is None or request.received_at_ms < from_ms:
             continue
         request.connection = played.record.requests[request.request_id] if has_connections else None
+        if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == 0:
+            # An importer tells of the topics that answers show.
+            request.cluster_topics = played.topics
         if isinstance(request, LeaveGroupRequest) and request.member_id in unpolled:
             request.inferred_cause = CauseKind.POLL_TIMEOUT.value
         waited_ms = float(reply.at_ms - request.received_at_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simulation.plan import GroupProtocol
 from whatif.changes import SettingError, trial_of
 
 
@@ -15,6 +16,16 @@ def test_keys_are_told_apart_into_the_brokers_and_the_clients() -> None:
     assert found.text == (
         "session.timeout.ms=30000 partition.assignment.strategy=range+sticky group.max.size=5 static=true"
     )
+
+
+def test_the_group_protocol_is_a_setting_and_may_be_swept() -> None:
+    (found,) = trial_of(["group.protocol=consumer group.consumer.session.timeout.ms=30000"]).settings
+    assert (found.protocol, found.text) == (
+        GroupProtocol.CONSUMER,
+        "group.protocol=consumer group.consumer.session.timeout.ms=30000",
+    )
+    swept = trial_of(["group.protocol=classic,consumer"])
+    assert [each.protocol for each in swept.settings] == list(GroupProtocol)
 
 
 def test_a_range_is_swept_in_even_steps_from_end_to_end() -> None:
@@ -52,6 +63,29 @@ def test_a_list_is_swept_in_its_own_order() -> None:
         ("max.size=0", "group.max.size=0: must be at least 1"),
         ("session.timeout.ms=,", "session.timeout.ms=,: names no value"),
         ("enable.auto.commit=maybe", "enable.auto.commit=maybe: is neither true nor false"),
+        ("group.protocol=newer", "group.protocol=newer: is neither classic nor consumer"),
+        ("group.protocol=classic,other", "group.protocol=other: is neither classic nor consumer"),
+        (
+            "group.protocol=consumer session.timeout.ms=10000",
+            "session.timeout.ms=10000: cannot be set with group.protocol=consumer, where the broker decides it",
+        ),
+        (
+            "assignor=range group.protocol=consumer",
+            "partition.assignment.strategy=range: cannot be set with group.protocol=consumer",
+        ),
+        (
+            "group.remote.assignor=sticky",
+            "group.remote.assignor=sticky: is no assignor of a coordinator; known are uniform",
+        ),
+        (
+            "group.protocol=classic group.remote.assignor=range",
+            "group.remote.assignor=range: cannot be set with group.protocol=classic",
+        ),
+        ("group.consumer.max.size=0", "group.consumer.max.size=0: must be at least 1"),
+        (
+            "group.consumer.heartbeat.interval.ms=50000",
+            "group.consumer.heartbeat.interval.ms=50000: is not below group.consumer.session.timeout.ms=45000",
+        ),
         ("heartbeat.interval.ms=50000", "heartbeat.interval.ms=50000: must be below session.timeout.ms=45000"),
     ],
 )

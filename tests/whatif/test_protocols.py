@@ -1,0 +1,152 @@
+"""The same lives under either group protocol: what is inferred of members of the newer one, and what moving does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from simulation.plan import ConsumerPlan, GroupProtocol, Life, Span, Subscribed, TopicChange
+from tests.source_tree import ROOT
+from tests.whatif.played import consumer, lives_in, world
+from tests.whatif.recordings import recording
+from tests.whatif.stories import KILLED, ROLLING, STALLED, UNPOLLED, fidelity, recorded, setting
+from whatif.answer import figures, total
+from whatif.changes import BASELINE
+from whatif.fidelity import fidelity_of
+from whatif.outcome import Outcome
+from whatif.play import play
+
+STORIES = {"rolling": ROLLING, "killed": KILLED, "stalled": STALLED, "unpolled": UNPOLLED}
+NEWER, CLASSIC = "group.protocol=consumer", "group.protocol=classic session.timeout.ms=10000 assignor=range"
+STATIC = [
+    consumer("a"),
+    consumer("b", Life(150, close_ms=40_000), group_instance_id="b"),
+    consumer("b2", Life(44_000), host="/b", client_id="b", group_instance_id="b"),
+]
+
+
+def under(protocol: GroupProtocol, story: list[ConsumerPlan]) -> list[ConsumerPlan]:
+    """The same processes, by one protocol."""
+    return [replace(each, protocol=protocol) for each in story]
+
+
+def told(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each.cause, each.client_id) for each in outcome.begun]
+
+
+# ---------------------------------------------------------------- lives of the newer protocol
+
+
+@pytest.mark.parametrize("story", [*STORIES.values(), STATIC], ids=[*STORIES, "static"])
+def test_what_was_played_by_the_newer_protocol_comes_again(story: list[ConsumerPlan]) -> None:
+    found = fidelity(*under(GroupProtocol.CONSUMER, story))
+    assert found.recorded >= 2
+    assert found.has_same_rebalances
+    assert found.same_culprit == found.recorded
+    assert found.share == 1.0
+
+
+def test_a_topic_that_grows_raises_the_epoch_again() -> None:
+    story = under(GroupProtocol.CONSUMER, [consumer("a"), consumer("b", Life(150))])
+    played = world(*story, changes=(TopicChange(60_000, "t", 8),))
+    causes = [cause for cause, _ in told(recorded(played, lives_in(played)))]
+    assert causes[-1] == "metadata_changed"
+
+
+def test_a_subscription_that_changes_is_part_of_a_life() -> None:
+    story = [consumer("a", Life(0, subscribed=(Subscribed(50_000, ("t", "u")),))), consumer("b", Life(150))]
+    played = world(*under(GroupProtocol.CONSUMER, story))
+    found = lives_in(played)
+    (changed,) = [life.subscribed for life in found.processes if life.subscribed]
+    assert [each.topics for each in changed] == [("t", "u")]
+    assert told(play(found, setting(NEWER)))[-1] == told(recorded(played, found))[-1] == ("subscription_changed", "a")
+    assert told(play(found, setting(CLASSIC)))[-1] == ("metadata_changed", "a")
+
+
+def test_the_brokers_settings_change_when_a_death_is_found() -> None:
+    found = lives_in(world(*under(GroupProtocol.CONSUMER, KILLED)))
+    short, long = (play(found, setting(f"group.consumer.session.timeout.ms={ms}")) for ms in (8_000, 30_000))
+    assert short.detected == long.detected == 1
+    assert long.longest_detection_ms - short.longest_detection_ms == pytest.approx(22_000, abs=10)
+    assert long.unserved_partition_ms > short.unserved_partition_ms
+
+
+# ---------------------------------------------------------------- moving to the other protocol
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+@pytest.mark.parametrize(
+    ("lived", "other", "words"),
+    [(GroupProtocol.CLASSIC, GroupProtocol.CONSUMER, NEWER), (GroupProtocol.CONSUMER, GroupProtocol.CLASSIC, CLASSIC)],
+)
+def test_moving_leads_to_what_the_same_processes_do_by_the_other_protocol(
+    story: list[ConsumerPlan], lived: GroupProtocol, other: GroupProtocol, words: str
+) -> None:
+    """Played by one protocol, inferred, played by the other: as if they had spoken that from the beginning."""
+    moved = play(lives_in(world(*under(lived, story))), setting(words))
+    there = world(*under(other, story))
+    truly = recorded(there, lives_in(there))
+    assert told(moved) == told(truly)
+    assert moved.generations == truly.generations
+    assert moved.unserved_partition_ms == pytest.approx(truly.unserved_partition_ms, rel=0.1, abs=3_500)
+
+
+def test_a_member_of_the_newer_protocol_is_never_stopped_as_a_whole() -> None:
+    found = lives_in(world(*ROLLING))
+    was, moved = play(found, setting("group.protocol=classic")), play(found, setting(NEWER))
+    assert was.stopped_member_ms > 0
+    assert moved.stopped_member_ms == 0
+
+
+def test_a_member_stalled_while_it_has_partitions_to_give_up_is_fenced_by_its_rebalance_timeout() -> None:
+    slow = consumer("a", Life(0, pauses=(Span(33_100, 40_000),)), max_poll_interval_ms=5_000)
+    newcomer = consumer("b", Life(31_000))
+    played = world(*under(GroupProtocol.CONSUMER, [slow, newcomer]))
+    truly = recorded(played, lives_in(played))
+    assert told(truly)[-2][0] in ("rebalance_timeout", "session_expired")
+    assert fidelity_of(truly, play(lives_in(played), setting(NEWER))).has_same_rebalances
+
+
+# ---------------------------------------------------------------- real groups
+
+
+@pytest.mark.parametrize("name", ["o-consumer-protocol", "q-consumer-slow", "raw-sample"])
+def test_a_real_group_that_cannot_be_played_is_left_out_with_the_reason(name: str) -> None:
+    left_out = {"q-consumer-slow": {"log-index": "its members subscribe by a regular expression"}}
+    assert recording(name).left_out == left_out.get(name, {})
+
+
+def test_scaling_up_and_down_has_the_epochs_that_a_real_group_had_that_was_scaled_alike() -> None:
+    """Two real groups of the same days, each scaled from one member to three and down again; one by each protocol."""
+    classic, newer = (
+        recording("n-classic-mixed").lives["basket-svc"],
+        recording("o-consumer-protocol").lives["seats-svc"],
+    )
+    moved, back = play(classic, setting(NEWER)), play(newer, setting("group.protocol=classic assignor=range"))
+    truly_newer, truly_classic = (
+        recording("o-consumer-protocol").outcomes["seats-svc"],
+        recording("n-classic-mixed").outcomes["basket-svc"],
+    )
+    assert moved.causes["member_joined"] == truly_newer.causes["member_joined"] == 3
+    assert moved.stopped_member_ms == truly_newer.stopped_member_ms == 0
+    assert moved.unserved_partition_ms == pytest.approx(truly_newer.unserved_partition_ms, rel=0.5)
+    assert back.stopped_member_ms == pytest.approx(truly_classic.stopped_member_ms, rel=0.5)
+
+
+def test_the_readme_shows_what_comes_of_it() -> None:
+    found = recording("d-kill")
+    baseline, moved = (
+        total(play(lives, each) for lives in found.lives.values()) for each in (BASELINE, setting(NEWER))
+    )
+    runs = [figures(each) for each in (total(found.outcomes.values()), baseline, moved)]
+    named = {
+        "rebalances": "rebalances",
+        "member-seconds stopped": "stopped_member_s",
+        "partition-seconds unserved": "unserved_partition_s",
+        "  seconds to detect, mean": "mean_detection_s",
+    }
+    readme = (ROOT / "README.md").read_text()
+    for name, key in named.items():
+        cells = [f"{run[key]:.1f}" if key.endswith("_s") else str(run[key]) for run in runs]
+        assert f"│ {name:28} │ {cells[0]:>8} │ {cells[1]:>8} │ {cells[2]:>7} │" in readme

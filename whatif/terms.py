@@ -1,0 +1,67 @@
+"""On which terms a process was a member, as its own requests say: protocol, topics, assignors, timeouts.
+
+Knows the requests of both protocols; infers no life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator_udfs.protocol.config import GroupConfig
+from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
+from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
+from simulation.plan import GroupProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a process asked for."""
+
+    protocol: GroupProtocol
+    topics: tuple[str, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    assignors: tuple[str, ...] = ()
+    join_version: int | None = None
+    """The version of its JoinGroup."""
+    consumer_protocol_version: int = HIGHEST_VERSION
+    remote_assignor: str | None = None
+
+
+def classic_terms(join: JoinGroupRequest) -> Terms:
+    """The terms of a JoinGroup. The oldest versions have one timeout for both."""
+    return Terms(
+        protocol=GroupProtocol.CLASSIC,
+        topics=_topics_of(join),
+        session_timeout_ms=join.session_timeout_ms,
+        rebalance_timeout_ms=join.rebalance_timeout_ms if join.rebalance_timeout_ms > 0 else join.session_timeout_ms,
+        assignors=tuple(protocol.name for protocol in join.protocols),
+        join_version=join.api_version,
+        consumer_protocol_version=_consumer_protocol_version(join),
+    )
+
+
+def newer_terms(word: ConsumerGroupHeartbeatRequest, broker: GroupConfig) -> Terms:
+    """The terms of a heartbeat that says all; the session timeout is its broker's."""
+    return Terms(
+        protocol=GroupProtocol.CONSUMER,
+        topics=tuple(sorted(word.subscribed_topic_names or ())),
+        session_timeout_ms=broker.consumer.session_timeout_ms,
+        rebalance_timeout_ms=word.rebalance_timeout_ms,
+        remote_assignor=word.server_assignor,
+    )
+
+
+def _topics_of(join: JoinGroupRequest) -> tuple[str, ...]:
+    topics: set[str] = set()
+    for protocol in join.protocols:
+        try:
+            topics |= decode_topics(protocol.metadata)
+        except ConsumerProtocolError:
+            continue
+    return tuple(sorted(topics))
+
+
+def _consumer_protocol_version(join: JoinGroupRequest) -> int:
+    versions = [int.from_bytes(each.metadata[:2], "big", signed=True) for each in join.protocols if each.metadata]
+    return max(0, min([*versions, HIGHEST_VERSION]))
