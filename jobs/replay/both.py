@@ -27,8 +27,8 @@ from jobs.replay.topic import TopicReplay, tell_records
 from jobs.shown.terminal import say
 from jobs.spark.session import spark_session
 from jobs.stream.home_tables import open_effects, open_quarantine
-from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Fact
-from offsets_topic.beside_log.merging import Difference, merge
+from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Difference, Fact
+from offsets_topic.beside_log.merging import merge
 from offsets_topic.dumps.reading import is_dump
 from offsets_topic.topic_names import ID_AS_TOPIC, named
 from programs.errors import UserError
@@ -61,7 +61,7 @@ class BothMerged:
     topic_facts: int = 0
     """How many of the topic's are."""
     left_out: int = 0
-    """Facts that the log has concluded, and the topic tells by its records."""
+    """Facts that the log has concluded, in whose place the topic's stand."""
     compared: int = 0
     differences: list[tuple[str, Difference]] = field(default_factory=list)
     """Each with its group."""
@@ -157,12 +157,12 @@ def lines_told(merged: BothMerged) -> Iterator[str]:
     """How many facts came from which input, and whether the two ever disagree."""
     yield (
         f"the history has {merged.log_facts} facts of the log and {merged.topic_facts} that the topic alone tells; "
-        f"{merged.left_out} that the log concluded are told by the topic's records"
+        f"{merged.left_out} that the log concluded gave way to records"
     )
     if not merged.differences:
         yield f"  both tell {merged.compared} things, and they never disagree"
         return
-    yield f"  both tell {merged.compared} things, and they disagree in {len(merged.differences)}, where the log holds:"
+    yield f"  both tell {merged.compared} things, and they disagree in {len(merged.differences)}:"
     for group_id, one in merged.differences[:SHOWN_DIFFERENCES]:
         yield f"    {group_id}: {one.what}: {one.log} by the log, {one.topic} by the topic"
 

@@ -6,7 +6,7 @@ Knows the columns of the effects table that the merging goes by. Must not know w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -70,6 +70,15 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
         """The generation of the rebalance that it tells of."""
         assert self.generation_id is not None
         return self.generation_id + (self.effect == EffectName.REBALANCE_STARTED)
+
+
+class Difference(NamedTuple):
+    """Something that the inputs tell differently."""
+
+    at_ms: int
+    what: str
+    log: str
+    topic: str
 
 
 def generations_of(topic: Sequence[Fact]) -> list[int]:

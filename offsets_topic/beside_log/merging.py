@@ -5,23 +5,15 @@ Knows the rules of docs/offsets-topic.md under "Beside a request log". Must not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from offsets_topic.beside_log.facts import MEMBERSHIP, Fact, generations_of
+from offsets_topic.beside_log.facts import MEMBERSHIP, Difference, Fact, generations_of
 from offsets_topic.beside_log.stretches import SLACK_MS, Stretch, TopicMembers, exact_stretches
 from schemas.effect_names import EffectName
 
 _Said = tuple[Any, ...]
-
-
-class Difference(NamedTuple):
-    """Something that the inputs tell differently."""
-
-    at_ms: int
-    what: str
-    log: str
-    topic: str
 
 
 class Merged(NamedTuple):
@@ -43,15 +35,10 @@ def merge(log: Sequence[Fact], topic: Sequence[Fact], log_until_ms: int, topic_u
     generations = generations_of(topic)
     members = [(fact, generation) for fact, generation in zip(topic, generations, strict=True) if _is_of_members(fact)]
     known = TopicMembers([fact for fact, _ in members], [generation for _, generation in members])
-    stretches = exact_stretches(log, known, log_until_ms)
-    tells_from_ms = members[0][0].at_ms - SLACK_MS if members else topic_until_ms + 1
-    left_out = [
-        place
-        for place, fact in enumerate(log)
-        if _is_of_members(fact)
-        and tells_from_ms <= fact.at_ms <= topic_until_ms
-        and not any(one.has_log_fact(fact.at_ms) for one in stretches)
-    ]
+    of_members = [fact for fact, _ in members]
+    stretches, differences = exact_stretches(log, of_members, known, log_until_ms, topic_until_ms)
+    tells_from_ms = members[0][0].at_ms - SLACK_MS if members else log_until_ms + 1
+    left_out, unsure = _concluded(log, stretches, tells_from_ms, topic_until_ms)
     commits = _LoggedCommits(log, log_until_ms)
     kept: list[int] = []
     both: list[int] = []
@@ -62,10 +49,30 @@ def merge(log: Sequence[Fact], topic: Sequence[Fact], log_until_ms: int, topic_u
             else commits.have(fact)
         )
         (both if is_in_log else kept).append(place)
-    out = set(left_out)
-    kept = list(_without_repetitions([fact for n, fact in enumerate(log) if n not in out], topic, kept))
-    compared, differences = _compare(log, [topic[place] for place in both], stretches)
-    return Merged(left_out, kept, compared, differences)
+    again_in_log, again_in_topic = _repetitions(log, left_out, unsure, topic, kept)
+    compared, others = _compare(log, [topic[place] for place in both], stretches)
+    return Merged(
+        sorted(left_out | again_in_log),
+        [place for place in kept if place not in again_in_topic],
+        compared,
+        [*differences, *others],
+    )
+
+
+def _concluded(
+    log: Sequence[Fact], stretches: Sequence[Stretch], tells_from_ms: int, topic_until_ms: int
+) -> tuple[set[int], set[int]]:
+    """Places of what the log tells while it is not exact: in the time that the topic tells of, and after it."""
+    before: set[int] = set()
+    after: set[int] = set()
+    for place, fact in enumerate(log):
+        if not _is_of_members(fact) or fact.at_ms < tells_from_ms:
+            continue
+        if any(one.has_log_fact(fact.at_ms) for one in stretches):
+            continue
+        is_known = fact.effect in (EffectName.GROUP_CREATED, EffectName.GROUP_OBSERVED)
+        (before if is_known or fact.at_ms <= topic_until_ms else after).add(place)
+    return before, after
 
 
 def _is_of_members(fact: Fact) -> bool:
@@ -90,7 +97,7 @@ class _LoggedCommits:
             if fact.effect == EffectName.OFFSETS_COMMITTED:
                 self._offsets.update(_offsets_of(fact))
         if since_ms is not None:
-            self._heard.append((since_ms - SLACK_MS, until_ms))
+            self._heard.append((since_ms - SLACK_MS, until_ms + SLACK_MS))
 
     def have(self, fact: Fact) -> bool:
         """Whether the log tells what this fact of the topic's tells; a commit whose line is lost it does not."""
@@ -99,20 +106,26 @@ class _LoggedCommits:
         return fact.effect != EffectName.OFFSETS_COMMITTED or not self._offsets.isdisjoint(_offsets_of(fact))
 
 
-def _without_repetitions(log: Iterable[Fact], topic: Sequence[Fact], kept: Iterable[int]) -> Iterator[int]:
-    """The places without those that say again who came or went: at a seam the log may have told it a moment before."""
+def _repetitions(
+    log: Sequence[Fact], left_out: set[int], unsure: set[int], topic: Sequence[Fact], kept: Iterable[int]
+) -> tuple[set[int], set[int]]:
+    """The places of those facts of either input that say again who came or went, but for what the log is sure of.
+
+    At a seam the one may have told it a moment before the other.
+    """
     joined, removed = EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED
-    said = [(fact.at_ms, 0, fact.seq, -1, fact) for fact in log if fact.effect in (joined, removed)]
+    said = [(fact.at_ms, 0, fact.seq, place, fact) for place, fact in enumerate(log) if place not in left_out]
     said += [(topic[place].at_ms, 1, topic[place].seq, place, topic[place]) for place in kept]
     is_member: dict[str, bool] = {}
-    for *_, place, fact in sorted(said, key=lambda one: one[:3]):
-        is_repeated = False
-        if fact.effect in (joined, removed):
-            is_now = fact.effect == joined
-            is_repeated = is_member.get(fact.member_id or "") is is_now
-            is_member[fact.member_id or ""] = is_now
-        if place >= 0 and not is_repeated:
-            yield place
+    again: tuple[set[int], set[int]] = (set(), set())
+    for _, is_topic, _, place, fact in sorted(said, key=itemgetter(0, 1, 2)):
+        if fact.effect not in (joined, removed):
+            continue
+        is_now, member_id = fact.effect == joined, fact.member_id or ""
+        if is_member.get(member_id) is is_now and (is_topic or place in unsure):
+            again[is_topic].add(place)
+        is_member[member_id] = is_now
+    return again
 
 
 # ---------------------------------------------------------------- what both tell

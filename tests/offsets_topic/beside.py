@@ -49,8 +49,11 @@ class Both:
         return [fact for *_, fact in sorted(log + topic, key=lambda one: one[:3])]
 
 
-def merged(log: dict[str, list[Fact]], topic: dict[str, list[Fact]], log_until_ms: int) -> Both:
-    until_ms = max((facts[-1].at_ms for facts in topic.values()), default=0)
+def merged(
+    log: dict[str, list[Fact]], topic: dict[str, list[Fact]], log_until_ms: int, topic_until_ms: int | None = None
+) -> Both:
+    """topic_until_ms: when the dump was made; None: with the last of its facts."""
+    until_ms = topic_until_ms or max((facts[-1].at_ms for facts in topic.values()), default=0)
     groups = sorted({*log, *topic})
     return Both(
         log, topic, {one: merge(log.get(one, []), topic.get(one, []), log_until_ms, until_ms) for one in groups}

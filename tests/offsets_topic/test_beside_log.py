@@ -302,18 +302,44 @@ def test_what_the_topic_was_found_with_stands_where_the_log_only_concluded_it() 
     assert told_of(found, "member_joined") == [(5_000, "topic")]
 
 
-def test_where_the_inputs_disagree_the_log_holds_and_it_is_said() -> None:
+def test_a_generation_that_its_record_tells_otherwise_is_the_records_and_it_is_said() -> None:
     log = [
         GroupCreated(at_ms=1_000),
         joined(1_000, "a"),
         began(1_000, 1, 0),
-        *ended(4_000, 1, ["z"], is_logged=True),
-        commit(5_000, 1, "log's"),
+        *ended(4_000, 1, ["a"], is_logged=True),
+        joined(19_995, "b"),
+        began(19_995, 2),
+        *ended(19_999, 2, ["z"], is_logged=True),
     ]
+    found = both(log, TOPIC_OF_TWO)
+    assert [(one.what, one.log, one.topic) for one in found.merged["g"].differences] == [
+        ("generation 2", "led by z, z", "led by a, a, b")
+    ]
+    assert told_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "topic")]
+    assert told_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic")]
+
+
+def test_a_member_that_the_log_only_thought_gone_stays() -> None:
+    log = [
+        GroupCreated(at_ms=1_000),
+        joined(1_000, "a"),
+        began(1_000, 1, 0),
+        *ended(4_000, 1, ["a"], is_logged=True),
+        gone(12_000, "a", 1),
+        began(12_000, 2),
+        observed(14_000, 1, "a"),
+        joined(14_000, "a", is_inferred=True),
+    ]
+    found = both(log, TOPIC_OF_TWO)
+    assert told_of(found, "member_removed") == []
+    assert told_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic")]
+
+
+def test_of_an_offset_with_other_metadata_the_logs_holds_and_it_is_said() -> None:
+    log = [*TOPIC_OF_TWO[:4], commit(5_000, 1, "log's")]
     found = both(log, [*TOPIC_OF_TWO[:4], commit(5_000, 1, "topic's")])
     assert [(one.what, one.log, one.topic) for one in found.merged["g"].differences] == [
-        ("leader of generation 1", "z", "a"),
-        ("members of generation 1", "['z']", "['a']"),
-        ("metadata of offset 1 of t-0", "log's", "topic's"),
+        ("metadata of offset 1 of t-0", "log's", "topic's")
     ]
-    assert told_of(found, "rebalance_ended") == [(4_000, "log")]
+    assert told_of(found, "offsets_committed") == [(5_000, "log")]
