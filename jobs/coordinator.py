@@ -14,12 +14,16 @@ import sys
 from pathlib import Path
 
 import click
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
+from jobs.lease import Lease
+from jobs.spark.connectors import check_connectors
+from jobs.spark.home_lease import held
 from jobs.spark.home_session import home_session
-from jobs.spark.session import is_submitted
+from jobs.spark.session import submitted_settings
 from jobs.spark.shutdown import StopSignal
 from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
@@ -34,11 +38,7 @@ POLL_S = 0.2
 
 
 def _submitted() -> dict[str, str]:
-    if not is_submitted():
-        return {}
-    from pyspark import SparkConf
-
-    return {key: value for key, value in SparkConf().getAll() if key.startswith(PREFIX)}
+    return {key: value for key, value in submitted_settings().items() if key.startswith(PREFIX)}
 
 
 def run(home: Home, config: JobConfig) -> int:
@@ -46,11 +46,23 @@ def run(home: Home, config: JobConfig) -> int:
     if home.is_local:
         home.settle(LIVE, config.effects_writer)
     spark = home_session(home, "rollcall", pool_settings())
+    try:
+        check_connectors(spark, config)
+        with held(spark, home, "the coordinator") as lease:
+            return _run(spark, home, config, lease)
+    finally:
+        spark.stop()
+
+
+def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None) -> int:
     stop = StopSignal(spark)
     answers = WarmAnswers(spark, home) if home.is_local else None
     status = StatusWriter(home.path if home.is_local else None)
     try:
-        coordinator = start(spark, home, config, on_batch=lambda done: status.batch_done(*done))
+        before_batch = None if lease is None else lease.check
+        coordinator = start(
+            spark, home, config, before_batch=before_batch, on_batch=lambda done: status.batch_done(*done)
+        )
         query = coordinator.query
         status.running(query.id, coordinator.started_at_ms)
         upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
@@ -69,7 +81,6 @@ def run(home: Home, config: JobConfig) -> int:
     finally:
         if answers is not None:
             answers.stop()
-        spark.stop()
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:

@@ -1,7 +1,8 @@
 """A home: where the tables and the checkpoint of one history lie. Only one job works in a home at a time.
 
 Knows the folders, the lock and the note that says what a home holds. Must not know what is in a table's rows, nor
-Spark. A home on this machine's disk has a lock and a note; one in an object store (`s3a://...`) has neither.
+Spark. A home on this machine's disk has a lock and a note; one in an object store (`s3a://...`) has a lease instead
+(`jobs.lease`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from programs.errors import UserError
-from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER, RECORDS_FOLDER, REQUESTS_FOLDER
+from schemas.tables import (
+    CHECKPOINT_FOLDER,
+    EFFECTS_FOLDER,
+    LEASE_FOLDER,
+    QUARANTINE_FOLDER,
+    RECORDS_FOLDER,
+    REQUESTS_FOLDER,
+)
 from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
@@ -74,6 +82,11 @@ class Home:
     def of_topic(self) -> Home:
         """Likewise, of what __consumer_offsets alone tells."""
         return Home(self._place("topic"))
+
+    @property
+    def lease(self) -> str:
+        """Who works in a home that is in an object store."""
+        return self._place(LEASE_FOLDER)
 
     @property
     def path(self) -> Path:

@@ -3,8 +3,9 @@
     rollcall maintain [--home FOLDER] [--conf FILE]
 
 Tables that delta-rs writes are maintained by delta-rs, and only while no job holds their home. Tables of a cluster job
-are maintained by Spark, whether the job runs or not. A live job with the driver's writer maintains its own tables.
-Requests that no job has read yet are left alone.
+are maintained by Spark, whether the job runs or not, but on S3 while it does not: there Delta keeps one program's
+commits apart from each other, not two programs'. A live job with the driver's writer maintains its own tables. Requests
+that no job has read yet are left alone.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
+from jobs.spark.home_lease import held
 from jobs.spark.session import spark_session
 from jobs.stream.checkpoint import read_version
 from jobs.stream.upkeep import TableName, old_rows_of, tables_of, tend
 from tables.delta_log import DeltaLog
 
+ONE_PROGRAM_WRITES = ("s3://", "s3a://", "s3n://")
+"""Stores in which Delta's log takes commits of one program at a time."""
 CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
 
@@ -29,7 +33,11 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
     """Maintains a home's tables; returns a line for each. Raises HomeError: no such home, or a job holds it."""
     now_ms = int(time.time() * 1000)
     if not home.is_local:
-        return maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
+        spark = spark_session("rollcall maintenance")
+        if not home.location.startswith(ONE_PROGRAM_WRITES):
+            return maintain_cluster(spark, home, config, now_ms)
+        with held(spark, home, "maintenance"):
+            return maintain_cluster(spark, home, config, now_ms)
     if not home.path.is_dir():
         raise HomeError(f"{home.shown} is no home: there is no such folder.")
     done = []

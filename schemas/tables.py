@@ -24,6 +24,7 @@ EFFECTS_FOLDER = "effects"
 QUARANTINE_FOLDER = "quarantine"
 CHECKPOINT_FOLDER = "checkpoint"
 RECORDS_FOLDER = "records"
+LEASE_FOLDER = "lease"
 
 
 class Column(NamedTuple):

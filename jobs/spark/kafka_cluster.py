@@ -24,6 +24,14 @@ ASK_AGAIN_AFTER_S = 30.0
 """An id that the cluster gave no name for is not asked for again sooner."""
 
 
+_REASONS = {
+    "UnknownTopicOrPartitionException": "there is no such topic, or this user may not know it",
+    "TopicAuthorizationException": "this user has no right to it",
+    "TimeoutException": f"no broker answered within {ANSWER_WITHIN_S} s",
+}
+"""What Kafka's client means, by the class of its error; else it is told in the client's words."""
+
+
 class ClusterError(UserError):
     """A cluster that does not answer, or not to this user; the text says what it or its client says."""
 
@@ -31,15 +39,15 @@ class ClusterError(UserError):
 class KafkaCluster:
     """An admin client of one cluster. options: the connector's, of which those for Kafka's clients are used."""
 
-    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
-        """Raises ClusterError: the options make no client."""
+    def __init__(self, spark: SparkSession, options: Mapping[str, str], shown: str = "") -> None:
+        """shown: how the user named the cluster. Raises ClusterError: the options make no client."""
         self._jvm: Any = cast(Any, spark.sparkContext._jvm)
         properties = self._jvm.java.util.Properties()
         for key, value in options.items():
             if key.startswith(KAFKA_PREFIX):
                 properties.setProperty(key.removeprefix(KAFKA_PREFIX), value)
         properties.setProperty("client.id", "rollcall-shadow-admin")
-        self._servers = options["kafka.bootstrap.servers"]
+        self._shown = shown or f"FROM=kafka://{options['kafka.bootstrap.servers']}"
         try:
             self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
         except Py4JError as error:
@@ -99,5 +107,6 @@ class KafkaCluster:
         cause = getattr(error, "java_exception", None)
         while cause is not None and cause.getCause() is not None:
             cause = cause.getCause()
-        why = str(error) if cause is None else cause.getMessage() or cause.getClass().getSimpleName()
-        return ClusterError(f"FROM=kafka://{self._servers}: {about}{why}.")
+        kind = "" if cause is None else str(cause.getClass().getSimpleName())
+        why = str(error) if cause is None else str(cause.getMessage() or kind)
+        return ClusterError(f"{self._shown}: {about}{_REASONS.get(kind, why).rstrip('.')}.")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from jobs.preflight import check_java
@@ -35,6 +35,15 @@ def read_profile(path: Path = LOCAL_PROFILE) -> dict[str, str]:
 def is_submitted() -> bool:
     """Whether spark-submit started this program, so that a JVM is there and has its settings."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_settings() -> dict[str, str]:
+    """The settings that spark-submit was given, by file and by word; none where it did not start this program."""
+    if not is_submitted():
+        return {}
+    # Without its JVM a SparkConf knows nothing of them.
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_brief: bool = False) -> SparkSession:
@@ -73,7 +82,7 @@ def java_options(*, is_brief: bool) -> str:
 
 
 def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:
-    submitted = dict(SparkConf().getAll())
+    submitted = submitted_settings()
     conf = {key: value for key, value in settings.items() if key not in submitted}
     # Packed for --py-files there are no settings beside the code; they are the command line's then.
     if submitted.get("spark.master", "").startswith("local[") and LOCAL_PROFILE.is_file():

@@ -43,12 +43,14 @@ def start(
     config: JobConfig,
     *,
     until_drained: bool = False,
+    before_batch: Callable[[], None] | None = None,
     on_batch: Callable[[BatchResult], None] | None = None,
 ) -> Coordinator:
     """Starts the coordinator on a home.
 
-    until_drained: the query ends when it has processed all requests that are there. on_batch: called after the commits
-    of each batch. Raises ConfigError (see check_fits); Missing: a source lacks what it needs.
+    until_drained: the query ends when it has processed all requests that are there. before_batch: called before each
+    batch is written; what it raises ends the query. on_batch: called after the commits of each batch. Raises
+    ConfigError (see check_fits); Missing: a source lacks what it needs.
     """
     check_fits(home, config)
     if config.source == "delta":
@@ -62,6 +64,8 @@ def start(
     writer = make_writer(spark, home, config)
 
     def write(batch: DataFrame, batch_id: int) -> None:
+        if before_batch is not None:
+            before_batch()
         result = writer.write(batch, batch_id)
         if on_batch is not None:
             on_batch(result)

@@ -1,0 +1,37 @@
+"""What a job needs that Spark does not ship, checked before anything is written: a missing one is one sentence.
+
+Knows the classes by which a connector is known to be there. Must not know what it is used for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from jobs.config import JobConfig
+from jobs.preflight import Missing
+from jobs.spark.jars import DELTA_COORDINATES
+from jobs.spark.kafka_cluster import KafkaCluster
+from jobs.stream.sources.kafka import CONNECTOR
+
+
+def check_connectors(spark: SparkSession, config: JobConfig) -> None:
+    """Raises Missing: the classes of Delta are not there, or for source kafka those of Spark's connector.
+
+    Raises ClusterError: the Kafka cluster does not answer within 15 s, or has no such topic for this user.
+    """
+    jvm: Any = cast(Any, spark.sparkContext._jvm)
+    if not isinstance(jvm.org.apache.spark.sql.delta.catalog.DeltaCatalog, JavaClass):
+        raise Missing(f"Spark's Delta connector is missing: add --packages {DELTA_COORDINATES}.")
+    if config.source != "kafka":
+        return
+    if not isinstance(jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider, JavaClass):
+        raise Missing(f"spark.coordinator.source=kafka needs Spark's connector: add --packages {CONNECTOR}.")
+    options = dict(config.kafka_options)
+    cluster = KafkaCluster(spark, options, f"kafka.bootstrap.servers={options['kafka.bootstrap.servers']}")
+    try:
+        cluster.check_topic(config.kafka_topic)
+    finally:
+        cluster.close()

@@ -1,0 +1,123 @@
+"""A folder of small files where Spark writes: in an object store, on HDFS or on a disk, through Hadoop's file systems.
+
+Knows Hadoop's FileSystem and how its errors are worded for a user. Must not know what the files say.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from jobs.home import HomeError
+
+ANSWER_WITHIN_S = 15.0
+"""How long a store has for one answer. Hadoop's own clients try for minutes."""
+CONNECTORS = {
+    "s3a": "org.apache.hadoop:hadoop-aws:3.5.0",
+    "abfs": "org.apache.hadoop:hadoop-azure:3.5.0",
+    "abfss": "org.apache.hadoop:hadoop-azure:3.5.0",
+    "gs": "org.apache.hadoop:hadoop-gcp:3.5.0",
+}
+"""By scheme, what brings its file system: of the Hadoop that Spark has."""
+_NO_CONNECTOR = ("UnsupportedFileSystemException", "ClassNotFoundException", "NoClassDefFoundError")
+_NO_RIGHT = ("AccessDeniedException", "AccessControlException", "NoAuthWithAWSException", "NoAwsCredentialsException")
+Answer = TypeVar("Answer")
+
+
+class StoreFolder:
+    """A folder, as `jobs.lease.Folder` has it; made when its first file is written."""
+
+    def __init__(self, spark: SparkSession, location: str, shown: str) -> None:
+        """Opens a folder at a URL. shown: how the user named the place it is in.
+
+        Raises HomeError: the store's connector is missing, or the store does not answer, or refuses.
+        """
+        self._jvm: Any = cast(Any, spark.sparkContext._jvm)
+        configuration: Any = cast(Any, spark.sparkContext._jsc).hadoopConfiguration()
+        self._shown = shown
+        self._location = location
+        self._store = self._ask(lambda: self._path("").getFileSystem(configuration))
+
+    def changed_at(self) -> dict[str, int]:
+        def listed() -> dict[str, int]:
+            if not self._store.exists(self._path("")):
+                return {}
+            files = self._store.listStatus(self._path(""))
+            return {str(each.getPath().getName()): int(each.getModificationTime()) for each in files}
+
+        return self._ask(listed)
+
+    def read(self, name: str) -> str:
+        def text() -> str:
+            if not self._store.exists(self._path(name)):
+                return ""
+            stream = self._store.open(self._path(name))
+            try:
+                return bytes(stream.readAllBytes()).decode("utf-8", "replace")
+            finally:
+                stream.close()
+
+        return self._ask(text)
+
+    def write(self, name: str, text: str) -> None:
+        def written() -> None:
+            stream = self._store.create(self._path(name), True)
+            stream.write(bytearray(text.encode()))
+            stream.close()
+
+        self._ask(written)
+
+    def delete(self, name: str) -> None:
+        self._ask(lambda: self._store.delete(self._path(name), False))
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self._location}/{name}" if name else self._location)
+
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
+        """Asks the store, for so long. Raises HomeError, in the user's words."""
+        answers: list[Answer] = []
+        errors: list[Py4JError] = []
+
+        def ask() -> None:
+            try:
+                answers.append(question())
+            except Py4JError as error:
+                errors.append(error)
+
+        asking = threading.Thread(target=ask, name="store", daemon=True)
+        asking.start()
+        asking.join(ANSWER_WITHIN_S)
+        if errors:
+            raise HomeError(self._sentence(errors[0])) from None
+        if not answers:
+            raise HomeError(f"{self._shown}: the store does not answer within {ANSWER_WITHIN_S:.0f} s.")
+        return answers[0]
+
+    def _sentence(self, error: Py4JError) -> str:
+        """What went wrong, by the classes of the error and of its causes."""
+        names, words = [], ""
+        cause = getattr(error, "java_exception", None)
+        while cause is not None:
+            names.append(str(cause.getClass().getSimpleName()))
+            words = str(cause.getMessage() or words or names[-1])
+            cause = cause.getCause()
+        return sentence_of(self._shown, names, words or str(error))
+
+
+def sentence_of(shown: str, names: list[str], words: str) -> str:
+    """A store's error in a sentence. names: Java's classes of the error and its causes. words: the last one's text."""
+    scheme = shown.partition("://")[0]
+    first_line = words.strip().splitlines()[0] if words.strip() else "no reason given"
+    if any(name in _NO_CONNECTOR for name in names):
+        package = CONNECTORS.get(scheme)
+        advice = f"add --packages {package}" if package else "name a place that Spark has a file system for"
+        return f"{shown}: the connector for {scheme} is missing: {advice}."
+    if any(name in _NO_RIGHT for name in names) or "403" in first_line:
+        return f"{shown}: no right to read and write there: {first_line}"
+    if "UnknownStoreException" in names or "NoSuchBucket" in first_line:
+        return f"{shown}: there is no such bucket: {first_line}"
+    return f"{shown}: the store refuses: {first_line}"

@@ -1,0 +1,77 @@
+"""The README's spark-submit command on a topic of a broker here, run as a program and watched by its tables.
+
+Knows the README's text and how to start and stop the program; must not know a test.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from jobs.home import Home
+from jobs.package import pack
+from jobs.spark.jars import jar_paths
+from tests.cluster.cluster_command import command_here
+from tests.peers_kafka.kafka import connector_jars
+from tests.source_tree import ROOT
+from tests.streaming.live import read_rows
+from tests.waiting import until
+
+
+def readme_settings(bootstrap: str) -> str:
+    """The README's conf/cluster.conf with this broker's address, and sessions short enough to wait for."""
+    section = (ROOT / "README.md").read_text().partition("with a `conf/cluster.conf` of")[2]
+    found = re.search(r"```properties\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    settings = re.sub(r"(kafka\.bootstrap\.servers)=.*", rf"\1={bootstrap}", found.group(1))
+    return settings + "group.initial.rebalance.delay.ms=0\ngroup.min.session.timeout.ms=100\n"
+
+
+class Submitted:
+    """The README's job on a home, reading the topic of this broker."""
+
+    def __init__(self, tmp_path: Path, bootstrap: str, *more: str, place: str = "") -> None:
+        """place: the home's URL, of what is in the folder's `home`. more: further words before the program's."""
+        self.home = Home(tmp_path / "home")
+        settings = tmp_path / "cluster.conf"
+        settings.write_text(readme_settings(bootstrap))
+        command = command_here(self.home.path, settings, pack(tmp_path / "rollcall.zip"))
+        command[command.index("--jars") + 1] = ",".join([*jar_paths(), *connector_jars()])
+        if place:
+            command[command.index("--home") + 1] = place
+        program = command.index("jobs/coordinator.py")
+        self.command = [*command[:program], *more, *command[program:]]
+        # A file, for Spark's log would fill a pipe that nobody reads.
+        self.log = tmp_path / "job.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        environ = {
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(self.command, cwd=ROOT, env=environ, stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        assert self.process.wait(120) == 0, self.log.read_text()
+
+    def effects(self, kind: str) -> list[dict[str, Any]]:
+        return [row for row in read_rows(self.home.effects) if row["effect"] == kind]
+
+    def await_effects(self, kind: str, count: int) -> list[dict[str, Any]]:
+        def are_there() -> list[dict[str, Any]] | None:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log.read_text()
+            found = self.effects(kind)
+            return found if len(found) >= count else None
+
+        return until(are_there, f"{count} of {kind}", within_s=300)
