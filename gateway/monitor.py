@@ -1,6 +1,6 @@
-"""/metrics for Prometheus and /health for whatever restarts the gateway, on their own port and in their own threads.
+"""/metrics for Prometheus and /health for whatever restarts the program, on their own port and in their own threads.
 
-Knows HTTP; what is counted is `gateway.metrics`'.
+A gateway and the job serve them so. Knows HTTP; must not know what is counted.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import make_wsgi_app
+from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from gateway.metrics import Metrics
 from gateway.settings import Address
 
 _PATIENCE_S = 5.0
@@ -29,10 +28,17 @@ Health = dict[str, Any]
 """What /health says; `status` is "ok" if all is well, and anything else makes it a 503."""
 
 
+class HasRegistry(Protocol):
+    """Figures, a gateway's or a job's."""
+
+    registry: CollectorRegistry
+
+
 class Monitor:
     """Serves until it is closed."""
 
-    def __init__(self, address: Address, metrics: Metrics, health: Callable[[], Health]) -> None:
+    def __init__(self, address: Address, metrics: HasRegistry, health: Callable[[], Health]) -> None:
+        """Raises OSError: the address cannot be used."""
         self._health = health
         self._metrics_app = make_wsgi_app(metrics.registry)
         self._server = make_server(address.host, address.port, self._serve, _Server, _Quiet)

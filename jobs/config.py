@@ -14,7 +14,9 @@ from typing import Literal
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
+from gateway.settings import Address
 from programs.errors import ConfigError
+from programs.log_lines import Form
 from programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
 from tables.properties import VERSIONS_RETENTION_MINUTES
 
@@ -120,6 +122,15 @@ class JobConfig:
         0,
         "effects (whole days) and quarantine older than that are removed; 0: never",
     )
+    metrics_listen: Address | None = setting(
+        PREFIX + "metrics.listen", None, "where the job serves /metrics and /health, host:port; none: nowhere"
+    )
+    allow_metrics: bool = setting(
+        PREFIX + "allow.metrics.beyond.loopback",
+        False,
+        "true: others reach the job's /metrics and /health though nobody authenticates there",
+    )
+    log_format: Form = setting(PREFIX + "log.format", "text", "the job's log lines: text for people, json for programs")
     kafka_options: tuple[tuple[str, str], ...] = ()
     """The keys `kafka.*` of the file, which go to Spark's connector as they are."""
 
@@ -129,6 +140,12 @@ class JobConfig:
             raise ConfigError(f"{PREFIX}source.tick.ms=0: on the processing clock nothing would ever expire")
         if self.clock is Clock.PROCESSING and self.watermark_delay_ms:
             raise ConfigError(f"{PREFIX}watermark.delay.ms={self.watermark_delay_ms}: only with {PREFIX}clock=event")
+
+        if self.metrics_listen is not None and not (self.metrics_listen.is_loopback or self.allow_metrics):
+            raise ConfigError(
+                f"{PREFIX}metrics.listen={self.metrics_listen}: others reach it and nobody has to authenticate: give "
+                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine alone"
+            )
 
     def _check_kafka(self) -> None:
         if self.source == "kafka":

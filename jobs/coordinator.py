@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -19,19 +20,20 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import LIVE, Home
+from jobs.job_monitor import JobMonitor
 from jobs.lease import Lease
 from jobs.spark.connectors import check_connectors
 from jobs.spark.home_lease import held
 from jobs.spark.home_session import home_session
-from jobs.spark.session import submitted_settings
+from jobs.spark.session import log_settings, submitted_settings
 from jobs.spark.shutdown import StopSignal
 from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
+from jobs.stream.writers.batch_result import BatchResult
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
-from programs.log_lines import log_to_standard_error
+from programs.log_lines import log_to_standard_error, tell
 from programs.settings import read_pairs
-from programs.visible import visible
 from tables.job_status import StatusWriter
 
 POLL_S = 0.2
@@ -45,34 +47,41 @@ def run(home: Home, config: JobConfig) -> int:
     """Runs the query until a signal comes or it fails; returns the exit status."""
     if home.is_local:
         home.settle(LIVE, config.effects_writer)
-    spark = home_session(home, "rollcall", pool_settings())
-    try:
-        check_connectors(spark, config)
-        with held(spark, home, "the coordinator") as lease:
-            return _run(spark, home, config, lease)
-    finally:
-        spark.stop()
+    with closing(JobMonitor(home, config)) as monitor:
+        spark = home_session(home, "rollcall", {**pool_settings(), **log_settings(config.log_format)})
+        try:
+            check_connectors(spark, config)
+            with held(spark, home, "the coordinator") as lease:
+                return _run(spark, home, config, lease, monitor)
+        finally:
+            spark.stop()
 
 
-def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None) -> int:
+def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None, monitor: JobMonitor) -> int:
     stop = StopSignal(spark)
     answers = WarmAnswers(spark, home) if home.is_local else None
     status = StatusWriter(home.path if home.is_local else None)
+
+    def committed(result: BatchResult) -> None:
+        status.batch_done(*result)
+        monitor.committed(result)
+
     try:
         before_batch = None if lease is None else lease.check
-        coordinator = start(
-            spark, home, config, before_batch=before_batch, on_batch=lambda done: status.batch_done(*done)
-        )
+        coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed)
         query = coordinator.query
         status.running(query.id, coordinator.started_at_ms)
+        monitor.watch(query)
         upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
         if upkeep is not None:
             upkeep.start()
         if answers is not None:
             answers.start()
-        print(f"rollcall: the coordinator runs on {home.shown}; Ctrl-C stops it.", flush=True)
+        tell(f"the coordinator runs on {home.shown}; Ctrl-C stops it.")
+        if monitor.shown:
+            tell(f"its metrics and health are at {monitor.shown}.")
         while query.isActive and not stop.wait(POLL_S):
-            pass
+            monitor.look()
         if query.isActive:
             stop_after_batch(query, lambda: stop.is_urgent)
         if upkeep is not None:
@@ -84,19 +93,16 @@ def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:
-    """Prints how the query ended; returns the exit status. A batch that a stop cut short runs again."""
+    """Tells how the query ended; returns the exit status. A batch that a stop cut short runs again."""
     reason = failure_of(query)
     if reason is not None and not was_asked:
         status.failed(reason, str(query.exception()))
-        print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
+        tell(f"the query failed: {reason}", is_error=True)
         return 1
     status.stopped()
     if reason is not None:
-        print(
-            f"rollcall: the last batch was cut short and is run again at the next start ({visible(reason)}).",
-            file=sys.stderr,
-        )
-    print("rollcall: the coordinator has stopped.", flush=True)
+        tell(f"the last batch was cut short and is run again at the next start ({reason}).", is_error=True)
+    tell("the coordinator has stopped.")
     return 0
 
 
@@ -106,8 +112,8 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
 @set_option("A setting, over the file's")
 def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
     """Run the coordinator on a home until SIGTERM or Ctrl-C, which let the running batch finish."""
-    log_to_standard_error(logging.WARNING)
     config = load_config(conf, _submitted(), read_pairs(given, "--set "))
+    log_to_standard_error(logging.WARNING, config.log_format)
     place = Home(home)
     check_fits(place, config)
     if not place.is_local:

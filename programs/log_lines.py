@@ -1,19 +1,23 @@
 """Log lines of programs that serve, on standard error; whatever others put into them is shown and never acts.
 
 A name, an error's text or a peer's word may hold a newline, which forges a line, or what acts on a terminal. A log line
-is one line, what stands below it (a traceback) is indented, and of both such characters are written out.
+is one line, what stands below it (a traceback) is indented, and of both such characters are written out. For programs
+that read them, lines are JSON instead: {"at", "level", "logger", "message"}, and "trace" where there is one.
 
 Knows logging; must not know who logs what.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from programs.visible import visible
 
+Form = Literal["text", "json"]
 FORMAT = "%(asctime)s %(name)s: %(message)s"
 _INDENT = "  "
 
@@ -31,11 +35,34 @@ class VisibleFormatter(logging.Formatter):
         return _below(super().formatStack(stack_info))
 
 
-def log_to_standard_error(level: int) -> None:
+class JsonFormatter(logging.Formatter):
+    """A line that is a JSON object, in which no text can act or forge another line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+_told = logging.getLogger("rollcall")
+
+
+def log_to_standard_error(level: int, form: Form = "text") -> None:
     """From now on this process's log lines of at least this level are written, each made visible."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(VisibleFormatter(FORMAT))
+    handler.setFormatter(JsonFormatter() if form == "json" else VisibleFormatter(FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
+    _told.setLevel(logging.INFO)
+
+
+def tell(sentence: str, *, is_error: bool = False) -> None:
+    """Tells whoever runs this program a sentence, on its output or errors; a log line where log lines are JSON."""
+    if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
+        _told.log(logging.ERROR if is_error else logging.INFO, "%s", sentence)
+    else:
+        print(f"rollcall: {visible(sentence)}", file=sys.stderr if is_error else sys.stdout, flush=True)
 
 
 def _below(text: str) -> str:

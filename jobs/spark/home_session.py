@@ -10,7 +10,6 @@ note and Spark's setting; must not know the query.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from jobs.home import Home
 from jobs.spark.machine import Machine, this_machine
 from jobs.spark.session import spark_session
 from jobs.stream.checkpoint import shuffle_partitions
+from programs.log_lines import tell
 from programs.version import VERSION
 
 KEY = "spark.sql.shuffle.partitions"
@@ -34,7 +34,7 @@ def home_session(
         own = int(str(spark.conf.get(KEY)))
         kept, word = keep_partitions(home, own, this_machine())
         if word:
-            print(word, file=sys.stderr, flush=True)
+            tell(word, is_error=True)
         spark.conf.set(KEY, str(kept))
     return spark
 
@@ -57,6 +57,4 @@ def keep_partitions(home: Home, own: int, machine: Machine) -> tuple[int, str]:
         return own, ""
     if kept == own:
         return own, ""
-    return kept, (
-        f"rollcall: {home.shown} was made with {kept} shuffle partitions and keeps them; a new one gets {own} here."
-    )
+    return kept, (f"{home.shown} was made with {kept} shuffle partitions and keeps them; a new one gets {own} here.")

@@ -18,11 +18,14 @@ from jobs.preflight import check_java
 from jobs.spark.archive import archive_options
 from jobs.spark.jars import ROOT, jar_paths
 from jobs.spark.machine import this_machine
+from programs.log_lines import Form
 
 LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LOG_SETTINGS = ROOT / "conf" / "log4j2.properties"
+JSON_LOG_SETTINGS = ROOT / "conf" / "log4j2-json.properties"
+"""What it takes beside LOG_SETTINGS to write lines as JSON."""
 
 
 def read_profile(path: Path = LOCAL_PROFILE) -> dict[str, str]:
@@ -75,10 +78,18 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
     return _session(name, conf)
 
 
-def java_options(*, is_brief: bool) -> str:
+def java_options(*, is_brief: bool, form: Form = "text") -> str:
     """The JVM's options: a stack that holds a deep plan, where the log goes, the archive if there is one."""
-    words = ["-Xss16m", f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", archive_options()]
+    log = LOG_SETTINGS.as_uri() if form == "text" else f"{LOG_SETTINGS},{JSON_LOG_SETTINGS}"
+    words = ["-Xss16m", f"-Dlog4j2.configurationFile={log}", archive_options()]
     return " ".join(filter(None, [*words, BRIEF if is_brief else ""]))
+
+
+def log_settings(form: Form) -> dict[str, str]:
+    """Spark's settings for its own log lines; none for lines of text, nor where spark-submit has started the JVM."""
+    if form == "text" or is_submitted():
+        return {}
+    return {"spark.driver.extraJavaOptions": java_options(is_brief=False, form=form)}
 
 
 def _submitted_session(name: str, settings: Mapping[str, str]) -> SparkSession:

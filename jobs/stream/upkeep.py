@@ -8,7 +8,6 @@ Knows files, versions and ages; must not know what a row means.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from programs.visible import visible
+from programs.log_lines import tell
 
 # Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
 # So each row is written three times in all, however long the day.
@@ -133,5 +132,4 @@ class Upkeep:
             tend(kept, now_ms, thorough=thorough)
         except Exception as error:
             # The next run will do; a batch must not fail for it.
-            why = visible(str(error))
-            print(f"rollcall: upkeep of {kept.name} did not work out: {why}", file=sys.stderr, flush=True)
+            tell(f"upkeep of {kept.name} did not work out: {error}", is_error=True)

@@ -44,6 +44,8 @@ def as_text(value: object) -> str:
     """A default as the file has it."""
     if isinstance(value, tuple):
         return ",".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(value)
 
 
@@ -86,6 +88,14 @@ def test_what_overrides_comes_later(tmp_path: Path) -> None:
         ({"group.max.siz": "3"}, "group.max.siz: is no setting; did you mean group.max.size?"),
         ({"spark.coordinator.tick": "3"}, "spark.coordinator.tick: is no setting"),
         ({"spark.sql.shuffle.partitions": "3"}, "spark.sql.shuffle.partitions: is no setting"),
+        (
+            {"spark.coordinator.metrics.listen": "9465"},
+            "spark.coordinator.metrics.listen=9465: is not of the form host:port",
+        ),
+        (
+            {"spark.coordinator.metrics.listen": "0.0.0.0:9465"},
+            "spark.coordinator.metrics.listen=0.0.0.0:9465: others reach it and nobody has to authenticate",
+        ),
         ({"group.max.size": "many"}, "group.max.size=many: is not a whole number"),
         ({"group.max.size": "0"}, "group.max.size=0: must be at least 1"),
         ({"spark.coordinator.stall.ms": "x"}, "spark.coordinator.stall.ms=x: is not a whole number"),

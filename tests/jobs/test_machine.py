@@ -84,7 +84,7 @@ def test_a_home_keeps_its_partitions_on_another_machine_and_says_so(tmp_path: Pa
     assert keep_partitions(home, 8, EIGHT) == (8, "")
     kept, word = keep_partitions(home, 2, Machine(2, 8 * GIB))
     assert kept == 8
-    assert word == (f"rollcall: {tmp_path} was made with 8 shuffle partitions and keeps them; a new one gets 2 here.")
+    assert word == (f"{tmp_path} was made with 8 shuffle partitions and keeps them; a new one gets 2 here.")
     assert home.read_note() == made
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 
 import pytest
 
-from programs.log_lines import FORMAT, VisibleFormatter, log_to_standard_error
+from programs.log_lines import FORMAT, VisibleFormatter, log_to_standard_error, tell
 from programs.running import run_program
 from tests.source_tree import source_files
 
@@ -46,6 +47,39 @@ def test_a_process_writes_such_lines_alone(monkeypatch: pytest.MonkeyPatch, caps
     said = capsys.readouterr().err
     assert re.fullmatch(r"\d{4}-\d\d-\d\d [\d:,]+ any: " + re.escape(SHOWN) + "\n", said)
     assert FORMAT.startswith("%(asctime)s")
+
+
+def test_lines_for_programs_are_json_whatever_is_in_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    log_to_standard_error(logging.WARNING, "json")
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        logging.getLogger("any").warning("%s", HOSTILE, exc_info=True)
+    logging.getLogger("any").info("not told")
+    tell("all is well")
+    tell("it failed: 100%s", is_error=True)
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.isascii()
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z", line.pop("at")) for line in lines)
+    assert "ValueError" in lines[0].pop("trace")
+    assert lines == [
+        {"level": "WARNING", "logger": "any", "message": HOSTILE},
+        {"level": "INFO", "logger": "rollcall", "message": "all is well"},
+        {"level": "ERROR", "logger": "rollcall", "message": "it failed: 100%s"},
+    ]
+
+
+def test_a_sentence_for_people_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    log_to_standard_error(logging.WARNING)
+    tell("all is well")
+    tell(HOSTILE, is_error=True)
+    assert capsys.readouterr() == ("rollcall: all is well\n", f"rollcall: {SHOWN}\n")
 
 
 def test_a_traceback_that_ends_a_program_acts_on_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

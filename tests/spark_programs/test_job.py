@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 import pytest
 from deltalake import write_deltalake
@@ -26,6 +27,8 @@ from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")
+
+BEYOND = ("--set", "spark.coordinator.allow.metrics.beyond.loopback=true")
 
 
 class Program:
@@ -62,21 +65,36 @@ class Day(NamedTuple):
     end: tuple[int, str, str]
     state: str
     beside: tuple[int, str, str]
+    figures: str
+    """What it said at /metrics after its reply."""
+    health: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     """A program that answers a request, has a second one beside it, and is stopped by a signal to its whole group."""
-    program = Program(tmp_path_factory.mktemp("job") / "home", *LIVE)
+    watched = ("--set", "spark.coordinator.metrics.listen=127.0.0.1:0")
+    program = Program(tmp_path_factory.mktemp("job") / "home", *LIVE, *watched)
+
+    def figures() -> str | None:
+        with urlopen(f"{place}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text if "rollcall_job_batch_requests_sum 1.0" in text else None
+
     try:
+        assert program.process.stdout is not None
+        place = [program.process.stdout.readline() for _ in range(2)][1].split()[-1].rstrip(".")
         program.until_batch(1)
         write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
         until(lambda: "reply" in {row["effect"] for row in read_rows(program.home.effects)}, "the reply")
         until(lambda: program.status()["effects"], "effects in its status")
+        told = until(figures, "the batch's figures")
+        with urlopen(f"{place}/health", timeout=10) as answer:
+            health = json.load(answer)
         beside = Program(program.home.path).end()
         os.killpg(program.process.pid, signal.SIGINT)
         end = program.end()
-        yield Day(program, end, program.status()["state"], beside)
+        yield Day(program, end, program.status()["state"], beside, told, health)
     finally:
         if program.process.poll() is None:
             os.killpg(program.process.pid, signal.SIGKILL)
@@ -95,6 +113,18 @@ def test_a_program_stops_when_its_whole_group_is_told_to(day: Day) -> None:
     assert out.splitlines()[-1] == "rollcall: the coordinator has stopped."
     assert "Traceback" not in err
     assert day.state == "stopped"
+
+
+def test_a_running_program_shows_its_figures_and_its_health(day: Day) -> None:
+    lines = (line.rsplit(" ", 1) for line in day.figures.splitlines() if not line.startswith("#"))
+    figures = {name.removeprefix("rollcall_job_"): float(value) for name, value in lines}
+    assert figures["state_rows"] == 1
+    assert figures["effects_total"] >= 1
+    assert (figures["quarantined_total"], figures["backlog"]) == (0, 0)
+    assert 0 < figures["batch_seconds_sum"] < 120
+    assert 0 <= figures["last_commit_age_seconds"] < 60
+    assert day.health["status"] == "ok"
+    assert day.health["batch_id"] >= 1
 
 
 def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day) -> None:
@@ -119,6 +149,10 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day) -> 
         (("--set", "group.max.siz=3"), "group.max.siz: is no setting; did you mean group.max.size?"),
         (("--set", "group.max.size"), "--set group.max.size: is not of the form key=value"),
         (("--conf-file", "/nowhere/my.conf"), "/nowhere/my.conf: cannot be read: No such file or directory"),
+        (
+            ("--set", "spark.coordinator.metrics.listen=192.0.2.1:1", *BEYOND),
+            "spark.coordinator.metrics.listen=192.0.2.1:1: Cannot assign requested address",
+        ),
         (("--home", "/proc/home"), "/proc/home cannot be a home: No such file or directory."),
     ],
 )
