@@ -67,7 +67,7 @@ def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None
         monitor.committed(result)
 
     try:
-        before_batch = None if lease is None else lease.check
+        before_batch = None if lease is None else lease.check_before_batch
         coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed)
         query = coordinator.query
         status.running(query.id, coordinator.started_at_ms)

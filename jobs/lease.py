@@ -32,6 +32,8 @@ from jobs.home import HomeError
 RENEWED_EVERY_S = 5.0
 DEAD_AFTER_S = 20.0
 LOOK_EVERY_S = 1.0
+PATIENCE_S = 120.0
+"""How long a batch waits for a store that does not answer, beside the time that its answers take."""
 
 
 class TakenOverError(HomeError):
@@ -105,6 +107,24 @@ class Lease:
         later = sorted(name for name in self._folder.changed_at() if _number(name) > _number(self._name))
         if later:
             raise TakenOverError(f"{self._shown} was taken over by {_told(self._folder, later[-1])}: this job stops.")
+
+    def check_before_batch(self, wait: Callable[[float], object] = time.sleep) -> None:
+        """As check, but waits for a store that does not answer: it will not take the batch either.
+
+        Raises TakenOverError; HomeError after PATIENCE_S.
+        """
+        waited_s = 0.0
+        while True:
+            try:
+                self.check()
+                return
+            except TakenOverError:
+                raise
+            except HomeError:
+                if waited_s >= PATIENCE_S:
+                    raise
+            wait(LOOK_EVERY_S)
+            waited_s += LOOK_EVERY_S
 
     def keep(self, every_s: float = RENEWED_EVERY_S) -> None:
         """Renews the lease from now on, in a thread of its own."""

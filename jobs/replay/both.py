@@ -25,7 +25,7 @@ from jobs.replay.command import BRIEF_BYTES, Replay, replay_config, replay_home
 from jobs.replay.report import Told, tell_log, tell_rebalances, tell_where
 from jobs.replay.topic import TopicReplay, tell_records
 from jobs.shown.terminal import say
-from jobs.spark.session import spark_session
+from jobs.spark.home_session import home_session
 from jobs.stream.home_tables import open_effects, open_quarantine
 from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Difference, Fact
 from offsets_topic.beside_log.merging import merge
@@ -95,7 +95,7 @@ def replay_both(
     with replay_home(home, is_fresh=is_fresh):
         work, topic = Replay(home.of_log, given, log, zone, console), TopicReplay(home.of_topic, config, dump)
         with console.status("starting Spark"):
-            spark = spark_session("rollcall replay", is_brief=about_bytes(log) < BRIEF_BYTES)
+            spark = home_session(home, "rollcall replay", is_brief=about_bytes(log) < BRIEF_BYTES)
         started = time.monotonic()
         work.run(spark)
         logged = Told(work.importing.log.tally, work.parity, work.inferred, time.monotonic() - started)

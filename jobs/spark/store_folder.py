@@ -5,8 +5,9 @@ Knows Hadoop's FileSystem and how its errors are worded for a user. Must not kno
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from multiprocessing import TimeoutError
+from multiprocessing.pool import ThreadPool
 from typing import Any, TypeVar, cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -40,6 +41,8 @@ class StoreFolder:
         configuration: Any = cast(Any, spark.sparkContext._jsc).hadoopConfiguration()
         self._shown = shown
         self._location = location
+        # One thread for all questions: each thread that asks the JVM keeps a connection to it.
+        self._worker = ThreadPool(1)
         self._store = self._ask(lambda: self._path("").getFileSystem(configuration))
 
     def changed_at(self) -> dict[str, int]:
@@ -79,23 +82,12 @@ class StoreFolder:
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         """Asks the store, for so long. Raises HomeError, in the user's words."""
-        answers: list[Answer] = []
-        errors: list[Py4JError] = []
-
-        def ask() -> None:
-            try:
-                answers.append(question())
-            except Py4JError as error:
-                errors.append(error)
-
-        asking = threading.Thread(target=ask, name="store", daemon=True)
-        asking.start()
-        asking.join(ANSWER_WITHIN_S)
-        if errors:
-            raise HomeError(self._sentence(errors[0])) from None
-        if not answers:
-            raise HomeError(f"{self._shown}: the store does not answer within {ANSWER_WITHIN_S:.0f} s.")
-        return answers[0]
+        try:
+            return self._worker.apply_async(question).get(ANSWER_WITHIN_S)
+        except TimeoutError:
+            raise HomeError(f"{self._shown}: the store does not answer within {ANSWER_WITHIN_S:.0f} s.") from None
+        except Py4JError as error:
+            raise HomeError(self._sentence(error)) from None
 
     def _sentence(self, error: Py4JError) -> str:
         """What went wrong, by the classes of the error and of its causes."""
@@ -115,7 +107,7 @@ def sentence_of(shown: str, names: list[str], words: str) -> str:
     if any(name in _NO_CONNECTOR for name in names):
         package = CONNECTORS.get(scheme)
         advice = f"add --packages {package}" if package else "name a place that Spark has a file system for"
-        return f"{shown}: the connector for {scheme} is missing: {advice}."
+        return f"{shown}: the connector for {scheme} is missing ({first_line}): {advice}."
     if any(name in _NO_RIGHT for name in names) or "403" in first_line:
         return f"{shown}: no right to read and write there: {first_line}"
     if "UnknownStoreException" in names or "NoSuchBucket" in first_line:

@@ -17,7 +17,7 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.package import pack
 from jobs.stream.home_tables import open_requests
-from tests.cluster.cluster_command import command_here
+from tests.cluster.cluster_command import PARTITIONS, command_here
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
@@ -73,6 +73,8 @@ def test_the_readmes_command_runs_the_job_on_a_cluster(
 
     commits = list((home.path / "effects" / "_delta_log").glob("*.json"))
     assert any('"txn"' in commit.read_text() for commit in commits)
+    assert home.read_note()["writer"] == "cluster"
+    assert home.read_note()["made_with"]["shuffle_partitions"] == PARTITIONS
 
 
 def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from jobs.home import HomeError
-from jobs.lease import DEAD_AFTER_S, LOOK_EVERY_S, Holder, Lease, TakenOverError, take_lease
+from jobs.lease import DEAD_AFTER_S, LOOK_EVERY_S, PATIENCE_S, Holder, Lease, TakenOverError, take_lease
 from tests.waiting import until
 
 HOME = "s3a://bucket/rollcall"
@@ -169,6 +169,30 @@ def test_of_two_that_want_a_home_at_once_at_most_one_gets_it_whenever_the_second
     if not alive:
         assert len(files.times) == 0
         take_lease(files, "a third", HOME, never).check()
+
+
+def test_a_batch_waits_for_a_store_that_is_away_but_not_for_a_home_that_is_lost() -> None:
+    away = [True]
+
+    def maybe_away(nth: int) -> None:
+        if away[0]:
+            raise HomeError("the store does not answer")
+
+    files = Files()
+    lease = take_lease(files, "the coordinator", HOME, never)
+    files.before = maybe_away
+    watch = Watch({40.0: lambda: away.__setitem__(0, False)})
+    lease.check_before_batch(watch)
+    assert watch.passed_s == 40.0
+    away[0] = True
+    endless = Watch()
+    with pytest.raises(HomeError, match="does not answer"):
+        lease.check_before_batch(endless)
+    assert endless.passed_s == PATIENCE_S
+    away[0] = False
+    files.write("00000002-b", holder("another"))
+    with pytest.raises(TakenOverError):
+        lease.check_before_batch(never)
 
 
 def test_who_withdraws_does_not_disturb_the_holder() -> None:

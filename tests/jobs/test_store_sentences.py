@@ -25,7 +25,8 @@ HOME = "s3a://bucket/rollcall"
         (
             ["RuntimeException", "ClassNotFoundException"],
             "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
-            f"{HOME}: the connector for s3a is missing: add --packages org.apache.hadoop:hadoop-aws:3.5.0.",
+            f"{HOME}: the connector for s3a is missing (Class org.apache.hadoop.fs.s3a.S3AFileSystem not found): "
+            "add --packages org.apache.hadoop:hadoop-aws:3.5.0.",
         ),
         (["IOException"], "", f"{HOME}: the store refuses: no reason given"),
     ],

@@ -31,11 +31,15 @@ def readme_settings(bootstrap: str) -> str:
     return settings + "group.initial.rebalance.delay.ms=0\ngroup.min.session.timeout.ms=100\n"
 
 
+REFUSED_WITHIN_S = 90
+"""Half a minute where nothing else runs; a test machine may be busy."""
+
+
 class Submitted:
     """The README's job on a home, reading the topic of this broker."""
 
     def __init__(self, tmp_path: Path, bootstrap: str, *more: str, place: str = "") -> None:
-        """place: the home's URL, of what is in the folder's `home`. more: further words before the program's."""
+        """place: the home's URL; the folder's `home` else. more: words before the program's."""
         self.home = Home(tmp_path / "home")
         settings = tmp_path / "cluster.conf"
         settings.write_text(readme_settings(bootstrap))
@@ -63,6 +67,25 @@ class Submitted:
         assert self.process is not None
         self.process.terminate()
         assert self.process.wait(120) == 0, self.log.read_text()
+
+    def kill(self) -> None:
+        """Ends what still runs."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def refusal(self) -> str:
+        """The one sentence with which a job ends that may not start; started here, with a log of its own."""
+        self.start()
+        assert self.process is not None
+        try:
+            assert self.process.wait(REFUSED_WITHIN_S) not in (0, None), self.log.read_text()
+        finally:
+            self.kill()
+        told = self.log.read_text()
+        assert "Traceback" not in told, told
+        (sentence,) = re.findall(r"^rollcall: (.+)$", told, re.MULTILINE)
+        return str(sentence)
 
     def effects(self, kind: str) -> list[dict[str, Any]]:
         return [row for row in read_rows(self.home.effects) if row["effect"] == kind]
