@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import socket
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -84,3 +85,18 @@ def broker(
         finally:
             process.terminate()
             process.wait(60)
+
+
+def main() -> None:
+    """A broker with its data in the folder that is named, for a program of another layer: `broker at host:port`.
+
+    It ends when standard input does.
+    """
+    with broker(Path(sys.argv[1])) as address:
+        # Maven may have left a line that has no end.
+        print(f"\nbroker at {address}", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
