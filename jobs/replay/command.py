@@ -151,7 +151,8 @@ def replay_home(home: Home, *, is_fresh: bool) -> Iterator[None]:
         if is_fresh:
             clear(home)
         home.settle(REPLAY, WRITER)
-        if Path(home.effects).exists():
+        # Of two inputs the first may have been replayed and the second not.
+        if any(Path(each.effects).exists() for each in (home, home.of_log, home.of_topic)):
             raise HomeError(f"{home.shown} holds a replay already: FRESH=1 clears it, or name another ROLLCALL_HOME.")
         yield
 

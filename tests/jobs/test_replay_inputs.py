@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.home import REPLAY, Home
+from jobs.replay.command import clear
 from jobs.rollcall.__main__ import main
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
 
@@ -35,3 +37,21 @@ def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.Ca
     folder.mkdir()
     assert main(["replay", "--home", str(tmp_path / "home"), str(folder)]) == 2
     assert f"LOG={folder}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("begun", ["effects", "log/effects", "topic/effects"])
+def test_a_replay_that_was_begun_is_not_begun_again_into_the_same_tables(
+    begun: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / begun).mkdir(parents=True)
+    assert main(["replay", "--home", str(tmp_path), f"{LOG} {DUMP}"]) == 2
+    assert "holds a replay already: FRESH=1 clears it" in capsys.readouterr().err
+
+
+def test_fresh_clears_what_each_of_two_inputs_left(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.settle(REPLAY, "driver")
+    for begun in ("effects", "log/effects", "topic/effects"):
+        (tmp_path / begun).mkdir(parents=True)
+    clear(home)
+    assert [path.name for path in tmp_path.iterdir()] == ["home.json"]
