@@ -93,6 +93,9 @@ class ConsumerGroupMember:
     owned_partitions: frozenset[TopicPartition] = frozenset()
     """What the application believes is its own."""
     _topics: tuple[str, ...] = ()
+    _pattern: str = ""
+    _says_pattern: bool = False
+    """Whether it has or had a pattern: else its requests have no word of one."""
     _target: frozenset[TopicPartition] = frozenset()
     _has_node: bool = False
     _sent: _Sent | None = None
@@ -140,9 +143,13 @@ class ConsumerGroupMember:
 
     # ------------------------------------------------------------ the application
 
-    def subscribe(self, topics: Iterable[str], now_ms: int) -> list[Output]:
-        """Subscribes to these topics; the member joins at once, or says at once that it wants others now."""
-        self._topics = tuple(sorted(set(topics)))
+    def subscribe(self, topics: Iterable[str], now_ms: int, pattern: str = "") -> list[Output]:
+        """Subscribes to these topics and to those that a regular expression (RE2) matches, as the coordinator sees it.
+
+        The member joins at once, or says at once that it wants others now.
+        """
+        self._says_pattern = bool(pattern or self._pattern)
+        self._topics, self._pattern = tuple(sorted(set(topics))), pattern
         self._poll_deadline_ms = now_ms + self.config.max_poll_interval_ms
         if self.phase is Phase.UNSUBSCRIBED:
             self._join(now_ms)
@@ -353,6 +360,7 @@ class ConsumerGroupMember:
                 instance_id=self.config.group_instance_id,
                 rebalance_timeout_ms=self.config.join_rebalance_timeout_ms if says_all else -1,
                 subscribed_topic_names=list(self._topics) if says_topics else None,
+                subscribed_topic_regex=self._pattern if says_topics and self._says_pattern else None,
                 server_assignor=self.config.group_remote_assignor if says_all else None,
                 topic_partitions=_listed(self.owned_partitions) if says_owned else None,
             ),

@@ -30,6 +30,7 @@ from clients.events import (
 from clients.member import GroupMember
 from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.cause import CauseKind
+from coordinator_udfs.protocol.consumer.patterns import matching
 from schemas.consumer_protocol import TopicPartition
 from schemas.messages import ConsumerGroupHeartbeatRequest, Response
 from simulation.network import Connection, Network, is_for_any_broker
@@ -80,6 +81,7 @@ class SimulatedConsumer:
         self._woken_at_ms: int | None = None
         self._lives = 0
         self._is_close_wanted = False
+        self._wanted = Subscribed(plan.life.start_ms, plan.topics, plan.pattern)
 
     @property
     def name(self) -> str:
@@ -128,7 +130,8 @@ class SimulatedConsumer:
         self.mode = Mode.POLLING
         self._is_close_wanted = False
         self._busy_until_ms = now_ms
-        self._do(self.member.subscribe(self.plan.topics, now_ms))
+        self._wanted = Subscribed(now_ms, self.plan.topics, self.plan.pattern)
+        self._say_what_is_wanted()
         self._go_on()
 
     def _new_member(self, life: str) -> Member:
@@ -158,8 +161,21 @@ class SimulatedConsumer:
 
     def _subscribe(self, to: Subscribed) -> None:
         if self.member is not None and self.is_present and self.mode is not Mode.CLOSING:
-            self._do(self.member.subscribe(to.topics, self._time.now_ms))
+            self._wanted = to
+            self._say_what_is_wanted()
             self._go_on()
+
+    def _say_what_is_wanted(self) -> None:
+        """A client of the older protocol matches the topics that it sees by itself; one that sees none stays out."""
+        wanted, now_ms = self._wanted, self._time.now_ms
+        match self.member:
+            case ConsumerGroupMember():
+                self._do(self.member.subscribe(wanted.topics, now_ms, wanted.pattern))
+            case GroupMember():
+                found = matching(wanted.pattern, self._partition_counts) if wanted.pattern else ()
+                self._do(self.member.subscribe((*wanted.topics, *found), now_ms))
+            case None:
+                pass
 
     def _want_close(self) -> None:
         self._is_close_wanted = True
@@ -181,6 +197,8 @@ class SimulatedConsumer:
         if self.member is None or not self.is_present:
             return
         self.member.metadata_changed(partition_counts)
+        if isinstance(self.member, GroupMember) and self._wanted.pattern and self.mode is not Mode.CLOSING:
+            self._say_what_is_wanted()
         self._go_on()
 
     def receive(self, request_id: str, response: Response) -> None:

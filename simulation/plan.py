@@ -43,6 +43,8 @@ class Subscribed:
 
     at_ms: int
     topics: tuple[str, ...]
+    pattern: str = ""
+    """A regular expression (RE2) for more topics; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class ConsumerPlan:
     """Every assignor that its config may name."""
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     """Which group protocol it speaks."""
+    pattern: str = ""
+    """A regular expression (RE2) for the topics that it subscribes to beside those; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)

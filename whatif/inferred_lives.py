@@ -63,8 +63,6 @@ def why_left_out(observer: GroupObserver) -> str | None:
         return f"its protocol type is {kinds}"
     if has_newer and observer.protocol_types:
         return "its members speak both group protocols"
-    if observer.has_patterns:
-        return "its members subscribe by a regular expression"
     if not has_newer and not observer.protocol_types:
         return "nobody was seen to join it"
     return None
@@ -144,6 +142,7 @@ def life_of(process: Process, terms: Terms, name: str, until_ms: int, aways: Seq
         restart_after_ms=_restart_after_ms(process.seen),
         auto_commit_interval_ms=_commit_interval_ms(pace.commits, process),
         protocol=terms.protocol,
+        pattern=process.subscriptions[0].pattern if process.subscriptions else "",
         subscribed=tuple(process.subscriptions[1:]),
         remote_assignor=terms.remote_assignor,
     )

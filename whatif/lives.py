@@ -51,6 +51,8 @@ class ProcessLife:
     """None: it was seen to commit nothing."""
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     """Which group protocol it spoke."""
+    pattern: str = ""
+    """The regular expression that it subscribed to at its start, by the newer protocol; empty: none."""
     subscribed: tuple[Subscribed, ...] = ()
     """When it subscribed to something else than at its start, as far as the newer protocol says so."""
     remote_assignor: str | None = None

@@ -118,6 +118,15 @@ class Process:
         last = self.seen[-1] if self.seen else None
         return last is not None and (last.act is Act.LEAVE_UNPOLLED or last.error in ID_IS_OF_NO_USE)
 
+    def note_subscription(self, request: ConsumerGroupHeartbeatRequest) -> None:
+        """What it subscribes to from now on, if that is something else."""
+        before = self.subscriptions[-1] if self.subscriptions else None
+        said = request.subscribed_topic_regex
+        pattern = said if said is not None else before.pattern if before is not None else ""
+        topics = tuple(sorted(request.subscribed_topic_names or ()))
+        if before is None or (before.topics, before.pattern) != (topics, pattern):
+            self.subscriptions.append(Subscribed(request.received_at_ms, topics, pattern))
+
     @property
     def has_closed(self) -> bool:
         return bool(self.seen) and self.seen[-1].act is Act.LEAVE
@@ -134,8 +143,8 @@ class GroupObserver:
     """The first partition counts that assignments showed."""
     growths: list[TopicGrowth] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
-    has_patterns: bool = False
-    """Whether a member subscribed by a regular expression."""
+    matched: frozenset[str] = frozenset()
+    """The topics that regular expressions were seen to stand for."""
     aways: list[tuple[int, int]] = field(default_factory=list)
     """From when to when the group had no coordinator."""
     _by_member: dict[str, Process] = field(default_factory=dict)
@@ -201,10 +210,7 @@ class GroupObserver:
         if request.subscribed_topic_names is not None and request.member_epoch >= JOIN_EPOCH:
             if request.rebalance_timeout_ms >= 0:
                 process.word = request
-            topics = tuple(sorted(request.subscribed_topic_names))
-            if not process.subscriptions or process.subscriptions[-1].topics != topics:
-                process.subscriptions.append(Subscribed(request.received_at_ms, topics))
-        self.has_patterns |= bool(request.subscribed_topic_regex)
+            process.note_subscription(request)
         response = recorded.response if recorded is not None else None
         self._add(process, _act_of(request), request, recorded)
         if isinstance(response, ConsumerGroupHeartbeatResponse):
@@ -213,8 +219,13 @@ class GroupObserver:
 
     def _note_cluster(self, request: ConsumerGroupHeartbeatRequest) -> None:
         """What the recording shows with this heartbeat of the topics that there are."""
+        matched = {topic for topics in (request.resolved_patterns or {}).values() for topic in topics}
         for topic, count in (request.cluster_topics or {}).items():
+            if topic not in self.topics and topic in matched and self.matched:
+                # All that matched was known before: this topic was made since.
+                self.topics[topic] = 0
             self._note_count(topic, count, request.received_at_ms)
+        self.matched |= matched
 
     def _take_leave(self, request: LeaveGroupRequest, recorded: Recorded | None) -> None:
         for identity in _identities(request):

@@ -23,7 +23,7 @@ from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
 from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from schemas.wire_fields import first_version
-from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, Subscribed, TopicChange, WorldPlan
+from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
 from whatif.changes import ASSIGNOR, REMOTE_ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
@@ -129,6 +129,7 @@ def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero
         name=life.name,
         config=config,
         topics=life.topics,
+        pattern=life.pattern,
         host=life.client_host,
         assignors=_assignors(config.partition_assignment_strategy),
         protocol=setting.protocol or life.protocol,
@@ -139,7 +140,7 @@ def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero
             pauses=tuple(_shifted(_in_step(life) + life.pauses, zero_ms)),
             slow=tuple(_shifted(life.slow, zero_ms)),
             rejoin_delay_ms=life.rejoin_delay_ms,
-            subscribed=tuple(Subscribed(each.at_ms - zero_ms - trip_ms, each.topics) for each in life.subscribed),
+            subscribed=tuple(replace(each, at_ms=each.at_ms - zero_ms - trip_ms) for each in life.subscribed),
             restart_after_ms=life.restart_after_ms,
         ),
     )

@@ -49,6 +49,7 @@ def plans(draw: st.DrawFn) -> WorldPlan:
             ),
             draw(TOPICS),
             life,
+            pattern=draw(st.sampled_from(["", "", "u.*"])),
             protocol=GroupProtocol.CONSUMER,
         )
         for number, life in enumerate(draw(st.lists(lives(), min_size=1, max_size=5)))
@@ -84,4 +85,4 @@ def test_no_partition_has_two_owners_and_at_rest_each_has_one_that_lives(plan: W
 def _topics_at_rest(plan: ConsumerPlan) -> tuple[str, ...]:
     """What it subscribes to in the end: a change before its start is none."""
     changed = [each.topics for each in plan.life.subscribed if each.at_ms >= plan.life.start_ms]
-    return changed[-1] if changed else plan.topics
+    return changed[-1] if changed else (*plan.topics, *(["u"] if plan.pattern else []))

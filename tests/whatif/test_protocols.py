@@ -8,12 +8,14 @@ import pytest
 
 from simulation.plan import ConsumerPlan, GroupProtocol, Life, Span, Subscribed, TopicChange
 from tests.source_tree import ROOT
-from tests.whatif.played import consumer, lives_in, world
+from tests.whatif.played import GROUP, consumer, lives_in, rows_of, world
 from tests.whatif.recordings import recording
 from tests.whatif.stories import KILLED, ROLLING, STALLED, UNPOLLED, fidelity, recorded, setting
 from whatif.answer import figures, total
 from whatif.changes import BASELINE
 from whatif.fidelity import fidelity_of
+from whatif.inferred_lives import lives_of, why_left_out
+from whatif.observed_processes import GroupObserver
 from whatif.outcome import Outcome
 from whatif.play import play
 
@@ -64,6 +66,15 @@ def test_a_subscription_that_changes_is_part_of_a_life() -> None:
     assert told(play(found, setting(CLASSIC)))[-1] == ("metadata_changed", "a")
 
 
+def test_a_pattern_is_part_of_a_life_and_finds_the_topics_that_come() -> None:
+    """Under the older protocol each client finds them by itself."""
+    found = recording("q-consumer-slow").lives["log-index"]
+    assert {life.pattern for life in found.processes} == {"(^log[.].*)", "log[.].*"}
+    assert [cause for cause, _ in told(play(found, setting(NEWER)))] == ["pattern_resolved"] * 3
+    moved = play(found, setting("group.protocol=classic"))
+    assert moved.causes == {"member_joined": 2, "metadata_changed": 1}
+
+
 def test_the_brokers_settings_change_when_a_death_is_found() -> None:
     found = lives_in(world(*under(GroupProtocol.CONSUMER, KILLED)))
     short, long = (play(found, setting(f"group.consumer.session.timeout.ms={ms}")) for ms in (8_000, 30_000))
@@ -112,9 +123,18 @@ def test_a_member_stalled_while_it_has_partitions_to_give_up_is_fenced_by_its_re
 
 
 @pytest.mark.parametrize("name", ["o-consumer-protocol", "q-consumer-slow", "raw-sample"])
-def test_a_real_group_that_cannot_be_played_is_left_out_with_the_reason(name: str) -> None:
-    left_out = {"q-consumer-slow": {"log-index": "its members subscribe by a regular expression"}}
-    assert recording(name).left_out == left_out.get(name, {})
+def test_every_real_group_of_the_newer_protocol_is_played(name: str) -> None:
+    assert recording(name).left_out == {}
+
+
+def test_a_group_whose_members_speak_both_protocols_is_left_out_with_the_reason() -> None:
+    observer = GroupObserver(GROUP)
+    both = [consumer("a"), replace(consumer("b"), protocol=GroupProtocol.CONSUMER)]
+    for story in both:
+        for row in rows_of(world(story)):
+            observer.take(row)
+    assert why_left_out(observer) == "its members speak both group protocols"
+    assert lives_of(observer, 0, 1000, {}) is None
 
 
 def test_scaling_up_and_down_has_the_epochs_that_a_real_group_had_that_was_scaled_alike() -> None:

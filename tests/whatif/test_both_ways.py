@@ -1,0 +1,74 @@
+"""The same churn lived through by groups of a real broker under either protocol: each foretells the other.
+
+In each log four groups of four consumers, two of Kafka's own client and two of librdkafka, are started, one member
+leaves, one comes and one is killed, all at the same times; one group of each client is under the newer protocol.
+`logs/started-at-once.log.gz`: the first three members of each group start at once. The sessions are 15 s.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from request_log.importer import LogImport
+from request_log.lines.clock import zone_of
+from tests.whatif.stories import setting
+from whatif.changes import BASELINE
+from whatif.fidelity import fidelity_of
+from whatif.outcome import Outcome
+from whatif.play import play
+from whatif.recording import Recording, recording_of
+
+LOGS = Path(__file__).parent / "logs"
+NAMES = sorted(path.name for path in LOGS.glob("*.log.gz"))
+BROKER = {"group.consumer.session.timeout.ms": "15000"}
+TO_NEWER = "group.protocol=consumer"
+TO_CLASSIC = "group.protocol=classic session.timeout.ms=15000 heartbeat.interval.ms=3000 assignor=range"
+CLIENTS = ("java", "rdk")
+
+
+@cache
+def recording(name: str) -> Recording:
+    return recording_of(LogImport(LOGS / name, zone_of("UTC")), BROKER)
+
+
+def story(outcome: Outcome) -> list[str]:
+    """Which rebalances began, in order."""
+    return [each.cause for each in outcome.begun]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_group_played_as_it_was_has_its_own_rebalances_again(name: str) -> None:
+    found = recording(name)
+    assert len(found.lives) == 4
+    for group, lives in found.lives.items():
+        assert fidelity_of(found.outcomes[group], play(lives, BASELINE)).has_same_rebalances, group
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_classic_group_moved_to_the_newer_protocol_is_as_the_one_that_was_under_it(client: str, name: str) -> None:
+    found = recording(name)
+    was, truly = found.outcomes[f"{client}-classic"], found.outcomes[f"{client}-consumer"]
+    moved = play(found.lives[f"{client}-classic"], setting(TO_NEWER))
+    assert story(moved) == story(truly) != story(was)
+    assert moved.partitions_moved == truly.partitions_moved
+    assert moved.stopped_member_ms == truly.stopped_member_ms == 0
+    # Which of two heartbeats comes first is chance, and each is up to five seconds of some partitions.
+    assert moved.unserved_partition_ms == pytest.approx(truly.unserved_partition_ms, rel=0.4)
+    assert moved.longest_detection_ms == pytest.approx(truly.longest_detection_ms, abs=3_000)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_group_of_the_newer_protocol_moved_back_is_as_the_classic_one(client: str, name: str) -> None:
+    found = recording(name)
+    was, truly = found.outcomes[f"{client}-consumer"], found.outcomes[f"{client}-classic"]
+    moved = play(found.lives[f"{client}-consumer"], setting(TO_CLASSIC))
+    assert story(moved) == story(truly) != story(was)
+    assert moved.generations == truly.generations
+    assert moved.partitions_moved == truly.partitions_moved
+    assert moved.stopped_member_ms == pytest.approx(truly.stopped_member_ms, rel=0.2)
+    assert moved.unserved_partition_ms == pytest.approx(truly.unserved_partition_ms, rel=0.4)
