@@ -36,6 +36,7 @@ class Coordinator:
     def fleet(self, session_ms: int = 3000, **options: str) -> Fleet:
         """Consumers of a group of their own."""
         timing = {"session_ms": str(int(session_ms * self.pace)), "heartbeat_ms": str(int(300 * self.pace))}
+        timing["max_poll_ms"] = str(int(20_000 * self.pace))
         fleet = Fleet(self.bootstrap, f"group-{next(_numbers)}", TOPIC, **{**timing, **options})
         fleet.patience_s *= self.pace
         return fleet
@@ -104,7 +105,7 @@ def coordinator() -> Iterator[Coordinator]:
         "group.max.session.timeout.ms": "300000",
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.session.timeout.ms": "8000",
-        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.heartbeat.interval.ms": "1000",
         "group.consumer.assignment.interval.ms": "0",
     }
     with serving(settings) as address:

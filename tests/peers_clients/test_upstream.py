@@ -40,7 +40,7 @@ def before(kafka: str) -> Iterator[Coordinator]:
         "gateway.upstream": kafka,
         "group.min.session.timeout.ms": "500",
         "group.initial.rebalance.delay.ms": "0",
-        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.heartbeat.interval.ms": "1000",
         "group.consumer.assignment.interval.ms": "0",
         "gateway.upstream.topics.interval.ms": "500",
     }

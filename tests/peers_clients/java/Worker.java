@@ -64,6 +64,7 @@ public final class Worker {
         settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
         if (options.getOrDefault("protocol", "classic").equals("consumer")) {
             settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "consumer");
+            settings.put(ConsumerConfig.MAX_POLL_INTERVAL_MS_CONFIG, options.getOrDefault("max-poll-ms", "20000"));
         } else {
             settings.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, options.getOrDefault("session-ms", "3000"));
             settings.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, options.getOrDefault("heartbeat-ms", "300"));

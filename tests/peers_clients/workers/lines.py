@@ -31,6 +31,7 @@ import click
 @click.option("--session-ms", type=int, default=3000)
 @click.option("--heartbeat-ms", type=int, default=300)
 @click.option("--protocol", default="classic")
+@click.option("--max-poll-ms", type=int, default=20_000)
 @click.option("--user")
 @click.option("--password")
 @click.option("--mechanism")

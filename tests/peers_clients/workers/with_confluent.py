@@ -23,7 +23,9 @@ def settings_of(told: SimpleNamespace) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 500,
     }
     if told.protocol == "consumer":
-        settings["group.protocol"] = "consumer"
+        # So long a member may hold on to what it is to give up: librdkafka waits one interval for a heartbeat's answer,
+        # and where that was lost it may not ask for its assignment again.
+        settings |= {"group.protocol": "consumer", "max.poll.interval.ms": told.max_poll_ms}
     else:
         settings |= {
             "session.timeout.ms": told.session_ms,
