@@ -29,6 +29,7 @@ from jobs.spark.jars import make_kafka_ready
 from jobs.stream.sources.offsets_topic import record_rows
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.writers.driver_writer import DriverWriter
+from schemas.effect_names import EffectName
 
 COMMITS = int(os.environ.get("COMMITS") or 1_000_000)
 GROUPS, GENERATIONS_A_GROUP = 1_000, 4
@@ -67,7 +68,7 @@ def a_million_commits() -> Iterator[Figure]:
         plain = _copied(records(), path / "plain")
         without = _folded(records(), path / "without", config, has_commits=False)
         whole = _folded(records(), path / "whole", config, has_commits=True)
-        facts = _facts(path / "whole", "offsets_committed")
+        facts = _facts(path / "whole", EffectName.OFFSETS_COMMITTED)
     if facts < COMMITS // 10:
         raise AssertionError(f"only {facts} facts came of {COMMITS} commits")
     anchor = Anchor(plain.records_a_second, PLAIN)
@@ -128,6 +129,6 @@ def _run(query: Callable[[], object]) -> Run:
     return Run(seconds, memory)
 
 
-def _facts(home: Path, effect: str) -> int:
+def _facts(home: Path, effect: EffectName) -> int:
     effects = DeltaTable(Home(home).effects).to_pyarrow_table(columns=["effect"])["effect"]
-    return int(pc.sum(pc.equal(effects, effect)).as_py() or 0)
+    return int(pc.sum(pc.equal(effects, effect.value)).as_py() or 0)
