@@ -147,6 +147,11 @@ def beat_id(run_id: str, place: int, beat: int) -> str:
     return f"{run_id}/{place}/{beat}"
 
 
+def run_id_of(request_id: str) -> str:
+    """The run that a heartbeat of this id is in; where it is in none, a text that is no run's id."""
+    return request_id.rsplit("/", 2)[0]
+
+
 # ---------------------------------------------------------------- LeaveGroup (key 13)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, OF_REQUESTS, REBALANCES, Fact, facts_of, in_order
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
@@ -156,7 +156,7 @@ def _explained(
     phase = _join_phase(facts, rebalance, end_ms)
     deeds = [fact for fact in facts if meanwhile.deeds_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
-    are_requests_known = any(fact.effect in (EffectName.REPLY, EffectName.REQUEST_PARKED) for fact in facts)
+    are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
     slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     protocol_type = _protocol_type(facts, end_ms)

@@ -52,6 +52,8 @@ DEEDS = (
 """The facts of what happened in a span of time: needed of that span alone. A run of heartbeats stands where it ended,
 and is looked for up to LONGEST_RUN_MS later.
 """
+OF_REQUESTS = (EffectName.REPLY, EffectName.HEARTBEATS_TAKEN, EffectName.REQUEST_PARKED)
+"""The facts that only requests lead to."""
 
 NEWER_ID_LENGTH = 36
 """Member ids of the newer protocol are no longer; its members' commits do not restart their sessions."""

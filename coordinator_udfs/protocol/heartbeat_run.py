@@ -69,9 +69,15 @@ def heartbeat_run(group: Group, run: HeartbeatRunRequest, turn: Turn) -> None:
         begin_ms = max(min(_first_ms(rest), turn.now_ms), group.updated_at_ms)
         if group.next_due_ms is not None and group.next_due_ms < begin_ms:
             turn.effects += fire_due(group, begin_ms - 1, turn.config, turn.armed_from_ms if turn.is_live else None)
-        part, rest = _up_to_a_deadline(group, rest, turn.now_ms)
+        part, later = _up_to_a_deadline(group, rest, turn.now_ms)
         taking = _Taking(group, part, turn)
-        found = taking.together() if group.consumer is None else taking.one_by_one()
+        if group.consumer is None:
+            found = taking.together()
+        else:
+            found, last_ms = taking.one_by_one()
+            if last_ms < _last_ms(part):
+                part, later = cut(rest, last_ms)
+        rest = later
         turn.effects += sorted(found, key=_in_time)
         group.updated_at_ms = max(group.updated_at_ms, min(_last_ms(part), turn.now_ms))
 
@@ -154,12 +160,21 @@ class _Taking:
             answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
             yield from turn.effects
 
-    def one_by_one(self) -> list[Effect]:
-        """Of a group under the newer protocol, where a heartbeat may do more than keep its member alive."""
+    def one_by_one(self) -> tuple[list[Effect], int]:
+        """Of a group under the newer protocol, where a heartbeat may do more than keep its member alive.
+
+        One that must rejoin has a deadline from then on, which may pass before the next heartbeat: that one and those
+        after it are not taken. Also returns the moment of the last one that is.
+        """
         effects: list[Effect] = []
         taken = [with_beats(one, []) for one in self._run.members]
+        last_ms: int | None = None
         for beat in beats_of(self._run):
             turn = self._turn(beat.moment_ms)
+            due_ms = self._group.next_due_ms
+            if last_ms is not None and due_ms is not None and due_ms < turn.now_ms:
+                break
+            last_ms = beat.moment_ms
             turn.topics, turn.topics_version = self._topics
             heartbeat_to_consumer_group(self._group, request_of(self._run, beat), turn)
             for effect in turn.effects:
@@ -168,7 +183,8 @@ class _Taking:
                     taken[beat.place] = with_beats(one, [*one.beats, beat.moment_ms - self._run.from_ms])
                 else:
                     effects.append(effect)
-        return [*effects, *self._told(taken)]
+        assert last_ms is not None
+        return [*effects, *self._told(taken)], last_ms
 
     def _told(self, taken: list[MemberBeats]) -> Iterator[Effect]:
         run = self._run

@@ -1,28 +1,46 @@
 """Compares the answers that a log records with those that the stream gives.
 
-Nearly all answers are to heartbeats and hold an error code alone, so those are compared column by column, and all
-others one by one. Knows the effects table's columns and which rows wait for an answer; must not know what makes two
-answers equal.
+Nearly all answers are to heartbeats of runs that are all taken, as recorded: those are compared run by run, all others
+one by one. Knows the effects table's columns and which rows wait for an answer; must not know what makes two answers
+equal.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from request_log.in_runs import OrderedRun, Row
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
 from schemas.effect_names import EffectName
-from schemas.messages import HeartbeatRequest
+from schemas.errors import Error
+from schemas.membership_messages import beat_id, run_id_of
+from schemas.messages import HeartbeatResponse, Response
 from tables.replies import REPLY_COLUMNS, response_of
 from tables.table_follower import TableFollower
 
 HEARTBEAT = "Heartbeat"
+_TAKEN = EffectName.HEARTBEATS_TAKEN.value
 _FATES = pa.array([EffectName.REPLY.value, EffectName.REQUEST_DROPPED.value])
+
+
+class _OfMember(msgspec.Struct):
+    beats: list[int]
+
+
+class _Taken(msgspec.Struct):
+    """What this needs of the detail of `heartbeats_taken`."""
+
+    taken: list[_OfMember]
+
+
+_decoder = msgspec.json.Decoder(_Taken)
 
 
 class Comparison:
@@ -31,24 +49,25 @@ class Comparison:
     def __init__(self, effects: Path, parity: Parity) -> None:
         self.parity = parity
         self._follower = TableFollower(effects, REPLY_COLUMNS, from_version=0)
-        self._rows: dict[str, OrderedRequest] = {}
-        self._heartbeats: list[OrderedRequest] = []
+        self._requests: dict[str, OrderedRequest] = {}
+        self._runs: dict[str, OrderedRun] = {}
+        """Runs of which no heartbeat was answered yet; from then on their heartbeats are among the requests."""
         self._changing = threading.Lock()
 
     @property
     def unanswered(self) -> list[OrderedRequest]:
-        """Rows whose recorded answers were not compared yet."""
+        """Requests whose recorded answers were not compared yet."""
         with self._changing:
-            return [*self._rows.values(), *self._heartbeats]
+            return [*self._requests.values(), *(beat for run in self._runs.values() for beat in run.beats)]
 
-    def expect(self, rows: Iterable[OrderedRequest]) -> None:
+    def expect(self, rows: Iterable[Row]) -> None:
         """Takes rows that will be answered; skips those for which the log has no answer."""
-        recorded = [row for row in rows if row.recorded is not None]
-        heartbeats = [row for row in recorded if isinstance(row.request, HeartbeatRequest)]
-        others = {row.request.request_id: row for row in recorded if not isinstance(row.request, HeartbeatRequest)}
         with self._changing:
-            self._heartbeats += heartbeats
-            self._rows.update(others)
+            for row in rows:
+                if isinstance(row, OrderedRun):
+                    self._runs[row.request.request_id] = row
+                elif row.recorded is not None:
+                    self._requests[row.request.request_id] = row
 
     def compare(self) -> None:
         """Notes in the parity what was answered since the last call."""
@@ -56,43 +75,49 @@ class Comparison:
         if not tables:
             return
         effects = pa.concat_tables(tables)
-        answers = effects.filter(pc.is_in(effects["effect"], _FATES))
-        of_heartbeat = pc.equal(answers["api"], HEARTBEAT)
-        self._compare_heartbeats(answers.filter(of_heartbeat))
-        self._compare_others(answers.filter(pc.invert(of_heartbeat)))
+        with self._changing:
+            self._compare_taken(effects.filter(pc.equal(effects["effect"], _TAKEN)))
+            self._compare_answers(effects.filter(pc.is_in(effects["effect"], _FATES)))
 
     def close(self) -> None:
         """Notes that no more answers will come."""
-        for row in self.unanswered:
-            self.parity.note(row, None)
+        for ordered in self.unanswered:
+            self.parity.note(ordered, None)
 
-    def _compare_heartbeats(self, answers: pa.Table) -> None:
-        with self._changing:
-            rows, self._heartbeats = self._heartbeats, []
-        ids = pa.array([row.request.request_id for row in rows], pa.string())
-        recorded = pa.array([_recorded_error(row) for row in rows], pa.string())
-        ours = answers["error_code"].take(pc.index_in(ids, value_set=answers["request_id"]))
-        self.parity.note_equal(HEARTBEAT, pc.sum(pc.equal(ours, recorded)).as_py() or 0)
-        waiting = [rows[n] for n in _positions(pc.is_null(ours))]
-        for n in _positions(pc.not_equal(ours, recorded)):
-            self.parity.note(rows[n], response_of(HEARTBEAT, ours[n].as_py(), None))
-        with self._changing:
-            self._heartbeats = waiting + self._heartbeats
+    def _compare_taken(self, facts: pa.Table) -> None:
+        for run_id, detail in zip(facts["request_id"].to_pylist(), facts["detail"].to_pylist(), strict=True):
+            taken = [member.beats for member in _decoder.decode(detail).taken]
+            run = self._runs.get(run_id)
+            if run is not None and _is_as_recorded(run, taken):
+                del self._runs[run_id]
+                self.parity.note_equal(HEARTBEAT, len(run.beats))
+                continue
+            self._maybe_open(run_id)
+            for place, beats in enumerate(taken):
+                for beat in beats:
+                    self._note(beat_id(run_id, place, beat), HeartbeatResponse())
 
-    def _compare_others(self, answers: pa.Table) -> None:
-        columns = [answers[name].to_pylist() for name in ("effect", "api", "error_code", "detail")]
-        with self._changing:
-            rows = [self._rows.pop(request_id, None) for request_id in answers["request_id"].to_pylist()]
-        for row, (effect, api, error_code, detail) in zip(rows, zip(*columns, strict=True), strict=True):
-            if row is not None:
-                self.parity.note(row, response_of(api, error_code, detail) if effect == EffectName.REPLY else None)
+    def _compare_answers(self, answers: pa.Table) -> None:
+        columns = [answers[name].to_pylist() for name in ("effect", "request_id", "api", "error_code", "detail")]
+        for effect, request_id, api, error_code, detail in zip(*columns, strict=True):
+            if api == HEARTBEAT and request_id not in self._requests:
+                self._maybe_open(run_id_of(request_id))
+            self._note(request_id, response_of(api, error_code, detail) if effect == EffectName.REPLY else None)
+
+    def _maybe_open(self, run_id: str) -> None:
+        """From now on the heartbeats of a run are compared one by one."""
+        run = self._runs.pop(run_id, None)
+        if run is not None:
+            self._requests.update(run.by_id())
+
+    def _note(self, request_id: str, ours: Response | None) -> None:
+        ordered = self._requests.pop(request_id, None)
+        if ordered is not None:
+            self.parity.note(ordered, ours)
 
 
-def _recorded_error(row: OrderedRequest) -> str:
-    assert row.recorded is not None
-    return row.recorded.error.value
-
-
-def _positions(mask: pa.ChunkedArray) -> Sequence[int]:
-    found: list[int] = pc.indices_nonzero(mask).to_pylist()
-    return found
+def _is_as_recorded(run: OrderedRun, taken: list[list[int]]) -> bool:
+    """Whether all heartbeats of a run were taken, and the log says so too."""
+    if taken != [member.beats for member in run.request.members]:
+        return False
+    return all(beat.recorded is not None and beat.recorded.error is Error.NONE for beat in run.beats)

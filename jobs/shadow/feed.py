@@ -24,6 +24,7 @@ from jobs.stream.home_tables import open_quarantine, open_requests
 from jobs.stream.quarantine import quarantine_of_lines
 from programs.settings import from_texts
 from request_log.broker_settings import SettingsSeen
+from request_log.in_runs import in_runs
 from request_log.lines.files import LogLine
 from request_log.lines.tail import Position
 from request_log.live import LiveImport
@@ -36,7 +37,7 @@ from tables.whole_file import write_whole
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
 LINES_AT_ONCE = 2_000
-ROWS_A_COMMIT = 20_000
+REQUESTS_A_COMMIT = 20_000
 UNFIT_AT_MOST = 5_000
 """So many bad lines are held before they are written."""
 COMMIT_EVERY_S = 0.25
@@ -110,7 +111,7 @@ class ShadowFeed:
         self._requests = open_requests(home, config)
         self._quarantine = open_quarantine(home, config)
         self._unfit: list[Quarantined] = []
-        self._rows: list[OrderedRequest] = []
+        self._held: list[OrderedRequest] = []
         try:
             self.live = _live(kept, config, self._unfit)
         except SnapshotError as error:
@@ -135,10 +136,10 @@ class ShadowFeed:
         if self.has_learnt:
             self.close()
             return False
-        self._rows += self.live.release((self.live.tally.last_at_ms or 0) + (now - self._grown_at) * 1000)
-        if self._rows and (now >= self._commit_at or len(self._rows) >= ROWS_A_COMMIT):
+        self._held += self.live.release((self.live.tally.last_at_ms or 0) + (now - self._grown_at) * 1000)
+        if self._held and (now >= self._commit_at or len(self._held) >= REQUESTS_A_COMMIT):
             self._commit()
-        elif now - self._kept_at > _KEEP_EVERY_S and not self._rows:
+        elif now - self._kept_at > _KEEP_EVERY_S and not self._held:
             self._write_unfit()
             self._keep(self.commits)
         return len(lines) == LINES_AT_ONCE
@@ -161,17 +162,17 @@ class ShadowFeed:
 
     def close(self) -> None:
         """Commits the requests that are certain by now."""
-        if self._rows:
+        if self._held:
             self._commit()
 
     def _commit(self) -> None:
         began = self._clock()
         self._write_unfit()
         self._keep(self.commits + 1)
-        rows = request_rows(row.request for row in self._rows)
+        rows = request_rows(row.request for row in in_runs(self._held))
         append_once(self._requests, rows, APP_ID, self.commits + 1, has_upkeep=True)
         self.commits += 1
-        self._rows.clear()
+        self._held.clear()
         self._clear_older()
         took_s = self._clock() - began
         self._commit_at = began + max(COMMIT_EVERY_S, took_s / _COMMITS_SHARE)

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
 from coordinator_udfs.protocol.heartbeat_run import beats_of
-from coordinator_udfs.protocol.step import step
+from coordinator_udfs.protocol.step import expire_due, step
 from schemas.errors import Error
 from schemas.heartbeat_runs import packed
 from schemas.membership_messages import beat_id
 from schemas.messages import HeartbeatRunRequest
 from tests.protocol.bench import Bench
+from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.heartbeat_runs import in_runs, state_of
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, replay
@@ -69,6 +70,34 @@ def test_a_run_is_its_heartbeats_one_by_one(config: GroupConfig, moves: list[lis
     assert others(run_effects) == others(effects)
     assert state_of(run_group) == state_of(group)
     assert [effect.at_ms for effect in run_effects] == sorted(effect.at_ms for effect in run_effects)
+
+
+@given(
+    moments=st.lists(st.integers(0, 29_000), min_size=2, max_size=8).map(sorted),
+    rebalance_timeout_ms=st.integers(1_000, 20_000),
+    session_timeout_ms=st.integers(6_000, 30_000),
+)
+def test_who_must_rejoin_a_consumer_group_is_removed_between_the_heartbeats_of_a_run(
+    moments: list[int], rebalance_timeout_ms: int, session_timeout_ms: int
+) -> None:
+    """The first heartbeat that is told to rejoin sets the deadline that a later one may miss."""
+    found = []
+    for is_run in (False, True):
+        bench = ConsumerBench(topics={"t1": 4})
+        bench.join("m1", "t1")
+        bench.join_classic("c1", "t1", session_timeout_ms=session_timeout_ms, rebalance_timeout_ms=rebalance_timeout_ms)
+        bench.sync("c1")
+        bench.join("m2", "t1")
+        group, member = bench.group, bench.member("c1")
+        beats = [heartbeat(member.member_id, member.member_epoch, at_ms, group.group_id) for at_ms in moments]
+        effects: list[Effect] = []
+        for request in [packed(beats, "run")] if is_run else beats:
+            at_ms = request.received_at_ms
+            if not is_run:
+                effects += expire_due(group, at_ms - 1, bench.config)
+            effects += step(group, request, at_ms, bench.config)
+        found.append((taken(effects), others(effects), state_of(group)))
+    assert found[1] == found[0]
 
 
 def run_of(bench: Bench, *beats: tuple[str, int], generation_id: int | None = None, **more: Any) -> HeartbeatRunRequest:

@@ -28,6 +28,7 @@ class Imported:
     effects: list[tuple[str, Effect]]
     parity: Parity
     groups: dict[str, Group]
+    config: GroupConfig
 
     def of_group(self, group_id: str, kind: type[Effect]) -> list[Any]:
         return [effect for of, effect in self.effects if of == group_id and isinstance(effect, kind)]
@@ -54,4 +55,4 @@ def imported(path: Path, zone: str = "UTC", settings: Mapping[str, str] | None =
     rows = list(log)
     replay = Replay(log.config)
     effects = list(replay.run(rows, log.tally.last_at_ms))
-    return Imported(rows, quarantined, log.tally, effects, replay.parity, replay.groups)
+    return Imported(rows, quarantined, log.tally, effects, replay.parity, replay.groups, log.config)

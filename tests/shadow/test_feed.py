@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import gzip
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from rich.console import Console
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from jobs.home import Home, HomeError
 from jobs.rollcall.__main__ import main
 from jobs.shadow.command import kept_of, shadow_config
 from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
 from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
+from schemas.fan_out import group_id_of
+from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
 
@@ -61,17 +65,26 @@ def feed_on(home: Home, path: Path, settings: dict[str, str] | None = None, step
     return ShadowFeed(home, shadow_config(kept.settings), kept, tail, lambda: next(ticks))
 
 
-def told(rows: list[tuple[str, str, int]]) -> dict[str, list[tuple[str, int]]]:
+def told(requests: Iterable[StreamRequest]) -> dict[str, list[tuple[str, int]]]:
+    """By group each request and when it was; a heartbeat, alone or in a run, by its member and generation."""
     by_group = defaultdict(list)
-    for group_id, request_id, at_ms in rows:
-        by_group[group_id].append((request_id, at_ms))
+    for request in requests:
+        for one in each_of(request):
+            name = f"{one.member_id} in {one.generation_id}" if isinstance(one, HeartbeatRequest) else one.request_id
+            by_group[group_id_of(one)].append((name, one.received_at_ms))
     return by_group
 
 
-def rows_in(home: Home) -> dict[str, list[tuple[str, int]]]:
+def each_of(request: StreamRequest) -> list[StreamRequest]:
+    if not isinstance(request, HeartbeatRunRequest):
+        return [request]
+    return [request_of(request, beat) for beat in beats_of(request)]
+
+
+def requests_in(home: Home) -> list[StreamRequest]:
     table = DeltaTable(home.requests).to_pyarrow_table().to_pylist()
     table.sort(key=lambda row: (row["received_at_ms"], row["request_seq"]))
-    return told([(row["group_id"], row["request_id"], row["received_at_ms"]) for row in table])
+    return [msgspec.json.decode(row["request"], type=StreamRequest) for row in table]
 
 
 @pytest.mark.parametrize("every", [2, 5, 7])
@@ -99,7 +112,7 @@ def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
     feed_until_over(feed)
     plain = [line._replace(file=path.name) for line in lines_with(bad)]
     ours = Feed(LiveImport(shadow_config({}).group), 1).feed(plain).end().rows
-    assert rows_in(home) == told([(r.group_id, r.request.request_id, r.request.received_at_ms) for r in ours])
+    assert told(requests_in(home)) == told(row.request for row in ours)
     quarantined = DeltaTable(home.quarantine).to_pyarrow_table().to_pylist()
     assert len(quarantined) == len({row["source"] for row in quarantined}) == len(pieces)
 
@@ -145,7 +158,7 @@ def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_
     }
     known = Feed(LiveImport(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)), 1)
     ours = known.feed(lines_of(log)).end().rows
-    assert rows_in(home) == told([(r.group_id, r.request.request_id, r.request.received_at_ms) for r in ours])
+    assert told(requests_in(home)) == told(row.request for row in ours)
 
 
 def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
@@ -156,7 +169,7 @@ def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> N
     while feed.step():
         pass
     feed_until_over(feed)
-    assert sum(map(len, rows_in(home).values())) == feed.live.tally.used == 463
+    assert sum(map(len, told(requests_in(home)).values())) == feed.live.tally.used == 463
     assert [file.name for file in (home.path / "shadow").iterdir()] == [f"{feed.commits:012d}.state"]
 
 

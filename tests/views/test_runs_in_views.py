@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from duck_sql.engine import ask
-from jobs.shown.plain_answers import write_answer
 from schemas.heartbeat_runs import packed
 from schemas.messages import HeartbeatRequest
 from tests import requests
+from tests.views.asked import rows_of, without_ids
 from tests.views.histories import two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import reader_of
@@ -51,16 +48,6 @@ def told(beat: Callable[[Story, Beats], None]) -> Story:
     story.join(32_000, "a")
     story.sync(32_100, "a", {"a": ["t-0", "t-1"]})
     return story
-
-
-def rows_of(home: Path, view: str) -> list[dict[str, Any]]:
-    out = io.StringIO()
-    write_answer(ask(home, f"select * from {view}", None, None), "json", out)
-    return [json.loads(line) for line in out.getvalue().splitlines()]
-
-
-def without_ids(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(json.dumps({name: value for name, value in row.items() if name != "request_id"}) for row in rows)
 
 
 @pytest.fixture(scope="module")
