@@ -17,7 +17,7 @@ from coordinator_udfs.protocol.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import Deed, MemberOf, live
 from tests.request_log.imported import imported
-from tests.request_log.played import deeds, later, play, start
+from tests.request_log.played import LENGTH_MS, deeds, later, play, start
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
