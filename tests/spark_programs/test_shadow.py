@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from deltalake import DeltaTable
@@ -29,19 +30,36 @@ OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
 """Of a broker with group.max.size=3 and an initial delay of 1 s."""
 PATIENCE_S = 120.0
 Answers = Counter[tuple[str, str, int, str]]
+"""Group, request, time and error; a heartbeat, which may have come in a run, goes by its member."""
 
 
 def expected(path: Path) -> tuple[Answers, int]:
-    """Every answer of the finished log: group, request, time and error; and how many facts there are in all."""
+    """Every answer of the finished log, and how many facts there are in all."""
     log = LogImport(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
     effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
     answers = Counter(
-        (group_id, e.request_id.rpartition(":")[2], e.at_ms, str(e.error_code))
+        (group_id, _named(e.api, e.request_id, e.member_id), e.at_ms, str(e.error_code))
         for group_id, e in effects
         if isinstance(e, Reply)
     )
     return answers, len(effects)
+
+
+def _named(api: object, request_id: object, member_id: object) -> str:
+    return str(member_id) if api == "Heartbeat" else str(request_id).rpartition(":")[2]
+
+
+def _each_heartbeat(fact: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The fact; of a run that was taken, the answer to each heartbeat."""
+    if fact["effect"] != "heartbeats_taken":
+        yield fact
+        return
+    told = json.loads(fact["detail"])
+    for member in told["taken"]:
+        for beat in member["beats"]:
+            answer = {"effect": "reply", "api": "Heartbeat", "error_code": "NONE", "cause": None}
+            yield fact | answer | {"member_id": member["member_id"], "at_ms": told["from_ms"] + beat}
 
 
 class Shadow:
@@ -72,15 +90,16 @@ class Shadow:
         self.log.rename(self.log.with_name("requests.log.2026-11-21-05"))
         self.log.touch()
 
-    def effects(self) -> list[dict[str, object]]:
+    def effects(self) -> list[dict[str, Any]]:
+        """Every fact, and the answer to every heartbeat of a run."""
         if not DeltaTable.is_deltatable(self.home.effects):
             return []
-        rows: list[dict[str, object]] = DeltaTable(self.home.effects).to_pyarrow_table().to_pylist()
-        return rows
+        rows = DeltaTable(self.home.effects).to_pyarrow_table().to_pylist()
+        return [fact for row in rows for fact in _each_heartbeat(row)]
 
     def answers(self) -> Answers:
         return Counter(
-            (str(e["group_id"]), str(e["request_id"]).rpartition(":")[2], int(str(e["at_ms"])), str(e["error_code"]))
+            (e["group_id"], _named(e["api"], e["request_id"], e["member_id"]), e["at_ms"], e["error_code"])
             for e in self.effects()
             if e["effect"] == "reply"
         )
