@@ -36,6 +36,11 @@ class HomeError(UserError):
     """A home that cannot be used; the text is one sentence for the user that says why, and what to do."""
 
 
+def different_partitions(shown: str, kept: object, own: object) -> str:
+    """That a home keeps the shuffle partitions it was made with, though a new one got another number."""
+    return f"{shown} was made with {kept} shuffle partitions and keeps them; a new one gets {own} here."
+
+
 class Home:
     """The places of one home, as URLs or absolute paths."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs.home import Home
+from jobs.home import Home, different_partitions
 from jobs.spark.machine import Machine, this_machine
 from jobs.spark.session import spark_session
 from jobs.stream.checkpoint import shuffle_partitions
@@ -57,4 +57,4 @@ def keep_partitions(home: Home, own: int, machine: Machine) -> tuple[int, str]:
         return own, ""
     if kept == own:
         return own, ""
-    return kept, (f"{home.shown} was made with {kept} shuffle partitions and keeps them; a new one gets {own} here.")
+    return kept, different_partitions(home.shown, kept, own)

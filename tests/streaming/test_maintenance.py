@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain_cluster
+from programs.version import VERSION
 from tests.requests import join
 from tests.streaming.live import Live, now_ms, read_rows
 
@@ -16,6 +18,9 @@ def test_a_home_that_spark_wrote_is_maintained_by_spark(spark: SparkSession, liv
     for client in "ab":
         running.ask(join(client, now_ms(), f"group-of-{client}"))
     running.stop()
+    made_with = DeltaTable(running.home.effects).metadata().configuration
+    assert made_with["rollcall.version"] == VERSION
+    assert made_with["rollcall.shuffle.partitions"] == spark.conf.get("spark.sql.shuffle.partitions")
     before = read_rows(running.home.effects)
     done = maintain_cluster(spark, running.home, running.config, now_ms())
     assert [line.partition(":")[0] for line in done] == ["effects", "quarantine"]

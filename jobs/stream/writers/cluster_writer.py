@@ -5,7 +5,9 @@ Knows Spark's Delta writer; must not know what an effect means.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,12 +15,18 @@ from pyspark.sql import functions as F
 from coordinator_udfs.effect_rows import QUARANTINED
 from coordinator_udfs.group_udf import typed_effects
 from jobs.config import JobConfig
-from jobs.home import Home
+from jobs.home import Home, different_partitions
 from jobs.stream.home_tables import properties_of
 from jobs.stream.quarantine import quarantine_frame
 from jobs.stream.writers.batch_result import BatchResult
+from programs.log_lines import tell
+from programs.version import VERSION
 from schemas.tables import EFFECTS, QUARANTINE, Table
 from tables.properties import differing
+
+VERSION_PROPERTY = "rollcall.version"
+PARTITIONS_PROPERTY = "rollcall.shuffle.partitions"
+"""What a home in an object store was made with, as properties of its tables."""
 
 
 class ClusterWriter:
@@ -28,8 +36,13 @@ class ClusterWriter:
         self.home = home
         self.config = config
         self.query_id: Future[str] = Future()
-        open_table(spark, home.effects, EFFECTS, properties_of(config))
-        open_table(spark, home.quarantine, QUARANTINE, properties_of(config))
+        own = str(spark.conf.get("spark.sql.shuffle.partitions"))
+        made_with = {VERSION_PROPERTY: VERSION, PARTITIONS_PROPERTY: own}
+        found = open_table(spark, home.effects, EFFECTS, properties_of(config), made_with)
+        open_table(spark, home.quarantine, QUARANTINE, properties_of(config), made_with)
+        kept = found.get(PARTITIONS_PROPERTY, own)
+        if kept != own:
+            tell(different_partitions(home.shown, kept, own), is_error=True)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Its rows are kept while that goes on, so the stateful part runs once for all uses of them."""
@@ -54,17 +67,27 @@ class ClusterWriter:
         writer.option("txnVersion", batch_id).save(path)
 
 
-def open_table(spark: SparkSession, path: str, table: Table, properties: dict[str, str]) -> None:
-    """The table at a path, made if it is not there, with these properties afterwards."""
+def open_table(
+    spark: SparkSession,
+    path: str,
+    table: Table,
+    properties: dict[str, str],
+    made_with: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """The table at a path, made if it is not there, with these properties afterwards; gives those that it had.
+
+    made_with: properties that only a new table gets.
+    """
     partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({table.ddl}) USING delta {partitioned} "
-        f"TBLPROPERTIES ({_listed(properties)})"
+        f"TBLPROPERTIES ({_listed({**properties, **made_with})})"
     )
     (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
     changes = differing(detail["properties"], properties)
     if changes:
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({_listed(changes)})")
+    return dict(detail["properties"])
 
 
 def _listed(properties: dict[str, str]) -> str:
