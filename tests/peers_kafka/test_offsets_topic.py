@@ -1,7 +1,8 @@
 """A real cluster's groups, by its __consumer_offsets alone, for a user who may do little else than read that topic.
 
-Consumers of both protocols come, go and are killed, and so is the shadow. What it tells is held against what Kafka's
-own admin client says in the end, and against what the consumers said of themselves.
+Consumers of both protocols, of two libraries, come, go and are killed, and so is the shadow; others commit in
+transactions; all of it inside TLS. What the shadow tells is held against what Kafka's own admin client says in the end,
+and against what the consumers said of themselves.
 """
 
 from __future__ import annotations
@@ -10,188 +11,56 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclOperation,
     AclPermissionType,
     AdminClient,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
 
 from duck_sql.engine import ask
-from tests.peers_kafka.kafka import broker
+from tests.peers_clients.fleet import Fleet
+from tests.peers_kafka.secured_cluster import (
+    AUTHORITY,
+    CLASSIC,
+    CONSUMER,
+    HEARTBEAT_MS,
+    HIDDEN,
+    PARTITIONS,
+    PASSWORD,
+    SCRAM,
+    SHOWN,
+    Cluster,
+    Said,
+    running_cluster,
+)
+from tests.peers_kafka.transactions import Transactions
 from tests.readme.shown import block_with
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 
-PASSWORD = "opensesame"
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-LISTENER = "listener.name.plaintext"
-PARTITIONS = 4
-CLASSIC, CONSUMER = "orders-classic", "orders-consumer"
-SHOWN, HIDDEN = "shown", "hidden"
-"""Topics whose groups never commit: of one the cluster tells the shadow's user the name, of the other it does not."""
-HEARTBEAT_MS = 500
-CLASSIC_SESSION_MS = 4_000
+JAVA, EXACTLY_ONCE = "orders-java", "orders-exactly-once"
+"""A group of Java clients, and one that commits in transactions alone."""
 SLACK_MS = 1_500
 """How much later than Kafka a client's callback may run on a busy machine."""
 REBALANCE_MS = 2 * HEARTBEAT_MS + SLACK_MS
 """How long a classic rebalance takes in which everybody lives: all hear of it with their next heartbeat."""
-SETTINGS = {
-    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-    "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    f"{LISTENER}.plain.sasl.jaas.config": f'{PLAIN} username="app" password="{PASSWORD}" user_app="{PASSWORD}";',
-    f"{LISTENER}.scram-sha-512.sasl.jaas.config": f"{SCRAM};",
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:app;User:ANONYMOUS",
-    "group.initial.rebalance.delay.ms": 0,
-    "group.min.session.timeout.ms": 1_000,
-    "group.consumer.min.session.timeout.ms": 1_000,
-    "group.consumer.session.timeout.ms": 3_000,
-    "group.consumer.min.heartbeat.interval.ms": 100,
-    "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
-}
-CLIENT = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "app",
-    "sasl.password": PASSWORD,
-}
-
-
-class Said(NamedTuple):
-    """A span in which a client had a partition, as it said itself. to_ms None: it said no end."""
-
-    client_id: str
-    partition: int
-    from_ms: int
-    to_ms: int | None
-
-
-@dataclass
-class Client:
-    """One consumer and its words."""
-
-    client_id: str
-    process: subprocess.Popen[str]
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    def listen(self) -> None:
-        assert self.process.stdout is not None
-        self.lines += []
-        for line in self.process.stdout:
-            self.lines.append(json.loads(line))
-
-    @property
-    def held(self) -> set[int]:
-        found: set[int] = set()
-        for line in list(self.lines):
-            change = found.update if line["event"] == "assigned" else found.difference_update
-            change(line["partitions"])
-        return found
-
-    def spans(self) -> Iterator[Said]:
-        began: dict[int, int] = {}
-        for line in self.lines:
-            for partition in line["partitions"]:
-                if line["event"] == "assigned":
-                    began[partition] = line["at_ms"]
-                elif partition in began:
-                    yield Said(self.client_id, partition, began.pop(partition), line["at_ms"])
-        for partition, at_ms in began.items():
-            yield Said(self.client_id, partition, at_ms, None)
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        assert self.process.wait(60) == 0
-
-
-class Cluster:
-    """A broker, its admin, and the consumers that were ever started."""
-
-    def __init__(self, address: str, folder: Path) -> None:
-        self.address = address
-        self.folder = folder
-        self.client: dict[str, Any] = {"bootstrap.servers": address, **CLIENT}
-        self.admin = AdminClient(self.client)
-        self.clients: dict[str, list[Client]] = defaultdict(list)
-        topics = [NewTopic(name, PARTITIONS, 1) for name in ("orders", SHOWN, HIDDEN)]
-        for made in self.admin.create_topics(topics).values():
-            made.result()
-        self._is_over = threading.Event()
-        self._producing = threading.Thread(target=self._produce, daemon=True)
-        self._producing.start()
-
-    def _produce(self) -> None:
-        """Records all the time, so that there is something to commit."""
-        producer = Producer(self.client)
-        while not self._is_over.wait(0.1):
-            for partition in range(PARTITIONS):
-                producer.produce("orders", b"x", partition=partition)
-            producer.poll(0)
-        producer.flush(5)
-
-    def start(self, group: str, topic: str = "orders", *, commits: bool = True) -> Client:
-        protocol = "classic" if group == CLASSIC else "consumer"
-        client_id = f"{group}-{len(self.clients[group])}"
-        settings = {
-            **self.client,
-            "group.id": group,
-            "client.id": client_id,
-            "auto.offset.reset": "earliest",
-            "group.protocol": protocol,
-            "enable.auto.commit": commits,
-            "auto.commit.interval.ms": 500,
-        }
-        if protocol == "classic":
-            settings |= {"session.timeout.ms": CLASSIC_SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS}
-        command = [sys.executable, "-m", "tests.peers_kafka.told_consumer", json.dumps(settings), topic]
-        pipe = subprocess.PIPE
-        client = Client(client_id, subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
-        threading.Thread(target=client.listen, daemon=True).start()
-        self.clients[group].append(client)
-        return client
-
-    def await_shared(self, group: str, *clients: Client) -> None:
-        """Until these have all partitions among them, each once and at least one."""
-
-        def is_shared() -> bool:
-            shares = [client.held for client in clients]
-            return all(shares) and sorted(n for share in shares for n in share) == list(range(PARTITIONS))
-
-        until(is_shared, lambda: f"{group}: {[client.lines for client in clients]}")
-
-    def stop(self) -> None:
-        self._is_over.set()
-        for client in (one for of_group in self.clients.values() for one in of_group):
-            if client.process.poll() is None:
-                client.process.kill()
-            client.process.wait()
-        self._producing.join()
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with broker(tmp_path, SETTINGS, [f"SCRAM-SHA-512=[name=watcher,password={PASSWORD}]"]) as address:
-        cluster = Cluster(address, tmp_path)
+    with running_cluster(tmp_path) as cluster:
         yield cluster
-        cluster.stop()
 
 
 class Shadow:
@@ -201,7 +70,8 @@ class Shadow:
         self.home = cluster.folder / "home"
         conf = cluster.folder / "shadow.conf"
         conf.write_text(
-            "kafka.security.protocol=SASL_PLAINTEXT\nkafka.sasl.mechanism=SCRAM-SHA-512\n"
+            "kafka.security.protocol=SASL_SSL\nkafka.sasl.mechanism=SCRAM-SHA-512\n"
+            f"kafka.ssl.truststore.type=PEM\nkafka.ssl.truststore.location={AUTHORITY}\n"
             f'kafka.sasl.jaas.config={SCRAM} username="watcher" password="{PASSWORD}";\n'
         )
         places = ["--conf", str(conf), "--home", str(self.home)]
@@ -231,6 +101,13 @@ class Shadow:
 
 
 @pytest.fixture
+def java(cluster: Cluster) -> Iterator[Fleet]:
+    user = {"user": "app", "password": PASSWORD, "mechanism": "PLAIN", "ca": AUTHORITY}
+    with Fleet(cluster.address, JAVA, "orders", protocol="consumer", **user) as fleet:
+        yield fleet
+
+
+@pytest.fixture
 def shadow(cluster: Cluster) -> Iterator[Shadow]:
     shadow = Shadow(cluster)
     yield shadow
@@ -239,8 +116,11 @@ def shadow(cluster: Cluster) -> Iterator[Shadow]:
         shadow.process.wait()
 
 
-def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster, shadow: Shadow) -> None:
+def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster, shadow: Shadow, java: Fleet) -> None:
     groups = (CLASSIC, CONSUMER)
+    by_java = [java.start("java")]
+    transactions = Transactions(cluster.client, EXACTLY_ONCE)
+    transactions.commit("orders", 5)
     first = {group: [cluster.start(group)] for group in groups}
     for group in groups:
         cluster.await_shared(group, *first[group])
@@ -250,10 +130,14 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
         cluster.await_shared(group, *first[group])
     for topic, client in zip((SHOWN, HIDDEN), quiet, strict=True):
         cluster.await_shared(topic, client)
+    java.await_shares(by_java, PARTITIONS)
     allow(cluster.admin)
     shadow.start()
+    by_java.append(java.start("java"))
     shadow.await_facts(f"select 1 from groups where group_id = '{CONSUMER}' and member_count = 2", "the first members")
 
+    java.await_shares(by_java, PARTITIONS)
+    transactions.commit("orders", 7, is_aborted=True)
     third = {group: cluster.start(group) for group in groups}
     for group in groups:
         cluster.await_shared(group, *first[group], third[group])
@@ -263,7 +147,11 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
     for group in groups:
         first[group][0].close()
         cluster.await_shared(group, first[group][1], third[group])
+    by_java[0].close()
+    java.await_shares(by_java[1:], PARTITIONS)
+    assert by_java[1].ask("commit", "orders/0", 3) == 3
     shadow.start()
+    transactions.commit("orders", 9)
     killed_ms = now_ms()
     for group in groups:
         first[group][1].process.kill()
@@ -271,6 +159,10 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
     ends = f"select 1 from sessions where client_id = '{{}}-1' and ended_at >= timestamp_millis({killed_ms})"
     for group in groups:
         shadow.await_facts(ends.format(group), f"the end of a killed member of {group}")
+    told_offset = "select 1 from offsets where group_id = '{}' and committed_offset = {}"
+    for group, offset in ((EXACTLY_ONCE, 9), (JAVA, 3)):
+        shadow.await_facts(told_offset.format(group, offset), f"the last commit of {group}")
+    transactions.close()
     told = shadow.stop()
     assert "records read" in told
     for line in block_with("text", "following __consumer_offsets").splitlines()[1:]:
@@ -278,6 +170,11 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
         assert re.sub(r"^\S+ +|, [0-9.]+ s$", "", line) in told
 
     expect_each_fact_once(shadow)
+    expect_what_the_admin_says(cluster, shadow, JAVA)
+    assert committed(shadow, JAVA) == [
+        (3, shadow.rows(f"select member_id from members where group_id = '{JAVA}'")[0][0])
+    ]
+    assert committed(shadow, EXACTLY_ONCE) == [(5, ""), (9, "")]
     for group in groups:
         expect_what_the_admin_says(cluster, shadow, group)
         expect_what_the_clients_said(cluster, shadow, group, killed_ms)
@@ -299,6 +196,13 @@ def allow(admin: AdminClient) -> None:
     acls = [AclBinding(kind, name, literal, "User:watcher", "*", what, may) for kind, name, what in wanted]
     for made in admin.create_acls(acls).values():
         made.result()
+
+
+def committed(shadow: Shadow, group: str) -> list[tuple[int, str]]:
+    """Every offset that is told of as committed, with whose partition it was."""
+    rows = [row for row in read_rows(str(shadow.home / "effects")) if row["group_id"] == group]
+    commits = [row for row in sorted(rows, key=lambda row: row["seq"]) if row["effect"] == "offsets_committed"]
+    return [(json.loads(row["detail"])["offsets"][0]["committed_offset"], row["member_id"]) for row in commits]
 
 
 def expect_each_fact_once(shadow: Shadow) -> None:
