@@ -65,8 +65,10 @@ class Cluster:
         topics = ask.message.topics
         if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
             return list(self._topic_ids.by_name.items())
-        ids = [topic_id for topic in topics if (topic_id := getattr(topic, "topic_id", None)) is not None]
-        return [(None, topic_id) for topic_id in ids] or [(topic.name, None) for topic in topics]
+        ids = [getattr(topic, "topic_id", None) for topic in topics]
+        return [
+            (topic.name if topic_id is None else None, topic_id) for topic, topic_id in zip(topics, ids, strict=True)
+        ]
 
     def _topic(self, name: str | None, topic_id: uuid.UUID | None, leader: int) -> Values:
         if name is None and topic_id is not None:
