@@ -20,7 +20,7 @@ from tests.source_tree import ROOT
 
 HERE = Path(__file__).parent / "java"
 BUILT = ROOT / "build" / "java-apps"
-SESSION_MS = 8000
+SESSION_MS = 12_000
 TIMING = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000}
 HELD_BACK_MS = 3000
 """How long Connect's leader waits for a lost worker to come back before it gives what it ran to others."""

@@ -173,9 +173,9 @@ def test_connects_workers_share_a_connector_and_its_tasks_and_each_move_is_expla
     told = explanations(job, CONNECT)
     causes = [one.rebalance.cause.kind for one in told]
     assert causes[0] == "member_joined"
-    assert set(causes[1:]) == {"member_joined", "member_rejoined", "session_expired", "cooperative_followup"}
-    expired = next(one for one in told if one.rebalance.cause.kind == "session_expired")
-    assert expired.held_back_ms == HELD_BACK_MS
+    assert {"member_joined", "member_rejoined", "session_expired", "cooperative_followup"} <= set(causes)
+    expired = next(one for one in told if one.held_back_ms)
+    assert (expired.rebalance.cause.kind, expired.held_back_ms) == ("session_expired", HELD_BACK_MS)
     assert "holds back what a lost worker ran" in " ".join(remarks(expired))
     lost = [move.partition for move in expired.moves]
     assert len(lost) >= TASKS // 2
