@@ -8,6 +8,7 @@ from tests.peers_clients.tool_rules import (
     test_kafka_consumer_groups_lists_and_describes,
     test_kafka_consumer_groups_resets_offsets_and_deletes,
     test_kafka_pythons_admin_client_knows_groups,
+    test_tools_know_groups_of_the_newer_protocol_by_their_type,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "test_kafka_consumer_groups_lists_and_describes",
     "test_kafka_consumer_groups_resets_offsets_and_deletes",
     "test_kafka_pythons_admin_client_knows_groups",
+    "test_tools_know_groups_of_the_newer_protocol_by_their_type",
 ]
