@@ -119,8 +119,11 @@ class Job:
         return {row["request_id"] for row in self.effects(*kinds)}
 
     def heartbeats(self) -> list[tuple[str, int]]:
-        """Every heartbeat that was answered NONE, alone or in a run: the member's id, and when it arrived, in ms."""
-        alone = [row for row in self.effects("reply") if row["api"] == "Heartbeat" and row["error_code"] == "NONE"]
+        """Every heartbeat of either protocol that was answered NONE, alone or in a run: the member's id, and when it
+        arrived, in ms.
+        """
+        told = [row for row in self.effects("reply") if row["error_code"] == "NONE"]
+        alone = [row for row in told if row["api"] in ("Heartbeat", "ConsumerGroupHeartbeat")]
         runs = [json.loads(row["detail"]) for row in self.effects("heartbeats_taken")]
         in_runs = [(run, member) for run in runs for member in run["taken"]]
         return [
