@@ -5,9 +5,10 @@ Knows Hadoop's FileSystem and how its errors are worded for a user. Must not kno
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from multiprocessing import TimeoutError
-from multiprocessing.pool import ThreadPool
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -29,6 +30,30 @@ _NO_RIGHT = ("AccessDeniedException", "AccessControlException", "NoAuthWithAWSEx
 Answer = TypeVar("Answer")
 
 
+class _Asker:
+    """Asks one question after the other in a thread of its own, which a program that ends does not wait for.
+
+    One thread for all questions: each thread that asks the JVM keeps a connection to it.
+    """
+
+    def __init__(self) -> None:
+        self._questions: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        threading.Thread(target=self._run, name="store", daemon=True).start()
+
+    def ask(self, question: Callable[[], Answer]) -> Future[Answer]:
+        answer: Future[Answer] = Future()
+        self._questions.put((question, answer))
+        return answer
+
+    def _run(self) -> None:
+        while True:
+            question, answer = self._questions.get()
+            try:
+                answer.set_result(question())
+            except BaseException as error:  # whatever it is, whoever asked is told
+                answer.set_exception(error)
+
+
 class StoreFolder:
     """A folder, as `jobs.lease.Folder` has it; made when its first file is written."""
 
@@ -41,8 +66,7 @@ class StoreFolder:
         configuration: Any = cast(Any, spark.sparkContext._jsc).hadoopConfiguration()
         self._shown = shown
         self._location = location
-        # One thread for all questions: each thread that asks the JVM keeps a connection to it.
-        self._worker = ThreadPool(1)
+        self._asker = _Asker()
         self._store = self._ask(lambda: self._path("").getFileSystem(configuration))
 
     def changed_at(self) -> dict[str, int]:
@@ -83,7 +107,7 @@ class StoreFolder:
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         """Asks the store, for so long. Raises HomeError, in the user's words."""
         try:
-            return self._worker.apply_async(question).get(ANSWER_WITHIN_S)
+            return self._asker.ask(question).result(ANSWER_WITHIN_S)
         except TimeoutError:
             raise HomeError(f"{self._shown}: the store does not answer within {ANSWER_WITHIN_S:.0f} s.") from None
         except Py4JError as error:
