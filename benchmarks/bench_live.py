@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.figures import Figure, at_most, bench
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from benchmarks.figures import Anchor, Figure, at_most, bench
+from benchmarks.live_consumer_group import LiveConsumerGroup
 from benchmarks.live_group import LiveGroup
 from benchmarks.processes import processor_seconds
+from benchmarks.recorded_topic import real_broker
 from benchmarks.spark_homes import folder
 from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
 
 SIZES = (3, 50, 200)
+TOPIC, PARTITIONS = "measured", 6
 HEARTBEATS_FOR_S = 15.0
 IDLE_WARM_UP_S, IDLE_FOR_S = 60.0, 60.0
 _START_PATIENCE_S = 120.0
@@ -25,13 +30,22 @@ _END_PATIENCE_S = 60.0
 
 @bench
 def clients_wait() -> Iterator[Figure]:
-    """Groups form one after the other, each by members that join at once, with no initial delay; then 50 heartbeat."""
+    """Groups form one after the other, each by members that join at once, with no initial delay; then 50 heartbeat.
+
+    Beside a real Kafka that is asked the same right afterwards.
+    """
     with folder() as path, serving(path / "home") as address:
-        formed, beats = asyncio.run(measure(address))
-    for size, seconds in formed.items():
-        yield Figure(f"stable_{size}_members", seconds, "s", at_most(1.2))
-    yield Figure("heartbeat_p50", beats[len(beats) // 2] * 1000, "ms", at_most(2))
-    yield Figure("heartbeat_p99", beats[len(beats) * 99 // 100] * 1000, "ms", at_most(20))
+        ours = asyncio.run(measure(address))
+    with folder() as path, real_broker(path / "kafka", "group.initial.rebalance.delay.ms=0") as text:
+        admin = KafkaAdminClient(bootstrap_servers=text)
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
+        admin.close()
+        kafka = asyncio.run(measure(Address.from_text(text)))
+    goals = {name: at_most(1.2) for name in ours if name.startswith("stable")}
+    goals |= {"heartbeat_p50": at_most(2), "heartbeat_p99": at_most(20)}
+    for name, value in ours.items():
+        unit = "ms" if name.startswith("heartbeat") else "s"
+        yield Figure(name, value, unit, goals.get(name), Anchor(kafka[name], "a real Kafka"))
 
 
 @bench
@@ -50,30 +64,37 @@ def an_idle_job() -> Figure:
     return Figure("idle_job", used_s / passed_s, "cores", at_most(1 / 3))
 
 
-async def measure(address: Address) -> tuple[dict[int, float], list[float]]:
-    """Seconds to Stable by size, and those of heartbeats, sorted."""
+async def measure(address: Address) -> dict[str, float]:
+    """Seconds until groups have formed, by size and protocol, and milliseconds that heartbeats took."""
     warm = LiveGroup(address, "warm", 1)
     await warm.form()
     await warm.beat_for(HEARTBEATS_FOR_S)
     await warm.leave()
-    formed: dict[int, float] = {}
+    found: dict[str, float] = {}
+    beats: list[float] = []
     for size in SIZES:
         group = LiveGroup(address, f"of-{size}", size)
-        formed[size] = await group.form()
+        found[f"stable_{size}_members"] = await group.form()
         if size == 50:
             beats = await group.beat_for(HEARTBEATS_FOR_S)
         await group.leave()
-    return formed, beats
+    newer = LiveConsumerGroup(address, "newer", 3, TOPIC, PARTITIONS)
+    found["consumer_group_of_3_members"] = await newer.form()
+    await newer.leave()
+    found["heartbeat_p50"] = beats[len(beats) // 2] * 1000
+    found["heartbeat_p99"] = beats[len(beats) * 99 // 100] * 1000
+    return found
 
 
 @contextmanager
 def serving(path: Path) -> Iterator[Address]:
     """Where the gateway of a fresh home listens. Raises RuntimeError: a server did not start."""
     home = _fresh(path)
-    coordinator = CoordinatorProcess(home, "--set", "group.initial.rebalance.delay.ms=0")
+    topics = ("--set", f"topics={TOPIC}:{PARTITIONS}")
+    coordinator = CoordinatorProcess(home, "--set", "group.initial.rebalance.delay.ms=0", *topics)
     try:
         await_ready(coordinator)
-        gateway = GatewayProcess(home, "--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=")
+        gateway = GatewayProcess(home, "--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=", *topics)
         try:
             await_ready(gateway)
             assert gateway.address is not None

@@ -14,19 +14,29 @@ from gateway.settings import Address
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
 
-_VERSIONS = {"JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5}
+_VERSIONS = {
+    "FindCoordinator": 4,
+    "JoinGroup": 9,
+    "SyncGroup": 5,
+    "Heartbeat": 4,
+    "LeaveGroup": 5,
+    "ConsumerGroupHeartbeat": 1,
+}
 _TIMEOUT_MS = 60_000
 _BEAT_EVERY_S = 0.01
+_LOOK_EVERY_S = 0.05
+LOADING = ("coordinator_load_in_progress", "not_coordinator", "coordinator_not_available")
+"""What a coordinator answers that has just been made."""
 _LENGTH_BYTES = 4
 
 
-class _Member:
+class Connection:
+    """A member's connection: one request after the other about its group."""
+
     def __init__(self, group_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._group_id = group_id
         self._reader = reader
         self._writer = writer
-        self.member_id = ""
-        self.generation_id: int | None = None
 
     async def call(self, api: str, **values: Any) -> Any:
         spoken = codec(api, _VERSIONS[api])
@@ -34,6 +44,22 @@ class _Member:
         self._writer.write(spoken.write_request(1, "bench", request))
         length = int.from_bytes(await self._reader.readexactly(_LENGTH_BYTES))
         return spoken.read_response(await self._reader.readexactly(length))[1]
+
+    async def find_coordinator(self) -> None:
+        """Waits until the group has a coordinator: a broker that is new makes its offsets topic first."""
+        while True:
+            found = await self.call("FindCoordinator", coordinator_keys=[self._group_id], key_type=0)
+            if found.coordinators[0].error_code.name == "none":
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Member(Connection):
+    member_id = ""
+    generation_id: int | None = None
 
     async def join(self) -> None:
         """Joins and syncs until it has a generation. Raises RuntimeError: refused."""
@@ -52,6 +78,9 @@ class _Member:
                     continue
                 case "none":
                     pass
+                case error if error in LOADING:
+                    await asyncio.sleep(_LOOK_EVERY_S)
+                    continue
                 case error:
                     raise RuntimeError(f"JoinGroup: {error}")
             shares = [{"member_id": member.member_id, "assignment": b"a"} for member in joined.members]
@@ -79,7 +108,7 @@ class _Member:
 
     async def leave(self) -> None:
         await self.call("LeaveGroup", members=[{"member_id": self.member_id}])
-        self._writer.close()
+        self.close()
 
 
 class LiveGroup:
@@ -95,6 +124,7 @@ class LiveGroup:
         """Seconds from the first JoinGroup until every member has its assignment in one generation."""
         for _ in range(self._size):
             self._members.append(_Member(self._group_id, *await asyncio.open_connection(*self._address)))
+        await self._members[0].find_coordinator()
         began = time.perf_counter()
         await asyncio.gather(*map(self._settle, self._members))
         return time.perf_counter() - began

@@ -27,11 +27,11 @@ _GROUP_METADATA, _OFFSET_COMMIT = 2, "0001"
 
 
 @contextmanager
-def real_broker(folder: Path) -> Iterator[str]:
-    """A real broker with its data in a folder, in a process of its own; gives its address."""
+def real_broker(folder: Path, *settings: str) -> Iterator[str]:
+    """A real broker with its data in a folder, in a process of its own; gives its address. settings: key=value."""
     folder.mkdir()
     # The tests' own: it fetches Kafka once, by Maven.
-    command = [sys.executable, "-m", "tests.peers_kafka.kafka", str(folder)]
+    command = [sys.executable, "-m", "tests.peers_kafka.kafka", str(folder), *settings]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = (line.partition("broker at ")[2].strip() for line in process.stdout)

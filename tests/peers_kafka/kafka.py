@@ -88,11 +88,12 @@ def broker(
 
 
 def main() -> None:
-    """A broker with its data in the folder that is named, for a program of another layer: `broker at host:port`.
+    """A broker with its data in the folder that is named first, and with settings: `broker at host:port`.
 
     It ends when standard input does.
     """
-    with broker(Path(sys.argv[1])) as address:
+    folder, *settings = sys.argv[1:]
+    with broker(Path(folder), dict(setting.split("=", 1) for setting in settings)) as address:
         # Maven may have left a line that has no end.
         print(f"\nbroker at {address}", flush=True)
         sys.stdin.read()
