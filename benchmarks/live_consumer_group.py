@@ -7,11 +7,10 @@ told to. Knows the wire; must not know where answers come from.
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from typing import Any
 
-from benchmarks.live_group import LOADING, Connection
+from benchmarks.live_group import LOADING, Connection, connected, seconds_to_settle
 from gateway.settings import Address
 
 _REBALANCE_TIMEOUT_MS = 60_000
@@ -57,12 +56,8 @@ class LiveConsumerGroup:
 
     async def form(self) -> float:
         """Seconds from the first heartbeat until every partition has one owner and all members share one epoch."""
-        for _ in range(self._size):
-            self._members.append(_Member(self._group_id, *await asyncio.open_connection(*self._address)))
-        await self._members[0].find_coordinator()
-        began = time.perf_counter()
-        await asyncio.gather(*map(self._settle, self._members))
-        return time.perf_counter() - began
+        self._members = await connected(_Member, self._address, self._group_id, self._size)
+        return await seconds_to_settle(self._settle, self._members)
 
     async def _settle(self, member: _Member) -> None:
         await member.join(self._topic)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from gateway.settings import Address
 from gateway.wire.codec import codec
@@ -111,6 +112,23 @@ class _Member(Connection):
         self.close()
 
 
+Joining = TypeVar("Joining", bound=Connection)
+
+
+async def connected(kind: type[Joining], address: Address, group_id: str, size: int) -> list[Joining]:
+    """So many members to be, connected, of a group that has a coordinator."""
+    members = [kind(group_id, *await asyncio.open_connection(*address)) for _ in range(size)]
+    await members[0].find_coordinator()
+    return members
+
+
+async def seconds_to_settle(settle: Callable[[Joining], Awaitable[None]], members: list[Joining]) -> float:
+    """How long it takes until all have settled that begin at once."""
+    began = time.perf_counter()
+    await asyncio.gather(*map(settle, members))
+    return time.perf_counter() - began
+
+
 class LiveGroup:
     """So many members of a group of their own."""
 
@@ -122,12 +140,8 @@ class LiveGroup:
 
     async def form(self) -> float:
         """Seconds from the first JoinGroup until every member has its assignment in one generation."""
-        for _ in range(self._size):
-            self._members.append(_Member(self._group_id, *await asyncio.open_connection(*self._address)))
-        await self._members[0].find_coordinator()
-        began = time.perf_counter()
-        await asyncio.gather(*map(self._settle, self._members))
-        return time.perf_counter() - began
+        self._members = await connected(_Member, self._address, self._group_id, self._size)
+        return await seconds_to_settle(self._settle, self._members)
 
     async def _settle(self, member: _Member) -> None:
         while True:

@@ -349,36 +349,30 @@ class ConsumerGroupMember:
         self._says_all = self._says_topics = False
         if self.phase is Phase.ACKNOWLEDGING:
             self.phase = Phase.STABLE
-        return self._send(
-            ConsumerGroupHeartbeatRequest(
-                request_id=self._next_id(),
-                api_version=_VERSION,
-                client_id=self.config.client_id,
-                group_id=self.config.group_id,
-                member_id=self.member_id,
-                member_epoch=self.member_epoch,
-                instance_id=self.config.group_instance_id,
-                rebalance_timeout_ms=self.config.join_rebalance_timeout_ms if says_all else -1,
-                subscribed_topic_names=list(self._topics) if says_topics else None,
-                subscribed_topic_regex=self._pattern if says_topics and self._says_pattern else None,
-                server_assignor=self.config.group_remote_assignor if says_all else None,
-                topic_partitions=_listed(self.owned_partitions) if says_owned else None,
-            ),
-            now_ms,
-        )
+        request = self._heartbeat(self.member_epoch)
+        if says_all:
+            request.rebalance_timeout_ms = self.config.join_rebalance_timeout_ms
+            request.server_assignor = self.config.group_remote_assignor
+        if says_topics:
+            request.subscribed_topic_names = list(self._topics)
+            request.subscribed_topic_regex = self._pattern if self._says_pattern else None
+        if says_owned:
+            request.topic_partitions = _listed(self.owned_partitions)
+        return self._send(request, now_ms)
 
     def _leave(self, now_ms: int) -> Send:
-        return self._send(
-            ConsumerGroupHeartbeatRequest(
-                request_id=self._next_id(),
-                api_version=_VERSION,
-                client_id=self.config.client_id,
-                group_id=self.config.group_id,
-                member_id=self.member_id,
-                member_epoch=LEAVE_FOR_NOW_EPOCH if self.config.is_static else LEAVE_EPOCH,
-                instance_id=self.config.group_instance_id,
-            ),
-            now_ms,
+        return self._send(self._heartbeat(LEAVE_FOR_NOW_EPOCH if self.config.is_static else LEAVE_EPOCH), now_ms)
+
+    def _heartbeat(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
+        """One that says who the member is, and nothing new."""
+        return ConsumerGroupHeartbeatRequest(
+            request_id=self._next_id(),
+            api_version=_VERSION,
+            client_id=self.config.client_id,
+            group_id=self.config.group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            instance_id=self.config.group_instance_id,
         )
 
     def _send(self, request: MemberRequest, now_ms: int) -> Send:

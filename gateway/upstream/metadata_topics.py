@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gateway.upstream.metadata_brokers import split
 from gateway.wire.codec import WireError
+from gateway.wire.lengths import LengthError, varint
 
 TOPICS_VERSION = 12
 """The first whose answers tell topics by name and id alike."""
@@ -24,7 +25,6 @@ _PARTITION_BYTES = 14
 _ARRAYS_A_PARTITION = 3
 """Replicas, those in sync and those offline."""
 _NODE_ID_BYTES = 4
-_MAX_VARINT_BYTES = 5
 
 
 class TopicThere(NamedTuple):
@@ -46,13 +46,13 @@ def topics_in(frame: bytes) -> dict[str, TopicThere]:
             if name is not None and not error and topic.topic_id.int:
                 found[name] = topic
         walk.skip_tags()
-    except (IndexError, UnicodeDecodeError) as error:
+    except (LengthError, UnicodeDecodeError) as error:
         raise WireError(f"MetadataResponse v{TOPICS_VERSION}: {error}") from None
     return found
 
 
 class _Walk:
-    """A place in the bytes. Raises IndexError where they end too early."""
+    """A place in the bytes. Raises LengthError where they end too early."""
 
     def __init__(self, message: bytes) -> None:
         self._message = message
@@ -61,7 +61,7 @@ class _Walk:
     def skip(self, size: int) -> None:
         self._at += size
         if self._at > len(self._message):
-            raise IndexError(f"{self._at - len(self._message)} bytes are missing")
+            raise LengthError(f"{self._at - len(self._message)} bytes are missing")
 
     def take(self, size: int) -> bytes:
         start = self._at
@@ -69,14 +69,8 @@ class _Walk:
         return self._message[start : self._at]
 
     def number(self) -> int:
-        value = 0
-        for place in range(_MAX_VARINT_BYTES):
-            byte = self._message[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << (7 * place)
-            if byte < 0x80:
-                return value
-        raise IndexError("a number of more than five bytes")
+        value, self._at = varint(self._message, self._at)
+        return value
 
     def length(self) -> int:
         """Of a string or an array; 0 for null."""

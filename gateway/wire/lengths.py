@@ -170,12 +170,12 @@ def _legacy_bytes(width: int) -> _Kind:
 
 
 def _walk_compact_bytes(message: bytes, at: int, found: _Found) -> int:
-    length, at = _varint(message, at)
+    length, at = varint(message, at)
     return _within(message, at + max(length - 1, 0))
 
 
 def _walk_compact_string(message: bytes, at: int, found: _Found) -> int:
-    length, at = _varint(message, at)
+    length, at = varint(message, at)
     if length - 1 > STRING_MAX_BYTES:
         raise LengthError(f"a string of {length - 1} bytes, {STRING_MAX_BYTES} at most")
     return _within(message, at + max(length - 1, 0))
@@ -194,7 +194,7 @@ def _array(element: _Kind, is_flexible: bool, field: Field[Any], owner: str) -> 
 
     def walk(message: bytes, at: int, found: _Found) -> int:
         if is_flexible:
-            count, at = _varint(message, at)
+            count, at = varint(message, at)
             count -= 1
         else:
             count, at = _signed(message, at, 4), at + 4
@@ -215,7 +215,7 @@ def _array(element: _Kind, is_flexible: bool, field: Field[Any], owner: str) -> 
 
 def _walk_tags(message: bytes, at: int, found: _Found, known: frozenset[int]) -> int:
     start = at
-    count, at = _varint(message, at)
+    count, at = varint(message, at)
     if not count:
         return at
     if count > MAX_TAGS:
@@ -224,8 +224,8 @@ def _walk_tags(message: bytes, at: int, found: _Found, known: frozenset[int]) ->
     unknown: list[Cut] = []
     for _ in range(count):
         field_start = at
-        tag, at = _varint(message, at)
-        length, at = _varint(message, at)
+        tag, at = varint(message, at)
+        length, at = varint(message, at)
         at = _within(message, at + length)
         if tag not in known:
             unknown.append(Cut(field_start, at, b""))
@@ -246,10 +246,12 @@ def _signed(message: bytes, at: int, width: int) -> int:
     return int.from_bytes(message[at : at + width], "big", signed=True)
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    """The unsigned number at a place, and the place behind it. Raises LengthError."""
     value = 0
     for place in range(_MAX_VARINT_BYTES):
-        _within(message, at + 1)
+        if at >= len(message):
+            raise LengthError("1 bytes are missing")
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << (7 * place)

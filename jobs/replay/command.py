@@ -164,10 +164,10 @@ def replay(
 
     given: broker settings that the user knows. is_fresh: a replay that the home holds is cleared before.
     """
-    replay_config(given)
+    config = replay_config(given)
     with replay_home(home, is_fresh=is_fresh):
         if is_dump(path):
-            replay_topic(home, path, replay_config(given), console)
+            replay_topic(home, path, config, console)
             return
         work = Replay(home, given, path, zone, console)
         with console.status("starting Spark"):

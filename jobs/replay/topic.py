@@ -21,7 +21,7 @@ from rich.console import Console
 from duck_sql.engine import ask
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.replay.report import tell_rebalances
+from jobs.replay.report import tell_rebalances, tell_where
 from jobs.shown.terminal import say
 from jobs.spark.home_session import home_session
 from jobs.stream.home_tables import open_quarantine, properties_of
@@ -164,9 +164,7 @@ def _tell(console: Console, work: TopicReplay, seconds: float) -> None:
             f"of {rebalances} causes the topic proves {proven}, {concluded} are concluded, and {left_open} are open: "
             "docs/offsets-topic.md has the rules",
         )
-    say(console)
-    where = f"ROLLCALL_HOME={work.home.shown}"
-    say(console, f'The history is in {work.home.shown}: make sql {where} Q="select * from rebalances"')
+    tell_where(console, work.home)
 
 
 def tell_records(console: Console, work: TopicReplay, seconds: float) -> None:

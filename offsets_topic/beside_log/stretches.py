@@ -19,6 +19,8 @@ SLACK_MS = 100
 EPOCH_SLACK_MS = 5_000
 """The same of a consumer group's epochs, whose heartbeats a busy broker answers late."""
 _EMPTY = "empty"
+_OF_GENERATIONS = (EffectName.REBALANCE_STARTED, EffectName.JOIN_PHASE_ENDED, EffectName.REBALANCE_ENDED)
+"""The records' facts that name a generation."""
 
 
 @dataclass(slots=True)
@@ -135,7 +137,8 @@ class _Walk:
             case EffectName.GROUP_CREATED:
                 self._create(fact)
             case EffectName.GROUP_OBSERVED:
-                if fact.told["is_away"] or fact.told["is_loaded"] or fact.told["member_ids"]:
+                told = fact.told
+                if told["is_away"] or told["is_loaded"] or told["member_ids"]:
                     self._lose(fact.at_ms)
             case EffectName.GROUP_REMOVED:
                 self.close(fact.at_ms + SLACK_MS)
@@ -257,12 +260,7 @@ def exact_stretches(
     log, topic: facts in order. log_until_ms, topic_until_ms: the last moment that each tells of.
     """
     walk = _Walk(known, topic_until_ms)
-    records = [
-        fact
-        for fact in topic
-        if fact.at_ms <= log_until_ms
-        and (fact.effect == EffectName.REBALANCE_STARTED or told_of_generation(fact) is not None)
-    ]
+    records = [fact for fact in topic if fact.at_ms <= log_until_ms and fact.effect in _OF_GENERATIONS]
     steps = [(fact.at_ms, 0, fact) for fact in log] + [(_checked_ms(fact), 1, fact) for fact in records]
     for _, is_topic, fact in sorted(steps, key=itemgetter(0, 1)):
         if is_topic:

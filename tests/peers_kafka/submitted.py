@@ -9,17 +9,33 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from kafka.admin import KafkaAdminClient, NewTopic
 
 from jobs.home import Home
 from jobs.package import pack
 from jobs.spark.jars import jar_paths
 from tests.cluster.cluster_command import command_here
-from tests.peers_kafka.kafka import connector_jars
+from tests.peers_kafka.kafka import broker, connector_jars
 from tests.source_tree import ROOT
 from tests.streaming.live import read_rows
 from tests.waiting import until
+
+TOPIC = "rollcall-requests"
+
+
+@contextmanager
+def broker_for_jobs(folder: Path) -> Iterator[str]:
+    """A broker with the topic that the job reads; gives its address."""
+    with broker(folder) as address:
+        admin = KafkaAdminClient(bootstrap_servers=address)
+        admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
+        admin.close()
+        yield address
 
 
 def readme_settings(bootstrap: str) -> str:

@@ -9,23 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
 
 from schemas.messages import GroupRequest
-from tests.peers_kafka.kafka import broker
-from tests.peers_kafka.submitted import Submitted
+from tests.peers_kafka.submitted import TOPIC, Submitted, broker_for_jobs
 from tests.requests import heartbeat, join
 from tests.streaming.live import now_ms, read_rows
-
-TOPIC = "rollcall-requests"
 
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with broker(tmp_path_factory.mktemp("kafka")) as address:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
-        admin.close()
+    with broker_for_jobs(tmp_path_factory.mktemp("kafka")) as address:
         yield address
 
 
@@ -33,9 +26,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def submitted(tmp_path: Path, bootstrap: str) -> Iterator[Submitted]:
     job = Submitted(tmp_path, bootstrap)
     yield job
-    if job.process is not None and job.process.poll() is None:
-        job.process.kill()
-        job.process.wait()
+    job.kill()
 
 
 def as_row(request: GroupRequest) -> bytes:

@@ -12,23 +12,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
 
-from tests.peers_kafka.kafka import broker
-from tests.peers_kafka.submitted import Submitted
+from tests.peers_kafka.submitted import TOPIC, Submitted, broker_for_jobs
 from tests.requests import heartbeat
 from tests.streaming.live import now_ms
 
-TOPIC = "rollcall-requests"
 PLACE = "viewfs://store/home"
 
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with broker(tmp_path_factory.mktemp("kafka")) as address:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
-        admin.close()
+    with broker_for_jobs(tmp_path_factory.mktemp("kafka")) as address:
         yield address
 
 
