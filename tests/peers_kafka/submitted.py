@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,13 @@ REFUSED_WITHIN_S = 90
 class Submitted:
     """The README's job on a home, reading the topic of this broker."""
 
-    def __init__(self, tmp_path: Path, bootstrap: str, *more: str, place: str = "") -> None:
-        """place: the home's URL; the folder's `home` else. more: words before the program's."""
+    def __init__(self, tmp_path: Path, bootstrap: str, *more: str, place: str = "", jars: Sequence[str] = ()) -> None:
+        """place: the home's URL; the folder's `home` else. more: words before the program's. jars: more of them."""
         self.home = Home(tmp_path / "home")
         settings = tmp_path / "cluster.conf"
         settings.write_text(readme_settings(bootstrap))
         command = command_here(self.home.path, settings, pack(tmp_path / "rollcall.zip"))
-        command[command.index("--jars") + 1] = ",".join([*jar_paths(), *connector_jars()])
+        command[command.index("--jars") + 1] = ",".join([*jar_paths(), *connector_jars(), *jars])
         if place:
             command[command.index("--home") + 1] = place
         program = command.index("jobs/coordinator.py")
