@@ -81,7 +81,9 @@ class ObjectStore(NamedTuple):
         self._ask("POST", "/moto-api/reset-auth", b"0")
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> None:
-        with urlopen(Request(f"{self.url}{path}", body, method=method), timeout=30):
+        # Without a type of content the body would be taken for a form's fields.
+        headers = {"Content-Type": "text/plain"}
+        with urlopen(Request(f"{self.url}{path}", body, headers, method=method), timeout=30):
             pass
 
 

@@ -11,25 +11,19 @@ import msgspec
 import pytest
 from deltalake import DeltaTable
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.cluster.object_store import ObjectStore, connector_jars, object_store
-from tests.peers_kafka.kafka import broker
-from tests.peers_kafka.submitted import Submitted
+from tests.peers_kafka.submitted import TOPIC, Submitted, broker_for_jobs
 from tests.requests import heartbeat
 from tests.streaming.live import now_ms
 from tests.waiting import until
 
-TOPIC = "rollcall-requests"
 HOME = "s3a://bucket/rollcall"
 
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with broker(tmp_path_factory.mktemp("kafka")) as address:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
-        admin.close()
+    with broker_for_jobs(tmp_path_factory.mktemp("kafka")) as address:
         yield address
 
 
