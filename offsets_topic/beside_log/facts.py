@@ -49,6 +49,20 @@ _RAISES = frozenset(
 )
 """Facts that name the group's own generation."""
 
+OF_GENERATIONS = frozenset({EffectName.REBALANCE_STARTED, EffectName.JOIN_PHASE_ENDED, EffectName.REBALANCE_ENDED})
+"""Facts that name the generation that a rebalance leads to."""
+
+MOVES = OF_GENERATIONS | {
+    EffectName.GROUP_CREATED,
+    EffectName.GROUP_REMOVED,
+    EffectName.GROUP_OBSERVED,
+    EffectName.GROUP_TYPE_CHANGED,
+    EffectName.STATE_CHANGED,
+    EffectName.MEMBER_JOINED,
+    EffectName.MEMBER_REMOVED,
+}
+"""Facts that say who is there, and in which generation."""
+
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
     """A row of the effects table, as far as it matters here; its fields are columns of `schemas.tables.EFFECTS`."""
@@ -81,13 +95,14 @@ class Difference(NamedTuple):
     topic: str
 
 
-def generations_of(topic: Sequence[Fact]) -> list[int]:
-    """For each fact of a group, in order, the group's generation that it belongs to: who comes or goes is of the next.
+def generations_of(topic: Sequence[Fact], before: int = 0) -> tuple[list[int], int]:
+    """For each fact of a group, in order, the group's generation that it belongs to, and the generation after them.
 
-    The facts of one record have one time, and those who came and went are told before their generation is.
+    The facts of one record have one time, and those who came and went are told before their generation is: they are of
+    it already. before: the generation when the first of these facts happened.
     """
     found: list[int] = []
-    current = 0
+    current = before
     for place, fact in enumerate(topic):
         if fact.effect == EffectName.GROUP_CREATED:
             current = 0
@@ -100,4 +115,4 @@ def generations_of(topic: Sequence[Fact]) -> list[int]:
         found.append(current)
         if fact.effect == EffectName.GROUP_REMOVED:
             current = 0
-    return found
+    return found, current

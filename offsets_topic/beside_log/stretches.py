@@ -5,26 +5,25 @@ Knows the rules of docs/offsets-topic.md under "Beside a request log". Must not 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.beside_log.facts import Difference, Fact
+from offsets_topic.beside_log.facts import OF_GENERATIONS, Difference, Fact
+from offsets_topic.beside_log.topic_members import SLACK_MS, TopicMembers
 from schemas.effect_names import EffectName
 
-SLACK_MS = 100
-"""How far apart in time both inputs may tell the same: a record is written a moment after its request arrived."""
 EPOCH_SLACK_MS = 5_000
-"""The same of a consumer group's epochs, whose heartbeats a busy broker answers late."""
+"""As SLACK_MS, of a consumer group's epochs, whose heartbeats a busy broker answers late."""
+FOREVER_MS = 1 << 62
 _EMPTY = "empty"
-_OF_GENERATIONS = (EffectName.REBALANCE_STARTED, EffectName.JOIN_PHASE_ENDED, EffectName.REBALANCE_ENDED)
-"""The records' facts that name a generation."""
+_KEPT_GENERATIONS = 4
+"""So many generations are known while a log is exact: records of older ones come no more."""
+_KEPT_STRETCHES = 4
 
 
-@dataclass(slots=True)
-class Stretch:
+class Stretch(msgspec.Struct):
     """A log tells exactly from one moment to another, and from one generation to another."""
 
     from_ms: int
@@ -34,9 +33,11 @@ class Stretch:
     ended_generation: int = -1
     """Where the log ends: the latest generation that it has seen to its end."""
 
-    def has_log_fact(self, at_ms: int) -> bool:
+    def has_log_fact(self, fact: Fact) -> bool:
         """Whether a fact of the log's is one of these."""
-        return self.from_ms <= at_ms <= self.to_ms
+        if not self.from_ms <= fact.at_ms <= self.to_ms:
+            return False
+        return fact.effect not in OF_GENERATIONS or fact.leads_to <= self.to_generation
 
     def has_topic_fact(self, fact: Fact, generation: int) -> bool:
         """Whether the log tells what this fact of the topic's tells."""
@@ -48,85 +49,52 @@ class Stretch:
         return generation >= self.from_generation or fact.at_ms >= self.from_ms
 
 
-class TopicMembers:
-    """Who the topic says were members at the end of each generation."""
-
-    def __init__(self, topic: Sequence[Fact], generations: Sequence[int]) -> None:
-        self._began_ms: list[int] = []
-        self._from_ms: list[int] = []
-        """When each generation's first and last fact happened."""
-        self._was: list[tuple[int, frozenset[str]] | None] = []
-        """Generation and members; None: there is no group."""
-        ends = [fact.effect == EffectName.GROUP_REMOVED for fact in topic]
-        starts = [
-            ends[place] or ends[place - 1] or generations[place] != generations[place - 1]
-            for place in range(len(topic))
-        ]
-        members: set[str] = set()
-        for place, (fact, generation) in enumerate(zip(topic, generations, strict=True)):
-            match fact.effect:
-                case EffectName.MEMBER_JOINED:
-                    members.add(fact.member_id or "")
-                case EffectName.MEMBER_REMOVED:
-                    members.discard(fact.member_id or "")
-                case EffectName.GROUP_REMOVED | EffectName.GROUP_CREATED | EffectName.GROUP_FOUND:
-                    members = set()
-                case _:
-                    pass
-            if place == 0 or starts[place]:
-                self._began_ms.append(fact.at_ms)
-                self._from_ms.append(fact.at_ms)
-                self._was.append(None)
-            if place + 1 == len(topic) or starts[place + 1]:
-                is_gone = fact.effect == EffectName.GROUP_REMOVED
-                self._from_ms[-1], self._was[-1] = fact.at_ms, None if is_gone else (generation, frozenset(members))
-
-    def has_group(self, before_ms: int) -> bool:
-        """Whether there was a group then."""
-        place = bisect_right(self._from_ms, before_ms) - 1
-        return place >= 0 and self._was[place] is not None
-
-    def have(self, generation: int, at_ms: int) -> bool:
-        """Whether there is such a generation then."""
-        for place in range(bisect_right(self._began_ms, at_ms + SLACK_MS) - 1, -1, -1):
-            was = self._was[place]
-            if was is None or was[0] <= generation:
-                return was is not None and was[0] == generation
-        return False
-
-    def are(self, members: set[str], generation: int, at_ms: int) -> bool:
-        """Whether these are the members of that generation; nothing speaks against it where the topic tells nothing."""
-        for place in range(bisect_right(self._from_ms, at_ms + SLACK_MS) - 1, -1, -1):
-            was = self._was[place]
-            if was is None:
-                return not members
-            if was[0] <= generation:
-                return was[0] == generation and was[1] == members
-        return True
-
-
 Told = tuple[str, ...]
 """A generation's leader and members, or how the rebalance ended that led to it."""
 
 
-@dataclass
-class _Walk:
-    """What both have told of a group so far."""
+class Walk(msgspec.Struct):
+    """What both have told of a group so far. Facts are taken in the order in which they can be compared."""
 
-    topic: TopicMembers
-    topic_until_ms: int
-    found: list[Stretch] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
+    topic: TopicMembers = msgspec.field(default_factory=TopicMembers)
+    topic_until_ms: int = FOREVER_MS
+    """The last moment that the topic tells of."""
+    found: list[Stretch] = []
+    """Stretches that are over; the oldest are forgotten."""
+    differences: list[Difference] = []
     open: Stretch | None = None
     inexact_since_ms: int = -1
     is_consumer: bool = False
-    members: set[str] = field(default_factory=set)
-    changes: list[Fact] = field(default_factory=list)
+    members: set[str] = set()
+    changes: list[Fact] = []
     """Who came and went at the latest moment, which is not in `members` yet."""
-    began_ms: dict[int, int] = field(default_factory=dict)
+    began_ms: dict[int, int] = {}
     """When the rebalances of the open stretch began, by the generation that they lead to."""
-    told: dict[tuple[str, int], Told] = field(default_factory=dict)
+    told: dict[int, dict[str, Told]] = {}
     """What the log says of the generations of the open stretch, by the kind of fact."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing that comes later can change what was told so far: no rebalance is under way."""
+        if self.open is None or not self.began_ms:
+            return True
+        return EffectName.REBALANCE_ENDED in self.told.get(max(self.began_ms), {})
+
+    def stretches(self, until_ms: int) -> list[Stretch]:
+        """All that are known up to a moment."""
+        if self.open is None:
+            return [*self.found]
+        return [*self.found, msgspec.structs.replace(self.open, to_ms=until_ms)]
+
+    def forget(self) -> None:
+        """What no later fact can be held against goes."""
+        del self.found[:-_KEPT_STRETCHES]
+        self.differences.clear()
+        self.topic.forget()
+        latest = max(self.began_ms, default=0)
+        for kept in (self.began_ms, self.told):
+            for generation in [one for one in kept if one <= latest - _KEPT_GENERATIONS]:
+                del kept[generation]
 
     def take_log(self, fact: Fact) -> None:
         if self.changes and self.changes[0].at_ms != fact.at_ms:
@@ -161,7 +129,7 @@ class _Walk:
         is_known = generation <= self.open.to_generation
         if is_known and (told is None or self.is_consumer):
             return
-        ours = self.told.get((fact.effect, generation)) if is_known else None
+        ours = self.told.get(generation, {}).get(fact.effect) if is_known else None
         if ours is not None and ours == told:
             return
         if ours is not None and told is not None:
@@ -169,6 +137,29 @@ class _Walk:
                 Difference(fact.at_ms, f"generation {generation}", ", ".join(ours), ", ".join(told))
             )
         self._cut(generation, fact.at_ms)
+
+    def take_late(self, fact: Fact, decided_ms: int) -> None:
+        """Who comes or goes, or a generation, that the log tells of a time that is decided already."""
+        if not fact.at_ms <= self.inexact_since_ms:
+            self._lose(decided_ms + 1)
+        match fact.effect:
+            case EffectName.MEMBER_JOINED:
+                self.members.add(fact.member_id or "")
+            case EffectName.MEMBER_REMOVED:
+                self.members.discard(fact.member_id or "")
+            case EffectName.GROUP_CREATED | EffectName.GROUP_REMOVED:
+                self.members.clear()
+            case EffectName.GROUP_TYPE_CHANGED:
+                self.is_consumer = fact.told["to_type"] == GroupType.CONSUMER
+            case _:
+                pass
+
+    def end(self, log_until_ms: int) -> None:
+        """The log ends."""
+        if self.open is not None:
+            ended = [one for one, told in self.told.items() if EffectName.REBALANCE_ENDED in told]
+            self.open.ended_generation = max(ended, default=-1)
+        self.close(log_until_ms)
 
     def close(self, to_ms: int) -> None:
         if self.open is not None and to_ms >= self.open.from_ms:
@@ -179,7 +170,7 @@ class _Walk:
     def _note(self, fact: Fact) -> None:
         generation, told = fact.leads_to, told_of_generation(fact)
         assert told is not None
-        self.told[fact.effect, generation] = told
+        self.told.setdefault(generation, {})[fact.effect] = told
         is_empty = told == (_EMPTY,) and not self.is_consumer
         if is_empty and fact.at_ms + SLACK_MS < self.topic_until_ms and not self.topic.have(generation, fact.at_ms):
             self._cut(generation, fact.at_ms)
@@ -187,7 +178,7 @@ class _Walk:
     def _lose(self, at_ms: int) -> None:
         """The log concludes something, so a rebalance that it has not seen end may never have been one."""
         latest = max(self.began_ms, default=0)
-        if (EffectName.REBALANCE_ENDED, latest) in self.told or latest not in self.began_ms:
+        if latest not in self.began_ms or EffectName.REBALANCE_ENDED in self.told.get(latest, {}):
             self.close(at_ms - 1)
         else:
             self._cut(latest, at_ms)
@@ -247,27 +238,16 @@ def told_of_generation(fact: Fact) -> Told | None:
             return None
 
 
-def _checked_ms(fact: Fact) -> int:
+def checked_ms(fact: Fact) -> int:
     """When the log has told of a record's generation, if it tells of it."""
     return fact.at_ms + (EPOCH_SLACK_MS if fact.effect == EffectName.REBALANCE_STARTED else SLACK_MS)
 
 
-def exact_stretches(
-    log: Sequence[Fact], topic: Sequence[Fact], known: TopicMembers, log_until_ms: int, topic_until_ms: int
-) -> tuple[list[Stretch], list[Difference]]:
-    """The stretches in which a log is believed, of one group, and where its generations are not those of the records.
+def in_order(log: Iterable[Fact], topic: Sequence[Fact]) -> list[tuple[int, int, Fact]]:
+    """Facts in the order in which a walk takes them: of the topic those that name a generation.
 
-    log, topic: facts in order. log_until_ms, topic_until_ms: the last moment that each tells of.
+    Each with its moment, and whether it is the topic's.
     """
-    walk = _Walk(known, topic_until_ms)
-    records = [fact for fact in topic if fact.at_ms <= log_until_ms and fact.effect in _OF_GENERATIONS]
-    steps = [(fact.at_ms, 0, fact) for fact in log] + [(_checked_ms(fact), 1, fact) for fact in records]
-    for _, is_topic, fact in sorted(steps, key=itemgetter(0, 1)):
-        if is_topic:
-            walk.take_topic(fact)
-        else:
-            walk.take_log(fact)
-    if walk.open is not None:
-        walk.open.ended_generation = max((n for kind, n in walk.told if kind == EffectName.REBALANCE_ENDED), default=-1)
-    walk.close(log_until_ms)
-    return walk.found, walk.differences
+    steps = [(fact.at_ms, 0, fact) for fact in log]
+    steps += [(checked_ms(fact), 1, fact) for fact in topic if fact.effect in OF_GENERATIONS]
+    return sorted(steps, key=lambda step: step[:2])

@@ -1,0 +1,109 @@
+"""A request log and the topic of one cluster, told bit by bit: the history is the one of both told at once."""
+
+from __future__ import annotations
+
+import random
+from operator import attrgetter, itemgetter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from offsets_topic.beside_log.facts import Fact
+from offsets_topic.beside_log.merging import Merging, Settled
+from schemas.effect_names import EffectName
+from tests.offsets_topic.beside import both_of
+from tests.offsets_topic.folded import NAMES
+from tests.offsets_topic.half_logs import LENGTH_MS, LIVES, generations_of, generations_told, members_told, told_of
+from tests.request_log.broker import START_MS
+
+Coming = list[tuple[int, int, Fact]]
+"""Facts by when they are told, and whether it is the topic that tells them."""
+HOLD_MS, LATE_MS = 60_000, 30_000
+FOREVER_MS = 1 << 60
+
+
+def bit_by_bit(coming: Coming, chance: random.Random, hold_ms: int) -> Settled:
+    """What is decided of facts as they come. The merging is written down and read again all the time."""
+    merging, settled = Merging(), Settled()
+    coming = sorted(coming, key=itemgetter(0, 1))
+    now_ms = coming[0][0] if coming else 0
+    while coming:
+        now_ms = max(coming[0][0], now_ms + chance.choice([50, 500, 5_000]))
+        come = [one for one in coming if one[0] <= now_ms]
+        del coming[: len(come)]
+        merging.take(*([fact for _, is_topic, fact in come if is_topic == which] for which in (0, 1)))
+        merging = msgspec.msgpack.decode(msgspec.msgpack.encode(merging), type=Merging)
+        add(settled, merging.settle(now_ms - hold_ms))
+    add(settled, merging.settle(now_ms + HOLD_MS))
+    assert merging.walk.is_at_rest != merging.is_waiting
+    add(settled, merging.end(FOREVER_MS, FOREVER_MS))
+    return settled
+
+
+def late(log: list[Fact], topic: list[Fact], chance: random.Random) -> Coming:
+    """Each fact some time after it can be known, those of one input in any order too."""
+    coming = [(fact.at_ms + chance.randint(0, LATE_MS), 0, fact) for fact in log]
+    return coming + [(known_ms(topic, n) + chance.randint(0, LATE_MS), 1, fact) for n, fact in enumerate(topic)]
+
+
+def known_ms(topic: list[Fact], place: int) -> int:
+    """When the record is written that tells a fact: that of a generation comes with the assignment."""
+    fact = topic[place]
+    if fact.effect not in (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED, EffectName.JOIN_PHASE_ENDED):
+        return fact.at_ms
+    ends = (one.at_ms for one in topic[place:] if one.effect == EffectName.REBALANCE_ENDED)
+    return min(next(ends, fact.at_ms), fact.at_ms + HOLD_MS - LATE_MS)
+
+
+def add(settled: Settled, more: Settled) -> None:
+    for name in Settled.__struct_fields__:
+        setattr(settled, name, getattr(settled, name) + getattr(more, name))
+
+
+def told_at_once(log: list[Fact], topic: list[Fact]) -> Settled:
+    merging = Merging()
+    merging.take(log, topic)
+    return merging.end(FOREVER_MS, FOREVER_MS)
+
+
+def expect_the_same(live: Settled, whole: Settled) -> None:
+    for facts in (attrgetter("log_kept"), attrgetter("log_left_out"), attrgetter("topic_kept")):
+        assert sorted(facts(live), key=str) == sorted(facts(whole), key=str)
+    counted = attrgetter("topic_left_out", "compared", "differences")
+    assert counted(live) == counted(whole)
+
+
+@pytest.mark.parametrize("seed", LIVES)
+def test_facts_that_come_in_any_order_make_the_history_of_all_at_once(seed: int, tmp_path: Path) -> None:
+    log, _, topic, _ = told_of(seed, tmp_path)
+    chance = random.Random(seed)
+    expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), told_at_once(log, topic))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("from_share", "to_share"), [(0.0, 1.0), (0.4, 0.8)])
+def test_so_do_those_of_a_recorded_cluster(name: str, from_share: float, to_share: float, tmp_path: Path) -> None:
+    both, chance = both_of(name, tmp_path, from_share, to_share), random.Random(name)
+    for group in both.merged:
+        log, topic = both.log.get(group, []), both.topic.get(group, [])
+        expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), told_at_once(log, topic))
+
+
+@pytest.mark.parametrize("seed", LIVES)
+def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    log, _, topic, truth = told_of(seed, tmp_path)
+    chance = random.Random(seed)
+    delays = sorted((START_MS + chance.randint(0, LENGTH_MS), chance.choice([0, 500, 20_000])) for _ in range(4))
+    coming: Coming = [(known_ms(topic, n) + 300, 1, fact) for n, fact in enumerate(topic)]
+    told_ms = 0
+    for fact in log:
+        delay_ms = next((delay for since, delay in reversed(delays) if since <= fact.at_ms), 0)
+        told_ms = max(told_ms, fact.at_ms + delay_ms)
+        coming.append((told_ms, 0, fact))
+    settled = bit_by_bit(coming, chance, 2_000)
+    facts = [(fact.at_ms, 0, fact.seq, fact) for fact in settled.log_kept]
+    facts += [(fact.at_ms, 1, fact.seq, fact) for fact in settled.topic_kept]
+    history = [fact for *_, fact in sorted(facts, key=itemgetter(0, 1, 2))]
+    assert generations_told(history) == generations_of(truth)
+    members_told(history)
