@@ -12,19 +12,22 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
-from programs.errors import UserError
+from programs.errors import ConfigError, UserError
 from programs.log_lines import log_to_standard_error
 from programs.settings import read_file, read_pairs
+from schemas.tables import EFFECTS_FOLDER
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
+    from gateway.tables.handing_over import Topic
 
 NAME = "python -m gateway"
 _PLACES = {
@@ -50,18 +53,42 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
     """Let Kafka's clients in, beside a running coordinator."""
     from gateway.server import prepare_process
     from gateway.settings import Settings
+    from gateway.tables.handing_over import topic_of
 
     log_to_standard_error(logging.INFO)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = Settings.from_pairs(pairs | {_PLACES[name]: text for name, text in places.items() if text})
     prepare_process()
     try:
-        asyncio.run(run(Path(home).expanduser().absolute(), settings))
+        topic = topic_of(pairs)
+        with _read_home(home, topic) as (folder, slower):
+            asyncio.run(run(folder, settings, topic, slower))
     except OSError as error:
         raise UserError(f"the gateway cannot start: {error}") from None
 
 
-async def run(home: Path, settings: Settings) -> None:
+@contextmanager
+def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
+    """Where the home's tables are read, and by how much its batches take longer than on a disk.
+
+    A home in a store is copied, and the copy follows it. Raises ConfigError: nothing takes its requests; OSError: the
+    store cannot be used.
+    """
+    from gateway.tables.tables_backend import SLOWER_IN_A_STORE
+    from tables.home_location import is_in_a_store
+
+    if not is_in_a_store(home):
+        yield Path(home.removeprefix("file://")).expanduser().absolute(), 1.0
+        return
+    if topic is None:
+        raise ConfigError(f"{home} takes its requests by Kafka: give spark.coordinator.source=kafka, and its topic.")
+    from tables.store_copy import followed_copy
+
+    with followed_copy(home, [EFFECTS_FOLDER]) as copy:
+        yield copy, SLOWER_IN_A_STORE
+
+
+async def run(home: Path, settings: Settings, topic: Topic | None, slower: float) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
     from gateway.assembly import gateway_on
     from gateway.ports import refuse_unusable
@@ -69,7 +96,7 @@ async def run(home: Path, settings: Settings) -> None:
     refuse_unusable(settings.listen, "LISTEN")
     if settings.metrics_listen is not None:
         refuse_unusable(settings.metrics_listen, "METRICS")
-    server = gateway_on(home, settings)
+    server = gateway_on(home, settings, topic, slower)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

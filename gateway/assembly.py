@@ -18,18 +18,31 @@ from gateway.server import Server
 from gateway.settings import Address, Settings
 from gateway.standalone.cluster_apis import Cluster
 from gateway.standalone.empty_log import EmptyLog
-from gateway.tables.tables_backend import TablesBackend
+from gateway.tables.handing_over import Requests, Topic, ToTable
+from gateway.tables.tables_backend import TablesBackend, new_gateway_id
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import LAST_OF_OURS
 from gateway.upstream.upstream_server import UpstreamServer
+from schemas.tables import REQUESTS_FOLDER
+from tables.request_table import RequestTable
 
 
-def gateway_on(home: Path, settings: Settings) -> Server:
-    """A gateway over the tables of a home. Raises ConfigError."""
-    backend = TablesBackend(home, settings)
+def gateway_on(home: Path, settings: Settings, topic: Topic | None = None, slower: float = 1.0) -> Server:
+    """A gateway over a home's tables, or over the copy of a store's; topic: where requests go. Raises ConfigError."""
+    gateway_id = new_gateway_id()
+    backend = TablesBackend(home, settings, _requests(home, settings, topic, gateway_id), gateway_id, slower)
     if settings.upstream is not None:
         return before_upstream(settings, settings.upstream, backend)
     return stand_alone(settings, backend, Registry(home))
+
+
+def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: str) -> Requests:
+    if topic is None:
+        return ToTable(RequestTable(home / REQUESTS_FOLDER, gateway_id))
+    # Imported here: before a home's own table no Kafka client is needed.
+    from gateway.tables.request_topic import RequestTopic
+
+    return RequestTopic(topic, settings.packed_max_bytes)
 
 
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from schemas.tables import (
     RECORDS_FOLDER,
     REQUESTS_FOLDER,
 )
+from tables.home_location import is_in_a_store
 from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
@@ -34,6 +34,10 @@ LIVE, REPLAY = "live", "replay"
 
 class HomeError(UserError):
     """A home that cannot be used; the text is one sentence for the user that says why, and what to do."""
+
+
+class NotReadHere(HomeError):
+    """A home in a store that only Spark can reach from here, or nobody."""
 
 
 def different_partitions(shown: str, kept: object, own: object) -> str:
@@ -46,7 +50,7 @@ class Home:
 
     def __init__(self, location: str | Path) -> None:
         text = str(location).removeprefix("file://")
-        self.is_local = re.match(r"[a-z][a-z0-9+.-]*://", text) is None
+        self.is_local = not is_in_a_store(text)
         self.location = str(Path(text).expanduser().absolute()) if self.is_local else text.rstrip("/")
         self.shown = text
 
@@ -92,6 +96,29 @@ class Home:
     def lease(self) -> str:
         """Who works in a home that is in an object store."""
         return self._place(LEASE_FOLDER)
+
+    @contextmanager
+    def read_here(self) -> Iterator[Home]:
+        """The home as this machine's disk has it, to be read without Spark: itself, or its copy as of now.
+
+        The copy is kept for the next time, in $XDG_CACHE_HOME/rollcall, else ~/.cache/rollcall. Raises
+        NotReadHere; HomeError: the store refuses, does not answer, or has no such bucket.
+        """
+        if self.is_local:
+            yield self
+            return
+        # Imported here: a home on this machine needs no Arrow to be asked.
+        from tables.store_copy import NoWayError, StoreError, kept_copy
+
+        try:
+            with kept_copy(self.location) as folder:
+                here = Home(folder)
+                here.shown = self.shown
+                yield here
+        except NoWayError as error:
+            raise NotReadHere(f"{error}.") from None
+        except StoreError as error:
+            raise HomeError(f"{error}.") from None
 
     @property
     def path(self) -> Path:

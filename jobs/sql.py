@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from duck_sql.engine import ROWS_SHOWN, ask
 from duck_sql.terms import NoSuchName, NotProven
-from jobs.home import Home
+from jobs.home import Home, NotReadHere
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
 from jobs.warm_spark import NoWarmSpark, ask_running
@@ -55,12 +55,11 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
     moment = read_moment(at) if at else None
     check_home(place)
     try:
-        if not place.is_local:
-            raise NotProven("the home is not on this machine")
-        answer = ask(place.path, query, None if moment is None else moment.from_ms)
+        with place.read_here() as here:
+            answer = ask(here.path, query, None if moment is None else moment.from_ms)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
-    except NotProven:
+    except (NotProven, NotReadHere):
         from jobs.spark.answering import frame
 
         return frame(place, query, at or None)
@@ -105,15 +104,15 @@ def answer_query(
 
 def _answered_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, out: TextIO) -> str | None:
     """None where DuckDB has answered, else why it cannot. Raises QueryError: nothing has the name that is asked for."""
-    if not home.is_local:
-        return "the home is not on this machine"
     try:
-        answer = ask(home.path, query, until_ms, ROWS_SHOWN + 1 if form == "table" else None)
+        with home.read_here() as here:
+            check_home(here)
+            answer = ask(here.path, query, until_ms, ROWS_SHOWN + 1 if form == "table" else None)
+            write_answer(answer, form, out)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
-    except NotProven as reason:
-        return str(reason)
-    write_answer(answer, form, out)
+    except (NotProven, NotReadHere) as reason:
+        return str(reason).rstrip(".")
     return None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.group_facts import read_by_spark, read_from_disk
-from jobs.home import Home
+from jobs.home import Home, NotReadHere
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from programs.errors import UserError
@@ -60,11 +60,13 @@ def explain_rebalance(
 
 
 def explanation_of(home: Home, group_id: str, generation_id: int | None = None, at: str | None = None) -> Explanation:
-    """As explain_rebalance, but returns an explanation. A home on this machine's disk is read without Spark."""
+    """As explain_rebalance, but returns an explanation, by Spark only where nothing else reaches the home."""
     span = None if at is None else _span(at)
-    if home.is_local:
-        return _explained(group_id, read_from_disk(home, group_id), generation_id, span)
-    from jobs.spark.session import spark_session
+    try:
+        with home.read_here() as here:
+            return _explained(group_id, read_from_disk(here, group_id), generation_id, span)
+    except NotReadHere:
+        from jobs.spark.session import spark_session
 
     spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")

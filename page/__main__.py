@@ -7,17 +7,21 @@ program is started; must not know what is on a page.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from page.settings import DEFAULT_PLACE, settings_of
 from programs.command_line import conf_option, examples, home_option, run_command
-from programs.errors import ConfigError
+from programs.errors import ConfigError, UserError
 from programs.log_lines import log_to_standard_error
 from programs.settings import read_file
+from schemas.tables import EFFECTS_FOLDER, QUARANTINE_FOLDER
+from tables.home_location import is_in_a_store
 
 NAME = "python -m page"
 LISTENS = "rollcall: the page is at "
@@ -36,12 +40,30 @@ def command(home: str, conf: Path | None, listen: str) -> None:
 
     log_to_standard_error(logging.WARNING)
     settings = settings_of(listen or DEFAULT_PLACE, {} if conf is None else read_file(conf))
-    folder = Path(home).expanduser().absolute()
-    if not folder.is_dir():
-        raise ConfigError(f"{home} is no home: there is no such folder; ROLLCALL_HOME names another.")
     refuse_unusable(settings.listen, "PAGE", "the page")
-    server = PageServer(folder, home, settings)
-    server.run(lambda address: print(f"{LISTENS}{address}; Ctrl-C stops it.", flush=True))
+    # The server raises the signal once more when it has ended; without this it would leave its folders behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with _read_home(home) as folder:
+        server = PageServer(folder, home, settings)
+        server.run(lambda address: print(f"{LISTENS}{address}; Ctrl-C stops it.", flush=True))
+
+
+@contextmanager
+def _read_home(home: str) -> Iterator[Path]:
+    """Where the home's tables are read. A store's home is copied, and the copy kept. Raises ConfigError, UserError."""
+    if not is_in_a_store(home):
+        folder = Path(home.removeprefix("file://")).expanduser().absolute()
+        if not folder.is_dir():
+            raise ConfigError(f"{home} is no home: there is no such folder; ROLLCALL_HOME names another.")
+        yield folder
+        return
+    from tables.store_copy import StoreError, followed_copy
+
+    try:
+        with followed_copy(home, [EFFECTS_FOLDER, QUARANTINE_FOLDER]) as copy:
+            yield copy
+    except StoreError as error:
+        raise UserError(f"{error}.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

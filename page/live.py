@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from page.history import Change, History
-from tables.job_status import read_status
+from tables.job_status import JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
 STATUS_EVERY_S = 2.0
+ALIVE_S = 30.0
+"""The job of a home in a store is alive if it has done a batch within."""
 BEAT_EVERY_S = 15.0
 """An event at least so often, so that a connection that is gone is noticed."""
 MOST_LISTENERS = 200
@@ -42,13 +44,16 @@ def liveness_of(history: History) -> Liveness:
     status = read_status(history.home)
     if status is None:
         return Liveness(False, None)
-    is_live = status.state == "running" and status.process is not None and _is_alive(status.process)
+    is_live = status.state == "running" and _is_alive(status)
     return Liveness(is_live, status.batch_at_ms or status.started_at_ms, status.reason)
 
 
-def _is_alive(process: int) -> bool:
+def _is_alive(status: JobStatus) -> bool:
+    if status.process is None:
+        # A copy of a home in a store knows of batches alone.
+        return status.batch_at_ms is not None and time.time() - status.batch_at_ms / 1000 < ALIVE_S
     try:
-        os.kill(process, 0)
+        os.kill(status.process, 0)
     except PermissionError:
         return True
     except OSError:

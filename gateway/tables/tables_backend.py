@@ -30,6 +30,7 @@ from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact, News
 from gateway.tables.first_joins import first_answer
+from gateway.tables.handing_over import NotTaken, Requests
 from gateway.tables.heartbeat_door import HeartbeatDoor
 from gateway.tables.listings import Listings
 from gateway.tables.membership import Memberships, lasting
@@ -45,21 +46,22 @@ from schemas.messages import (
     Response,
     StreamRequest,
 )
-from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+from schemas.tables import EFFECTS_FOLDER
 from tables.job_status import read_status
-from tables.request_rows import RequestRow, table_of
-from tables.request_table import RequestTable
+from tables.request_rows import RequestRow
 
 log = logging.getLogger("gateway")
 
 _LINGER_S = 0.002
 """How long a flush waits for more requests after its first."""
 _ANSWERS_A_TURN = 200
+_LOOK_EVERY_S = 0.5
 _AWAY_AFTER_S = 3.0
 """A coordinator is away if it has requests, but neither answers nor ends a batch for so long."""
-_LOOK_EVERY_S = 0.5
 _YOUNG_S = 3.0
 """The last commit says how a group is while the coordinator's last batch is younger than this."""
+SLOWER_IN_A_STORE = 4.0
+"""By how much both are longer where each batch's commits go to an object store."""
 
 
 class _Waiting(NamedTuple):
@@ -68,15 +70,22 @@ class _Waiting(NamedTuple):
     is_heartbeat: bool
 
 
-class TablesBackend:
-    """The backend over the tables of a home on this machine."""
+def new_gateway_id() -> str:
+    """What the ids of one gateway's requests begin with, unlike any other's."""
+    return uuid.uuid4().hex[:12]
 
-    def __init__(self, home: Path, settings: Settings) -> None:
-        self.gateway_id = uuid.uuid4().hex[:12]
+
+class TablesBackend:
+    """The backend over the tables of a home, or of its copy, on this machine. requests: where they are handed over."""
+
+    def __init__(
+        self, home: Path, settings: Settings, requests: Requests, gateway_id: str, slower: float = 1.0
+    ) -> None:
+        self.gateway_id = gateway_id
         self.directory = Directory()
         self.rebalances: Counter[str] = Counter()
         self._settings = settings
-        self._requests = RequestTable(home / REQUESTS_FOLDER, self.gateway_id)
+        self._requests, self._slower = requests, slower
         self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
         self._home = home
         self._is_failing = False
@@ -196,6 +205,10 @@ class TablesBackend:
         return first_answer(request, group, self._door.joins_under_way(request.group_id), self._group_config)
 
     @property
+    def _away_after_s(self) -> float:
+        return _AWAY_AFTER_S * self._slower
+
+    @property
     def _is_young(self) -> bool:
         """Whether the last commit is young enough to be gone by."""
         return self._loop.time() < self._young_until
@@ -229,9 +242,11 @@ class TablesBackend:
         if not rows:
             return
         try:
-            await self._loop.run_in_executor(self._threads, self._append, rows)
+            await self._loop.run_in_executor(self._threads, self._requests.append, rows)
             self._is_failing = False
         except OSError as error:
+            if isinstance(error, NotTaken):
+                rows = [row for row in rows if row.request_id in error.request_ids]
             self._is_failing = True
             log.error("requests: %d could not be appended: %s", len(rows), error)
             for row in rows:
@@ -239,9 +254,6 @@ class TablesBackend:
                 waiting = self._waiting.get(row.request_id)
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_exception(BackendError(str(error)))
-
-    def _append(self, rows: list[RequestRow]) -> None:
-        self._requests.append(table_of(rows))
 
     # ------------------------------------------------------------ in
 
@@ -266,7 +278,7 @@ class TablesBackend:
         self._door.forget_lost(_now_ms())
         age_s = self._batch_age_s()
         if age_s is not None:
-            self._young_until = self._loop.time() + _YOUNG_S - age_s
+            self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
         was_away, self._is_away = self._is_away, self._is_coordinator_away()
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
@@ -277,13 +289,13 @@ class TablesBackend:
             log.warning("the coordinator is back")
 
     def _is_coordinator_away(self) -> bool:
-        if time.monotonic() - self._heard_at < _AWAY_AFTER_S:
+        if time.monotonic() - self._heard_at < self._away_after_s:
             return False
         waiting = self._oldest_waiting()
-        if not self._is_away and (waiting is None or time.time() - waiting / 1000 < _AWAY_AFTER_S):
+        if not self._is_away and (waiting is None or time.time() - waiting / 1000 < self._away_after_s):
             return False
         age_s = self._batch_age_s()
-        return age_s is None or age_s > _AWAY_AFTER_S
+        return age_s is None or age_s > self._away_after_s
 
     async def _learn(self, news: News) -> None:
         for fact in news.facts:

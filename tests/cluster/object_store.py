@@ -5,6 +5,7 @@ Knows how to start and stop the endpoint and how Spark and delta-rs reach it; mu
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def _server_program() -> Path:
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
         subprocess.run([*pip, "-r", str(pins)], check=True)
 
-    return fetched_once(folder, [pins], fetch) / "bin" / "moto_server"
+    return fetched_once(folder, [pins], fetch) / "bin" / "python"
 
 
 class ObjectStore(NamedTuple):
@@ -80,11 +81,24 @@ class ObjectStore(NamedTuple):
         """From now on whoever asks needs a user that is known, and none is."""
         self._ask("POST", "/moto-api/reset-auth", b"0")
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> None:
+    def environ(self) -> dict[str, str]:
+        """How programs that read a home without Spark reach it."""
+        return {**self.delta_options(), "AWS_EC2_METADATA_DISABLED": "true"}
+
+    def fail(self, **faults: float) -> None:
+        """refuse_s: so long it answers 503; slow_s: so long each answer takes longer."""
+        self._ask("POST", "/faults", json.dumps(faults).encode())
+
+    def faults(self) -> dict[str, int]:
+        """How many requests it has `refused` and `slowed` so far."""
+        told: dict[str, int] = json.loads(self._ask("POST", "/faults", b"{}"))
+        return told
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         # Without a type of content the body would be taken for a form's fields.
         headers = {"Content-Type": "text/plain"}
-        with urlopen(Request(f"{self.url}{path}", body, headers, method=method), timeout=30):
-            pass
+        with urlopen(Request(f"{self.url}{path}", body, headers, method=method), timeout=30) as answer:
+            return bytes(answer.read())
 
 
 @contextmanager
@@ -94,7 +108,7 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
     store = ObjectStore(f"http://127.0.0.1:{port}")
     log = folder / "object-store.log"
     with log.open("w") as out:
-        command = [str(program), "-H", "127.0.0.1", "-p", str(port)]
+        command = [str(program), str(HERE.parent / "failing_store.py"), "127.0.0.1", str(port)]
         with subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as process:
 
             def is_up() -> bool | None:

@@ -18,6 +18,7 @@ from gateway.server import Server
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact
+from gateway.tables.handing_over import ToTable
 from gateway.tables.membership import lasting
 from gateway.tables.tables_backend import TablesBackend
 from schemas.effect_names import EffectName
@@ -25,6 +26,7 @@ from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.delta_log import DeltaLog
+from tables.request_table import RequestTable
 from tests.gateway.gateway_before import other
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous
 from tests.gateway.scripted_broker import scripted_broker
@@ -256,7 +258,7 @@ async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) -> None:
-    backend = TablesBackend(tmp_path, Settings())
+    backend = TablesBackend(tmp_path, Settings(), ToTable(RequestTable(tmp_path / "requests", "me")), "me")
     assert backend.figures().batch_age_s is None
     (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int((time.time() - 5) * 1000)}))
     assert 5 <= (backend.figures().batch_age_s or 0) < 10

@@ -6,19 +6,17 @@ Knows programs and where they say that they are ready; must not know what client
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from tests.peers_job.told import Told
 from tests.waiting import until
 
 START_PATIENCE_S = 120.0
@@ -26,7 +24,7 @@ END_PATIENCE_S = 60.0
 ANYWHERE = Address("127.0.0.1", 0)
 
 
-class Job:
+class Job(Told):
     """A coordinator and the gateways beside it. Ends what still runs when it is left."""
 
     def __init__(self, home: Path, topics: Mapping[str, int], settings: Mapping[str, object] | None = None) -> None:
@@ -91,45 +89,12 @@ class Job:
 
     # ------------------------------------------------------------ what the tables tell
 
-    def effects(self, *kinds: str) -> list[dict[str, Any]]:
-        """The facts of these kinds, in order, by their columns."""
-        rows = DeltaTable(self.home.effects).to_pyarrow_table()
-        chosen = rows.filter(pc.is_in(rows["effect"], pa.array(kinds))) if kinds else rows
-        return sorted(chosen.to_pylist(), key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
+    def table(self) -> pa.Table:
+        return DeltaTable(self.home.effects).to_pyarrow_table()
 
     def request_ids(self) -> set[str]:
-        """Every request that any gateway has handed over."""
         rows = DeltaTable(self.home.requests).to_pyarrow_table(columns=["request_id"])
         return set(rows["request_id"].to_pylist())
-
-    def await_answers(self) -> set[str]:
-        """Until every request so far was answered, dropped or parked; their ids."""
-        asked = self.request_ids()
-
-        until(lambda: asked <= self.answered() | self.ids_of("request_parked"), "answers")
-        return asked
-
-    def answered(self) -> set[str]:
-        """Every request that has its answer, or the reason why it has none; a run, if all of its heartbeats have."""
-        told = self.ids_of("reply", "request_dropped", "heartbeats_taken")
-        return told | {request_id.rsplit("/", 2)[0] for request_id in told if request_id.count("/") >= 2}
-
-    def ids_of(self, *kinds: str) -> set[str]:
-        """The requests that facts of these kinds tell of."""
-        return {row["request_id"] for row in self.effects(*kinds)}
-
-    def heartbeats(self) -> list[tuple[str, int]]:
-        """Every heartbeat of either protocol that was answered NONE, alone or in a run: the member's id, and when it
-        arrived, in ms.
-        """
-        told = [row for row in self.effects("reply") if row["error_code"] == "NONE"]
-        alone = [row for row in told if row["api"] in ("Heartbeat", "ConsumerGroupHeartbeat")]
-        runs = [json.loads(row["detail"]) for row in self.effects("heartbeats_taken")]
-        in_runs = [(run, member) for run in runs for member in run["taken"]]
-        return [
-            *((row["member_id"], row["received_at_ms"]) for row in alone),
-            *((member["member_id"], run["from_ms"] + beat) for run, member in in_runs for beat in member["beats"]),
-        ]
 
 
 def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.peers_clients.conftest import PARTITIONS, TOPIC
 from tests.peers_clients.fleet import KINDS, Fleet
 from tests.peers_job.conftest import WIDE, WIDE_TOPIC, Running
-from tests.peers_job.job import Job
+from tests.peers_job.told import assert_told_once, await_heartbeats, story
 from tests.waiting import until
 
 CROWDS = {
@@ -34,37 +31,6 @@ LOCKS_UP = "kafka-python"
 """When it loses its connection, 3.0.12 may stand still for ever: its loop waits for a lock whose holder waits for the
 loop, in lookup_coordinator. It was seen with one in ten; no broker can wake it."""
 SURVIVORS = [kind for kind in KINDS if kind != LOCKS_UP]
-
-Members = dict[str, str]
-
-
-def await_heartbeats(job: Job, members: Members) -> None:
-    """Until each of these members has had a heartbeat of from now on answered, without an error."""
-    now_ms = time.time() * 1000
-    wanted = set(members.values())
-
-    until(
-        lambda: wanted <= {member_id for member_id, at_ms in job.heartbeats() if at_ms > now_ms},
-        "heartbeats",
-        PATIENCE_S,
-    )
-
-
-def story(job: Job, group: str) -> list[dict[str, Any]]:
-    """Who came and went, and every change of state."""
-    kinds = ("member_id_given", "member_joined", "member_removed", "pending_member_removed", "state_changed")
-    return [row for row in job.effects(*kinds) if row["group_id"] == group]
-
-
-def assert_told_once(job: Job) -> None:
-    """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
-    asked = job.await_answers()
-    answers = Counter(row["request_id"] for row in job.effects("reply", "request_dropped", "heartbeats_taken"))
-    assert set(answers.values()) == {1}
-    assert asked <= job.answered() | job.ids_of("request_parked")
-    assert job.effects("request_repeated") == []
-    places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in job.effects())
-    assert set(places.values()) == {1}
 
 
 @pytest.fixture(scope="module", params=CROWDS)

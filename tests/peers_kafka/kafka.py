@@ -46,45 +46,67 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+class Broker:
+    """A broker with its data in a folder, which may be stopped and started again at the same address."""
+
+    def __init__(
+        self, folder: Path, more_settings: Mapping[str, object] | None = None, scram_users: Iterable[str] = ()
+    ) -> None:
+        """scram_users: as --add-scram."""
+        port, controller = free_port(), free_port()
+        self.address = f"127.0.0.1:{port}"
+        self._log, self._settings = folder / "broker.log", folder / "server.properties"
+        self._settings.write_text(
+            (HERE / "broker" / "server.properties").read_text()
+            + f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+            + f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n"
+            + f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
+            + "".join(f"{key}={value}\n" for key, value in (more_settings or {}).items())
+        )
+        self._java = [
+            "java",
+            "-Xmx384m",
+            f"-Dlog4j2.configurationFile={HERE / 'broker' / 'log4j2.properties'}",
+            "-cp",
+            f"{fetched('broker')}/*",
+        ]
+        # Its first byte is zero, so that the text never begins with a dash, which the tool takes for an option.
+        cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
+        storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._settings)]
+        storage += [word for user in scram_users for word in ("--add-scram", user)]
+        subprocess.run([*self._java, *storage], check=True, stdout=subprocess.DEVNULL)
+
+    def start(self) -> None:
+        """Starts it and waits until it serves."""
+        with self._log.open("w") as out:
+            self._process = subprocess.Popen([*self._java, "kafka.Kafka", str(self._settings)], stdout=out)
+
+        def is_up() -> bool | None:
+            assert self._process.poll() is None, self._log.read_text()
+            return True if "Kafka Server started" in self._log.read_text() else None
+
+        try:
+            until(is_up, "the broker", within_s=120)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(60)
+
+
 @contextmanager
 def broker(
     folder: Path, more_settings: Mapping[str, object] | None = None, scram_users: Iterable[str] = ()
 ) -> Iterator[str]:
     """A broker with its data in a folder; gives its address, and stops it in the end. scram_users: as --add-scram."""
-    port, controller = free_port(), free_port()
-    settings = folder / "server.properties"
-    settings.write_text(
-        (HERE / "broker" / "server.properties").read_text()
-        + f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
-        + f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n"
-        + f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
-        + "".join(f"{key}={value}\n" for key, value in (more_settings or {}).items())
-    )
-    java = [
-        "java",
-        "-Xmx384m",
-        f"-Dlog4j2.configurationFile={HERE / 'broker' / 'log4j2.properties'}",
-        "-cp",
-        f"{fetched('broker')}/*",
-    ]
-    # Its first byte is zero, so that the text never begins with a dash, which the tool takes for an option.
-    cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
-    storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings)]
-    storage += [word for user in scram_users for word in ("--add-scram", user)]
-    subprocess.run([*java, *storage], check=True, stdout=subprocess.DEVNULL)
-    log = folder / "broker.log"
-    with log.open("w") as out, subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=out) as process:
-
-        def is_up() -> bool | None:
-            assert process.poll() is None, log.read_text()
-            return True if "Kafka Server started" in log.read_text() else None
-
-        try:
-            until(is_up, "the broker", within_s=120)
-            yield f"127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(60)
+    running = Broker(folder, more_settings, scram_users)
+    running.start()
+    try:
+        yield running.address
+    finally:
+        running.stop()
 
 
 def main() -> None:

@@ -32,10 +32,15 @@ TOPIC = "rollcall-requests"
 def broker_for_jobs(folder: Path) -> Iterator[str]:
     """A broker with the topic that the job reads; gives its address."""
     with broker(folder) as address:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
-        admin.close()
+        make_topic(address, partitions=2)
         yield address
+
+
+def make_topic(address: str, partitions: int) -> None:
+    """The topic that the job reads."""
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    admin.create_topics([NewTopic(TOPIC, num_partitions=partitions, replication_factor=1)])
+    admin.close()
 
 
 def readme_settings(bootstrap: str) -> str:

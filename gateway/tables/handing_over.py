@@ -1,0 +1,68 @@
+"""Where a gateway hands requests over, as its backend sees it: the request table of a home on this machine, or a topic.
+
+Knows what may go wrong. Must not know who waits for an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from programs.errors import ConfigError
+from tables.request_rows import RequestRow, table_of
+from tables.request_table import RequestTable
+
+SOURCE = "spark.coordinator.source"
+TOPIC = "spark.coordinator.kafka.topic"
+
+
+class Topic(NamedTuple):
+    """The Kafka topic that a job reads."""
+
+    name: str
+    options: Mapping[str, str]
+    """The settings `kafka.*`: where its brokers are, and how they know who comes."""
+
+
+def topic_of(pairs: Mapping[str, str]) -> Topic | None:
+    """The topic that the coordinator's own settings name; None: it reads the home's table. Raises ConfigError."""
+    if pairs.get(SOURCE, "").strip() != "kafka":
+        return None
+    name = pairs.get(TOPIC, "").strip()
+    options = {key: text.strip() for key, text in pairs.items() if key.startswith("kafka.")}
+    if not name:
+        raise ConfigError(f"{SOURCE}=kafka: needs {TOPIC}")
+    if not options.get("kafka.bootstrap.servers"):
+        raise ConfigError(f"{SOURCE}=kafka: needs kafka.bootstrap.servers")
+    return Topic(name, options)
+
+
+class Requests(Protocol):
+    """Where requests are handed over. It is called from one thread at a time."""
+
+    def open(self) -> None:
+        """Ready when it returns. Raises OSError."""
+
+    def append(self, rows: list[RequestRow]) -> None:
+        """All the rows, at least one, in their order. Raises OSError: none was taken; NotTaken: these were not."""
+
+
+class NotTaken(OSError):
+    """Some of the requests were not handed over. request_ids: which."""
+
+    def __init__(self, why: str, request_ids: frozenset[str]) -> None:
+        super().__init__(why)
+        self.request_ids = request_ids
+
+
+class ToTable:
+    """Requests into the table of a home on this machine."""
+
+    def __init__(self, table: RequestTable) -> None:
+        self._table = table
+
+    def open(self) -> None:
+        self._table.open()
+
+    def append(self, rows: list[RequestRow]) -> None:
+        self._table.append(table_of(rows))

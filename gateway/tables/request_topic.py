@@ -1,0 +1,116 @@
+"""The Kafka topic that the job reads, as a gateway hands requests over: a record a row, with the group id as its key.
+
+So a group's requests keep their order. Each record is taken once, also where a broker is started again meanwhile
+(`enable.idempotence`). Records are as `jobs.stream.sources.kafka` reads them.
+
+Knows a producer and how the job's `kafka.*` settings are spelt for it. Must not know who waits for an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from gateway.tables.handing_over import NotTaken, Topic
+from programs.errors import ConfigError
+from tables.request_rows import RequestRow
+
+PREFIX = "kafka."
+FOUND_WITHIN_S = 15.0
+TAKEN_WITHIN_S = 60.0
+"""A broker that is started again is back by then; until then its clients wait."""
+_SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
+_PEM_FILES = {
+    "ssl.truststore": ("ssl.ca.location",),
+    "ssl.keystore": ("ssl.certificate.location", "ssl.key.location"),
+}
+_LOGIN = {"username": "sasl.username", "password": "sasl.password"}
+_SECURITY = ("ssl.", "sasl.", "security.")
+# The library writes a line a second while a broker is away; what fails is told with the request.
+_quiet = logging.getLogger("gateway.kafka")
+_quiet.setLevel(logging.CRITICAL)
+
+
+def producer_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """The job's options `kafka.*` about servers and security as this producer spells them.
+
+    The others are the job's own. Stores of certificates are PEM files; of logins the username and password of PLAIN and
+    SCRAM are taken. Raises ConfigError: one about security has no such form.
+    """
+    own = {key.removeprefix(PREFIX): text for key, text in options.items()}
+    found = {key: own.pop(key) for key in _SAME if key in own}
+    for store, names in _PEM_FILES.items():
+        location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
+        if location and kind != "PEM":
+            raise ConfigError(f"kafka.{store}.type={kind}: the gateway reads PEM alone")
+        found |= dict.fromkeys(names, location) if location else {}
+    login = own.pop("sasl.jaas.config", "")
+    for name, key in _LOGIN.items() if login else ():
+        told = re.search(rf'{name}\s*=\s*"([^"]*)"', login)
+        if told is None:
+            raise ConfigError(f"kafka.sasl.jaas.config: names no {name}")
+        found[key] = told[1]
+    for key in own:
+        if key.startswith(_SECURITY):
+            raise ConfigError(f"kafka.{key}: the job knows it, the gateway does not")
+    return found
+
+
+class RequestTopic:
+    """Appends requests to a topic, for one writer."""
+
+    def __init__(self, topic: Topic, most_bytes: int) -> None:
+        """most_bytes: the longest request. Raises ConfigError: see producer_settings."""
+        self._topic = topic.name
+        self._settings = {
+            **producer_settings(topic.options),
+            "enable.idempotence": "true",
+            "linger.ms": "0",
+            # As Kafka's own producers spread keys.
+            "partitioner": "murmur2_random",
+            # A row is a JSON text within another.
+            "message.max.bytes": str(max(1_000_000, 2 * most_bytes)),
+            "message.timeout.ms": str(int(TAKEN_WITHIN_S * 1000)),
+            "reconnect.backoff.max.ms": "1000",
+            "log_level": "3",
+        }
+
+    def open(self) -> None:
+        """Finds the topic. Raises OSError: no broker answers, or there is no such topic for this user."""
+        servers = self._settings["bootstrap.servers"]
+        try:
+            self._producer = Producer(self._settings, logger=_quiet)
+            told = self._producer.list_topics(self._topic, timeout=FOUND_WITHIN_S).topics[self._topic]
+        except KafkaException as error:
+            raise OSError(f"kafka.bootstrap.servers={servers}: {error.args[0].str()}") from None
+        if told.error is not None:
+            raise OSError(f"spark.coordinator.kafka.topic={self._topic}: {told.error.str()}")
+
+    def append(self, rows: list[RequestRow]) -> None:
+        """All the rows, in their order; the brokers have them when it returns. Raises NotTaken."""
+        refused: dict[str, str] = {}
+        for row in rows:
+            self._producer.produce(
+                self._topic,
+                msgspec.json.encode(row._asdict()),
+                row.group_id.encode(),
+                on_delivery=_Taken(row.request_id, refused),
+            )
+        self._producer.flush()
+        if refused:
+            raise NotTaken(next(iter(refused.values())), frozenset(refused))
+
+
+class _Taken:
+    """Told what became of one record."""
+
+    def __init__(self, request_id: str, refused: dict[str, str]) -> None:
+        self._request_id, self._refused = request_id, refused
+
+    def __call__(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._refused[self._request_id] = str(error.str())

@@ -1,0 +1,303 @@
+"""A copy on this machine's disk of a home's tables in an object store, for readers that know files alone.
+
+A table's files never change once they are written, so a copy is right as far as it goes: a commit is put into the
+copy's log when the files that it adds are there, and whoever reads the copy sees the table as it was a moment ago. What
+the job says of itself (`tables.job_status`) is told from the commits of its checkpoint.
+
+The store is reached by pyarrow. S3 takes Amazon's own variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+AWS_ENDPOINT_URL for a store of one's own.
+
+Knows Delta's log and how a store is opened; must not know what is in a row.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import re
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pyarrow as pa
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
+
+from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
+from tables.checkpoints import read_checkpoint
+from tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
+from tables.job_status import STATUS_FILE, JobStatus
+from tables.live_files import live_files
+from tables.whole_file import write_whole
+
+LOOK_EVERY_S = 0.1
+"""How often the next commit is looked for."""
+LIST_EVERY_S = 10.0
+"""How often a log is listed whole: for what was cleaned away, and for commits beyond a gap."""
+STATUS_EVERY_S = 0.5
+KEPT_S = 600.0
+"""So long a file that the table needs no more stays for those who are reading it."""
+_ANSWER_WITHIN_S = 20.0
+_LOG_FILE = re.compile(r"\d{20}\.(json|checkpoint(\.\d{10}\.\d{10})?\.parquet)")
+_STAGED = "_staged"
+_S3 = ("s3", "s3a", "s3n")
+log = logging.getLogger("rollcall.tables")
+
+
+class StoreError(OSError):
+    """A store that cannot be used; the text is one sentence that names it."""
+
+
+class NoWayError(StoreError):
+    """A store that only Spark reaches from here, if anything does."""
+
+
+def opened(location: str) -> tuple[FileSystem, str]:
+    """The store of a URL, and the path in it. Raises NoWayError."""
+    scheme, _, path = location.rstrip("/").partition("://")
+    try:
+        if scheme in _S3:
+            return S3FileSystem(**_s3_options()), path
+        store, path = FileSystem.from_uri(location.rstrip("/"))
+        return store, path
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise NoWayError(f"{location} cannot be read without Spark: {_line(error)}") from None
+
+
+def _s3_options() -> dict[str, object]:
+    environ = os.environ
+    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    options: dict[str, object] = {"connect_timeout": _ANSWER_WITHIN_S, "request_timeout": _ANSWER_WITHIN_S}
+    return options | ({"endpoint_override": endpoint} if endpoint else {}) | ({"region": region} if region else {})
+
+
+def _mark(info: FileInfo) -> tuple[int, int]:
+    return info.size, info.mtime_ns
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+class TableCopy:
+    """The copy of one table. follows: somebody reads each commit's rows as it comes, not only the table as it is."""
+
+    def __init__(self, store: FileSystem, home: str, folder: Path, table: str, *, follows: bool) -> None:
+        self._store, self._source, self._folder, self._follows = store, f"{home}/{table}", folder / table, follows
+        self._log, self._staged = DeltaLog(self._folder), DeltaLog(self._folder / _STAGED)
+        self._is_begun = False
+        self._staged.folder.mkdir(parents=True, exist_ok=True)
+
+    def refresh(self) -> None:
+        """Lists the log and copies what is new. Raises OSError: the store refuses, or does not answer."""
+        there = {info.base_name: info for info in self._listed() if _LOG_FILE.fullmatch(info.base_name)}
+        known = self._known()
+        if any(known[name] != _mark(info) for name, info in there.items() if name in known):
+            # Made anew under the same name.
+            shutil.rmtree(self._folder)
+            self._staged.folder.mkdir(parents=True)
+            known = {}
+        new = sorted(name for name in there if name not in known)
+        for name in new:
+            self._stage(there[name])
+        for name in known.keys() - there.keys():
+            (self._staged.folder / name).unlink()
+        live = live_files(self._staged, read_checkpoint).files if there else []
+        if self._follows and self._is_begun:
+            for version in [int(name[:20]) for name in new if name.endswith(".json")]:
+                self._fetch_those_there(self._added(version))
+        self._fetch(live)
+        self._publish(new)
+        for name in known.keys() - there.keys():
+            (self._log.folder / name).unlink(missing_ok=True)
+        self._forget(live)
+        self._is_begun = True
+
+    def follow(self) -> bool:
+        """Copies the next commits; whether there was one. Costs one question where there is none. Raises OSError."""
+        found, version = False, self._log.latest() + 1
+        while (info := self._info(f"{self._source}/{LOG_FOLDER}/{self._log.commit_path(version).name}")) is not None:
+            self._stage(info)
+            self._fetch_those_there(self._added(version))
+            self._publish([info.base_name])
+            found, version = True, version + 1
+        return found
+
+    def _listed(self) -> list[FileInfo]:
+        selector = FileSelector(f"{self._source}/{LOG_FOLDER}", allow_not_found=True)
+        return [info for info in self._store.get_file_info(selector) if info.type == FileType.File]
+
+    def _info(self, path: str) -> FileInfo | None:
+        (info,) = self._store.get_file_info([path])
+        return info if info.type == FileType.File else None
+
+    def _known(self) -> dict[str, tuple[int, int]]:
+        marks = {}
+        for entry in os.scandir(self._staged.folder):
+            if _LOG_FILE.fullmatch(entry.name):
+                marks[entry.name] = (entry.stat().st_size, entry.stat().st_mtime_ns)
+        return marks
+
+    def _stage(self, info: FileInfo) -> None:
+        path = self._staged.folder / info.base_name
+        self._copy(info.path, path)
+        os.utime(path, ns=(info.mtime_ns, info.mtime_ns))
+
+    def _added(self, version: int) -> list[AddedFile]:
+        commit = self._staged.read(version)
+        return [] if commit is None else commit.added
+
+    def _fetch(self, files: Iterable[AddedFile]) -> None:
+        for file in files:
+            path = self._log.path_of(file)
+            if not path.exists():
+                self._copy(f"{self._source}/{path.relative_to(self._folder)}", path)
+
+    def _fetch_those_there(self, files: Iterable[AddedFile]) -> None:
+        """As _fetch; upkeep may have removed a commit's files since."""
+        for file in files:
+            with suppress(FileNotFoundError):
+                self._fetch([file])
+
+    def _copy(self, source: str, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{uuid.uuid4()}")
+        try:
+            with self._store.open_input_stream(source) as stream:
+                beside.write_bytes(stream.read())
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _publish(self, names: Sequence[str]) -> None:
+        if names:
+            self._log.folder.mkdir(exist_ok=True)
+        for name in names:
+            with suppress(FileExistsError):
+                os.link(self._staged.folder / name, self._log.folder / name)
+
+    def _forget(self, live: Iterable[AddedFile]) -> None:
+        """Removes files that the table needs no more, a while after they came."""
+        kept = {self._log.path_of(file) for file in live}
+        for path in self._folder.rglob("*.parquet"):
+            is_in_log = LOG_FOLDER in PurePosixPath(path.relative_to(self._folder)).parts
+            if path not in kept and not is_in_log and time.time() - path.stat().st_mtime > KEPT_S:
+                path.unlink()
+
+
+class StoreCopy:
+    """The copy of a home's tables in a folder, refreshed when it is asked, or from then on in a thread of its own."""
+
+    def __init__(self, location: str, folder: Path, *, tables: Sequence[str], follows: bool = False) -> None:
+        """Raises NoWayError."""
+        self.location, self.folder = location, folder
+        self._store, self._source = opened(location)
+        self._tables = [TableCopy(self._store, self._source, folder, table, follows=follows) for table in tables]
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="store-copy", daemon=True)
+        self._listed_s = time.monotonic()
+        self._asked_s = self._heard_s = float("-inf")
+        self._batch_id: int | None = None
+
+    def refresh(self) -> None:
+        """Copies what is there. Raises StoreError: the store refuses, does not answer, or has no such bucket."""
+        try:
+            bucket = PurePosixPath(self._source).parts[0]
+            if self._store.get_file_info([bucket])[0].type == FileType.NotFound:
+                raise FileNotFoundError(f"there is no {bucket}")
+            for table in self._tables:
+                table.refresh()
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{self.location} cannot be read: {_line(error)}") from None
+
+    def keep(self) -> None:
+        """Copies what comes, until it is closed. A store that does not answer is asked again."""
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(_ANSWER_WITHIN_S)
+
+    def _run(self) -> None:
+        is_failing = False
+        while not self._ended.wait(LOOK_EVERY_S):
+            try:
+                self._look()
+            except (OSError, pa.ArrowException, ValueError) as error:
+                if not is_failing:
+                    log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
+                is_failing = True
+                continue
+            if is_failing:
+                log.warning("%s: its news are read again", self.location)
+            is_failing = False
+
+    def _look(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._listed_s > LIST_EVERY_S:
+            self.refresh()
+            self._listed_s = now_s
+        for table in self._tables:
+            table.follow()
+        if now_s - self._asked_s > STATUS_EVERY_S:
+            self._tell_of_the_job(now_s)
+            self._asked_s = now_s
+
+    def _tell_of_the_job(self, now_s: float) -> None:
+        """Writes the job's status when it has done a batch since the last look. It counts from that look on."""
+        commits, was = f"{self._source}/{CHECKPOINT_FOLDER}/commits", self._batch_id
+        if was is None or now_s - self._heard_s > LIST_EVERY_S:
+            found = self._store.get_file_info(FileSelector(commits, allow_not_found=True))
+            batches = {int(info.base_name): info for info in found if info.base_name.isdigit()}
+            if not batches:
+                return
+            self._batch_id = max(batches)
+            at_ms = batches[self._batch_id].mtime_ns // 1_000_000
+        else:
+            while self._store.get_file_info([f"{commits}/{was + 1}"])[0].type == FileType.File:
+                was += 1
+            was, self._batch_id = self._batch_id, was
+            at_ms = int((time.time() - (now_s - self._asked_s)) * 1000)
+        if self._batch_id == was:
+            return
+        self._heard_s = now_s
+        status = JobStatus(state="running", batch_id=self._batch_id, batch_at_ms=at_ms)
+        write_whole(self.folder / STATUS_FILE, msgspec.json.encode(status))
+
+
+@contextmanager
+def kept_copy(location: str) -> Iterator[Path]:
+    """The copy of a home that this user's programs share, as the home is now; theirs one after the other.
+
+    Raises StoreError: the store refuses, does not answer, or has no such bucket.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rollcall"
+    endpoint = str(_s3_options().get("endpoint_override", ""))
+    folder = cache / hashlib.sha256(f"{endpoint} {location}".encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        StoreCopy(location, folder, tables=[EFFECTS_FOLDER, QUARANTINE_FOLDER]).refresh()
+        yield folder
+
+
+@contextmanager
+def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
+    """A copy of a home's tables that follows them as long as it is used. Raises StoreError: as StoreCopy.refresh."""
+    with TemporaryDirectory(prefix="rollcall-copy-") as folder:
+        copy = StoreCopy(location, Path(folder), tables=tables, follows=True)
+        copy.refresh()
+        copy.keep()
+        try:
+            yield Path(folder)
+        finally:
+            copy.close()

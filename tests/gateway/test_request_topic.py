@@ -1,0 +1,85 @@
+"""Where a gateway hands requests over when the job reads a Kafka topic, and how the job's settings are spelt for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gateway.tables.handing_over import Topic, topic_of
+from gateway.tables.request_topic import RequestTopic, producer_settings
+from programs.errors import ConfigError
+from tests.source_tree import ROOT
+
+BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
+SETTINGS = {"spark.coordinator.source": "kafka", "spark.coordinator.kafka.topic": "requests", **BROKERS}
+
+
+def test_the_jobs_own_settings_name_the_topic() -> None:
+    assert topic_of({**SETTINGS, "group.max.size": "3"}) == Topic("requests", BROKERS)
+    assert topic_of({}) is None
+    assert topic_of({**SETTINGS, "spark.coordinator.source": "delta"}) is None
+
+
+@pytest.mark.parametrize("missing", ["spark.coordinator.kafka.topic", "kafka.bootstrap.servers"])
+def test_a_topic_that_is_half_named_is_refused(missing: str) -> None:
+    pairs = {key: text for key, text in SETTINGS.items() if key != missing}
+    with pytest.raises(ConfigError, match=f"^spark.coordinator.source=kafka: needs {missing}$"):
+        topic_of(pairs)
+
+
+def test_kafkas_options_of_security_are_spelt_for_this_producer() -> None:
+    found = producer_settings(
+        {
+            **BROKERS,
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "SCRAM-SHA-512",
+            "kafka.sasl.jaas.config": 'o.a.k.ScramLoginModule required username="rollcall" password="s e=c\'ret";',
+            "kafka.ssl.truststore.type": "PEM",
+            "kafka.ssl.truststore.location": "/ca.pem",
+            "kafka.ssl.keystore.type": "PEM",
+            "kafka.ssl.keystore.location": "/own.pem",
+            "kafka.fetch.max.bytes": "1000",
+        }
+    )
+    assert found == {
+        "bootstrap.servers": "b1:9092,b2:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "rollcall",
+        "sasl.password": "s e=c'ret",
+        "ssl.ca.location": "/ca.pem",
+        "ssl.certificate.location": "/own.pem",
+        "ssl.key.location": "/own.pem",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"kafka.ssl.truststore.location": "/t.jks"}, "kafka.ssl.truststore.type=JKS: the gateway reads PEM alone"),
+        ({"kafka.sasl.jaas.config": "o.a.k.OAuthModule required;"}, "kafka.sasl.jaas.config: names no username"),
+        ({"kafka.ssl.provider": "BC"}, "kafka.ssl.provider: the job knows it, the gateway does not"),
+    ],
+)
+def test_what_has_no_such_form_is_refused_by_its_name(options: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{why}$"):
+        producer_settings({**BROKERS, **options})
+
+
+def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.tables.request_topic.FOUND_WITHIN_S", 0.2)
+    topic = RequestTopic(Topic("requests", {"kafka.bootstrap.servers": "127.0.0.1:1"}), most_bytes=1000)
+    with pytest.raises(OSError, match=r"^kafka\.bootstrap.servers=127.0.0.1:1: "):
+        topic.open()
+
+
+def test_a_home_in_a_store_needs_a_topic_for_its_requests() -> None:
+    began = time.monotonic()
+    command = [sys.executable, "-m", "gateway", "--home", "s3a://bucket/rollcall", "--listen", "127.0.0.1:0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 2
+    assert done.stderr.strip().startswith("rollcall: s3a://bucket/rollcall takes its requests by Kafka: give ")
+    assert time.monotonic() - began < 20

@@ -1,0 +1,102 @@
+"""What a home tells of the clients that were there: their heartbeats, who came and went, and that each was told once.
+
+Knows the effects table's columns; must not know where a home is.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tests.waiting import EVERY_S, WITHIN_S, until
+
+PATIENCE_S = 120.0
+
+
+class Told:
+    """A home's facts."""
+
+    every_s = EVERY_S
+    """How often the table is looked at while something is awaited."""
+    patience_s = WITHIN_S
+
+    def table(self) -> pa.Table:
+        """The effects table as it is now."""
+        raise NotImplementedError
+
+    def request_ids(self) -> set[str]:
+        """Every request that any gateway has handed over."""
+        raise NotImplementedError
+
+    def effects(self, *kinds: str) -> list[dict[str, Any]]:
+        """The facts of these kinds, in order, by their columns."""
+        rows = self.table()
+        chosen = rows.filter(pc.is_in(rows["effect"], pa.array(kinds))) if kinds else rows
+        return sorted(chosen.to_pylist(), key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
+
+    def await_answers(self) -> set[str]:
+        """Until every request so far was answered, dropped or parked; their ids."""
+        asked = self.request_ids()
+
+        until(
+            lambda: asked <= self.answered() | self.ids_of("request_parked"), "answers", self.patience_s, self.every_s
+        )
+        return asked
+
+    def answered(self) -> set[str]:
+        """Every request that has its answer, or the reason why it has none; a run, if all of its heartbeats have."""
+        told = self.ids_of("reply", "request_dropped", "heartbeats_taken")
+        return told | {request_id.rsplit("/", 2)[0] for request_id in told if request_id.count("/") >= 2}
+
+    def ids_of(self, *kinds: str) -> set[str]:
+        """The requests that facts of these kinds tell of."""
+        return {row["request_id"] for row in self.effects(*kinds)}
+
+    def heartbeats(self) -> list[tuple[str, int]]:
+        """Every heartbeat of either protocol that was answered NONE, alone or in a run: the member's id, and when it
+        arrived, in ms.
+        """
+        told = [row for row in self.effects("reply") if row["error_code"] == "NONE"]
+        alone = [row for row in told if row["api"] in ("Heartbeat", "ConsumerGroupHeartbeat")]
+        runs = [json.loads(row["detail"]) for row in self.effects("heartbeats_taken")]
+        in_runs = [(run, member) for run in runs for member in run["taken"]]
+        return [
+            *((row["member_id"], row["received_at_ms"]) for row in alone),
+            *((member["member_id"], run["from_ms"] + beat) for run, member in in_runs for beat in member["beats"]),
+        ]
+
+
+def await_heartbeats(told: Told, members: Mapping[str, str], within_s: float = PATIENCE_S) -> None:
+    """Until each of these members has had a heartbeat of from now on answered, without an error."""
+    now_ms = time.time() * 1000
+    wanted = set(members.values())
+
+    until(
+        lambda: wanted <= {member_id for member_id, at_ms in told.heartbeats() if at_ms > now_ms},
+        "heartbeats",
+        within_s,
+        told.every_s,
+    )
+
+
+def story(told: Told, group: str) -> list[dict[str, Any]]:
+    """Who came and went, and every change of state."""
+    kinds = ("member_id_given", "member_joined", "member_removed", "pending_member_removed", "state_changed")
+    return [row for row in told.effects(*kinds) if row["group_id"] == group]
+
+
+def assert_told_once(told: Told) -> None:
+    """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
+    asked = told.await_answers()
+    answers = Counter(row["request_id"] for row in told.effects("reply", "request_dropped", "heartbeats_taken"))
+    assert set(answers.values()) == {1}
+    assert asked <= told.answered() | told.ids_of("request_parked")
+    assert told.effects("request_repeated") == []
+    places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in told.effects())
+    assert set(places.values()) == {1}
