@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from benchmarks.figures import Anchor, Figure, at_most, bench
+from benchmarks.groups_at_rest import heartbeats_told, rest
 from benchmarks.live_consumer_group import LiveConsumerGroup
 from benchmarks.live_group import LiveGroup
 from benchmarks.processes import processor_seconds
@@ -23,6 +25,9 @@ from jobs.run.servers import CoordinatorProcess, GatewayProcess
 SIZES = (3, 50, 200)
 TOPIC, PARTITIONS = "measured", 6
 HEARTBEATS_FOR_S = 15.0
+RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S = 1_000, 3, 300.0
+HANDED_ON_WITHIN_S = 10.0
+"""Heartbeats that were answered at the door are in the table by then."""
 IDLE_WARM_UP_S, IDLE_FOR_S = 60.0, 60.0
 _START_PATIENCE_S = 120.0
 _END_PATIENCE_S = 60.0
@@ -34,8 +39,8 @@ def clients_wait() -> Iterator[Figure]:
 
     Beside a real Kafka that is asked the same right afterwards.
     """
-    with folder() as path, serving(path / "home") as address:
-        ours = asyncio.run(measure(address))
+    with folder() as path, serving(path / "home") as served:
+        ours = asyncio.run(measure(served.address))
     with folder() as path, real_broker(path / "kafka", "group.initial.rebalance.delay.ms=0") as text:
         admin = KafkaAdminClient(bootstrap_servers=text)
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
@@ -46,6 +51,33 @@ def clients_wait() -> Iterator[Figure]:
     for name, value in ours.items():
         unit = "ms" if name.startswith("heartbeat") else "s"
         yield Figure(name, value, unit, goals.get(name), Anchor(kafka[name], "a real Kafka"))
+
+
+@bench
+def groups_at_rest() -> Iterator[Figure]:
+    """Five minutes of 1,000 groups of three members that beat every three seconds, as soon as all have formed.
+
+    Then every heartbeat is in the history and nobody was expired, else it raises AssertionError.
+    """
+    with folder() as path, serving(path / "home") as served:
+        used = {"job": 0.0, "gateway": 0.0}
+        pids = {"job": served.job_pid, "gateway": served.gateway_pid}
+
+        def note(sign: int) -> None:
+            for name, pid in pids.items():
+                used[name] += sign * processor_seconds(pid)
+
+        beats, took = asyncio.run(rest(served.address, RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S, note))
+        time.sleep(HANDED_ON_WITHIN_S)
+        told = heartbeats_told(Home(path / "home"))
+    assert told == beats, f"{beats} heartbeats were sent, and the history has {told}"
+    hundred_thousands = len(took) / 100_000
+    yield Figure("at_rest_heartbeats_a_second", len(took) / RESTING_FOR_S, "1/s")
+    yield Figure("at_rest_heartbeat_p50", took[len(took) // 2] * 1000, "ms", at_most(2))
+    yield Figure("at_rest_heartbeat_p99", took[len(took) * 99 // 100] * 1000, "ms", at_most(20))
+    both = (used["job"] + used["gateway"]) / hundred_thousands
+    yield Figure("at_rest_job_and_gateway_100000_heartbeats", both, "s of a core", at_most(15))
+    yield Figure("at_rest_job_100000_heartbeats", used["job"] / hundred_thousands, "s of a core", at_most(3))
 
 
 @bench
@@ -86,9 +118,18 @@ async def measure(address: Address) -> dict[str, float]:
     return found
 
 
+class Served(NamedTuple):
+    """A coordinator job and its gateway."""
+
+    address: Address
+    """Where the gateway listens."""
+    job_pid: int
+    gateway_pid: int
+
+
 @contextmanager
-def serving(path: Path) -> Iterator[Address]:
-    """Where the gateway of a fresh home listens. Raises RuntimeError: a server did not start."""
+def serving(path: Path) -> Iterator[Served]:
+    """A job and a gateway on a fresh home. Raises RuntimeError: a server did not start."""
     home = _fresh(path)
     topics = ("--set", f"topics={TOPIC}:{PARTITIONS}")
     coordinator = CoordinatorProcess(home, "--set", "group.initial.rebalance.delay.ms=0", *topics)
@@ -98,7 +139,7 @@ def serving(path: Path) -> Iterator[Address]:
         try:
             await_ready(gateway)
             assert gateway.address is not None
-            yield gateway.address
+            yield Served(gateway.address, coordinator.pid, gateway.pid)
         finally:
             gateway.end(_END_PATIENCE_S)
     finally:

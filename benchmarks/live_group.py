@@ -7,6 +7,7 @@ that a rebalance is under way, it joins again. Knows the wire; must not know whe
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -61,6 +62,8 @@ class Connection:
 class _Member(Connection):
     member_id = ""
     generation_id: int | None = None
+    beats = 0
+    """How many of its heartbeats were answered NONE."""
 
     async def join(self) -> None:
         """Joins and syncs until it has a generation. Raises RuntimeError: refused."""
@@ -105,7 +108,9 @@ class _Member(Connection):
     async def beat(self) -> str:
         """The error that its heartbeat is answered with."""
         beat = await self.call("Heartbeat", member_id=self.member_id, generation_id=self.generation_id)
-        return str(beat.error_code.name)
+        error = str(beat.error_code.name)
+        self.beats += error == "none"
+        return error
 
     async def leave(self) -> None:
         await self.call("LeaveGroup", members=[{"member_id": self.member_id}])
@@ -129,6 +134,14 @@ async def seconds_to_settle(settle: Callable[[Joining], Awaitable[None]], member
     return time.perf_counter() - began
 
 
+async def _seconds_of_beat(member: _Member) -> float:
+    """How long a settled member's heartbeat takes. Raises RuntimeError: it is refused."""
+    sent = time.perf_counter()
+    if (error := await member.beat()) != "none":
+        raise RuntimeError(f"a settled member was refused: {error}")
+    return time.perf_counter() - sent
+
+
 class LiveGroup:
     """So many members of a group of their own."""
 
@@ -137,6 +150,11 @@ class LiveGroup:
         self._group_id = group_id
         self._size = size
         self._members: list[_Member] = []
+
+    @property
+    def beats(self) -> int:
+        """How many heartbeats of its members were answered NONE."""
+        return sum(member.beats for member in self._members)
 
     async def form(self) -> float:
         """Seconds from the first JoinGroup until every member has its assignment in one generation."""
@@ -163,13 +181,25 @@ class LiveGroup:
 
         async def one(member: _Member) -> None:
             while time.perf_counter() < until:
-                sent = time.perf_counter()
-                if await member.beat() != "none":
-                    raise RuntimeError("a settled member was refused")
-                took.append(time.perf_counter() - sent)
+                took.append(await _seconds_of_beat(member))
 
         await asyncio.gather(*map(one, self._members))
         return sorted(took)
+
+    async def beat_every(self, interval_s: float, took: list[float], over: asyncio.Event) -> None:
+        """Each member beats at this interval, from a random moment of it on, until it is over.
+
+        took: the seconds of each heartbeat are added to it.
+        """
+
+        async def one(member: _Member) -> None:
+            due = time.perf_counter() + interval_s * random.random()
+            while not over.is_set():
+                await asyncio.sleep(due - time.perf_counter())
+                took.append(await _seconds_of_beat(member))
+                due += interval_s
+
+        await asyncio.gather(*map(one, self._members))
 
     async def leave(self) -> None:
         await asyncio.gather(*(member.leave() for member in self._members))

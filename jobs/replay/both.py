@@ -98,7 +98,7 @@ def replay_both(
             spark = home_session(home, "rollcall replay", is_brief=about_bytes(log) < BRIEF_BYTES)
         started = time.monotonic()
         work.run(spark)
-        logged = Told(work.importing.log.tally, work.parity, work.inferred, time.monotonic() - started)
+        logged = Told(work.tally, work.parity, work.inferred, time.monotonic() - started)
         started = time.monotonic()
         topic.run(spark, console)
         seconds = time.monotonic() - started

@@ -2,17 +2,17 @@
 
     rollcall replay LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER] [--fresh]
 
-The importer writes request rows while the stream applies them; every answer is compared with the recorded one. A dump
-of __consumer_offsets goes another way, and both together a third: see `jobs.replay.topic` and `jobs.replay.both`. Knows
-how the parts go together; must not know a line's text, a rule of the protocol or how answers are compared.
+A process of its own writes request rows, from before Spark is there, while the stream applies them, and compares every
+answer with the recorded one. A dump of __consumer_offsets goes another way, and both together a third: see
+`jobs.replay.topic` and `jobs.replay.both`. Knows how the parts go together; must not know a line's text, a rule of the
+protocol or how answers are compared.
 """
 
 from __future__ import annotations
 
 import shutil
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,8 +24,8 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock
 from jobs.config import JobConfig, Writer
 from jobs.home import REPLAY, Home, HomeError
-from jobs.replay.comparison import Comparison
-from jobs.replay.importing import WATERMARK_DELAY_MS, Import
+from jobs.replay.import_process import ImportProcess
+from jobs.replay.importing import WATERMARK_DELAY_MS, ToImport
 from jobs.replay.report import Told, tell
 from jobs.replay.topic import replay_topic
 from jobs.spark.home_session import home_session
@@ -38,9 +38,11 @@ from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.lines.files import about_bytes
 from request_log.parity import Parity
-from schemas.tables import EFFECTS_FOLDER
+from request_log.recorded import Tally
 
 WRITER: Writer = "driver"
+PROGRESS_S = 1
+"""How often the progress is shown anew."""
 BRIEF_BYTES = 100_000_000
 """A shorter log is done before the time for good compilation has paid off."""
 
@@ -50,32 +52,28 @@ class ReplayError(UserError):
 
 
 class Replay:
-    """One log on one home. `run` leaves the history in its tables, and the parity in `parity`.
+    """One log on one home. `run` leaves the history in its tables; then `tally` and `parity` are complete.
 
-    given: broker settings that the user knows. `inferred` holds the others that follow from the log. Raises
-    LogFileError, ZoneError, ConfigError.
+    given: broker settings that the user knows. `inferred` holds the others that follow from the log. The log is read
+    from now on. Raises LogFileError, ZoneError, ConfigError.
     """
 
     def __init__(self, home: Home, given: Mapping[str, str], path: Path, zone: str, console: Console) -> None:
         log = LogImport(path, zone_of(zone))
         replay_config(given)
         with console.status("looking over the log"):
-            found = log.look_over().settings
-        self.inferred = {key: value for key, value in found.items() if key not in given}
+            found = log.look_over()
+        self.inferred = {key: value for key, value in found.settings.items() if key not in given}
         self.home = home
         self.config = replay_config({**self.inferred, **given})
-        log.config = self.config.group
-        self.parity = Parity()
+        self.tally, self.parity = Tally(), Parity()
         self._console = console
-        self.comparison = Comparison(home.path / EFFECTS_FOLDER, self.parity)
-        self.importing = Import(log, home, self.comparison.expect)
-        log.progress = self.importing.read_share
+        open_requests(home, self.config)
+        open_quarantine(home, self.config)
+        self._importing = ImportProcess(ToImport(path, log.zone, self.config.group, found, home))
 
     def run(self, spark: SparkSession) -> None:
         """Raises LogFileError, ReplayError."""
-        open_requests(self.home, self.config)
-        open_quarantine(self.home, self.config)
-        importer = threading.Thread(target=self.importing.run, name="importer", daemon=True)
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -83,34 +81,36 @@ class Replay:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=self._console) as progress:
+        importing = self._importing
+        with importing, Progress(*columns, console=self._console) as progress:
             reading = progress.add_task("reading the log, percent", total=100)
             applying = progress.add_task("applying requests", total=None)
-            importer.start()
+
+            def show() -> None:
+                progress.update(reading, completed=round(100 * importing.share_read))
+                progress.update(applying, total=importing.written)
+
             is_last = False
             while not is_last:
-                self.importing.wait_for_work()
-                is_last, written = self.importing.is_done, self.importing.written
-                progress.update(reading, completed=round(100 * (1.0 if is_last else self.importing.share_read)))
-                progress.update(applying, total=written)
-                if self.importing.error is not None:
-                    raise self.importing.error
-                self._drain(spark)
-                self.importing.note_applied(written)
+                importing.wait_for_work(show)
+                is_last, written = importing.is_all_written, importing.written
+                self._drain(spark, show)
+                importing.note_applied(written, is_all=is_last)
                 progress.update(applying, completed=written)
-        self.comparison.close()
+            self.tally, self.parity = importing.compared()
 
-    def _drain(self, spark: SparkSession) -> None:
-        """Applies all rows that are written, then compares the answers."""
+    def _drain(self, spark: SparkSession, show: Callable[[], None]) -> None:
+        """Applies all rows that are written."""
         query = start(spark, self.home, self.config, until_drained=True).query
-        query.awaitTermination()
+        while not query.awaitTermination(PROGRESS_S):
+            self._importing.hear()
+            show()
         reason = failure_of(query)
         if reason is not None:
             raise ReplayError(f"the replay failed: {reason}")
         dropped = sum(s.numRowsDroppedByWatermark for p in query.recentProgress for s in p.stateOperators)
         if dropped:
             raise ReplayError(f"{dropped} requests came too late for the log's clock and were not applied.")
-        self.comparison.compare()
 
 
 def replay_config(settings: Mapping[str, str]) -> JobConfig:
@@ -175,4 +175,4 @@ def replay(
         started = time.monotonic()
         work.run(spark)
         seconds = time.monotonic() - started
-        tell(console, home, Told(work.importing.log.tally, work.parity, work.inferred, seconds))
+        tell(console, home, Told(work.tally, work.parity, work.inferred, seconds))

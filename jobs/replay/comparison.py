@@ -7,7 +7,6 @@ equal.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -44,7 +43,7 @@ _decoder = msgspec.json.Decoder(_Taken)
 
 
 class Comparison:
-    """`expect` takes recorded answers, from any thread; `compare` takes ours from the table's new commits."""
+    """`expect` takes recorded answers; `compare` takes ours from the table's new commits."""
 
     def __init__(self, effects: Path, parity: Parity) -> None:
         self.parity = parity
@@ -52,22 +51,19 @@ class Comparison:
         self._requests: dict[str, OrderedRequest] = {}
         self._runs: dict[str, OrderedRun] = {}
         """Runs of which no heartbeat was answered yet; from then on their heartbeats are among the requests."""
-        self._changing = threading.Lock()
 
     @property
     def unanswered(self) -> list[OrderedRequest]:
         """Requests whose recorded answers were not compared yet."""
-        with self._changing:
-            return [*self._requests.values(), *(beat for run in self._runs.values() for beat in run.beats)]
+        return [*self._requests.values(), *(beat for run in self._runs.values() for beat in run.beats)]
 
     def expect(self, rows: Iterable[Row]) -> None:
         """Takes rows that will be answered; skips those for which the log has no answer."""
-        with self._changing:
-            for row in rows:
-                if isinstance(row, OrderedRun):
-                    self._runs[row.request.request_id] = row
-                elif row.recorded is not None:
-                    self._requests[row.request.request_id] = row
+        for row in rows:
+            if isinstance(row, OrderedRun):
+                self._runs[row.request.request_id] = row
+            elif row.recorded is not None:
+                self._requests[row.request.request_id] = row
 
     def compare(self) -> None:
         """Notes in the parity what was answered since the last call."""
@@ -75,9 +71,8 @@ class Comparison:
         if not tables:
             return
         effects = pa.concat_tables(tables)
-        with self._changing:
-            self._compare_taken(effects.filter(pc.equal(effects["effect"], _TAKEN)))
-            self._compare_answers(effects.filter(pc.is_in(effects["effect"], _FATES)))
+        self._compare_taken(effects.filter(pc.equal(effects["effect"], _TAKEN)))
+        self._compare_answers(effects.filter(pc.is_in(effects["effect"], _FATES)))
 
     def close(self) -> None:
         """Notes that no more answers will come."""

@@ -38,9 +38,8 @@ def test_every_recorded_answer_is_equal(replayed: tuple[Home, Replay]) -> None:
     _, work = replayed
     assert work.parity.compared > 400
     assert work.parity.share == 1.0
-    tally = work.importing.log.tally
+    tally = work.tally
     assert tally.used + tally.skipped.total() + tally.quarantined.total() == tally.read
-    assert not work.comparison.unanswered
 
 
 def test_rebalances_are_the_truths(spark: SparkSession, replayed: tuple[Home, Replay]) -> None:
@@ -77,7 +76,7 @@ def test_the_stream_and_the_pure_core_tell_the_same_story(replayed: tuple[Home, 
 def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replay], tmp_path: Path) -> None:
     home, work = replayed
     with (tmp_path / "report").open("w") as out:
-        told = Told(work.importing.log.tally, work.parity, {"group.max.size": "3"}, 1.0)
+        told = Told(work.tally, work.parity, {"group.max.size": "3"}, 1.0)
         tell(Console(file=out, width=200), home, told)
     report = (tmp_path / "report").read_text()
     assert "parity: 100.000% of" in report
