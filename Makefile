@@ -156,8 +156,8 @@ types: setup ## Check the types with mypy.
 check: lint types ## Everything that needs no test run: lint and types.
 
 .PHONY: bench
-bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown: docs/performance.md.
-	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(ARGS)
+bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
+	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(if $(KEEP),--keep "$(KEEP)") $(ARGS)
 
 ##@ Upkeep
 

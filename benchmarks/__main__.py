@@ -11,6 +11,7 @@ import json
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -18,6 +19,7 @@ from rich.table import Table
 
 import benchmarks
 from benchmarks.figures import BenchFunction, Figure, is_bench, readable
+from benchmarks.kept import Measured, keep
 from benchmarks.machine import this_machine
 from benchmarks.performance_page import page_of
 from programs.command_line import examples, format_option, run_command
@@ -79,31 +81,46 @@ def as_table(measured: Iterable[Figure]) -> Table:
     return table
 
 
-@click.command(epilog=examples(f"{NAME}", f"{NAME} core --format json"))
+@click.command(
+    epilog=examples(
+        f"{NAME}", f"{NAME} core --format json", f"{NAME} core --keep build/figures.jsonl --format markdown"
+    )
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @format_option(("table", "json", "markdown"))
-def command(names: tuple[str, ...], form: str) -> int:
+@click.option(
+    "--keep",
+    "kept",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the figures in a file, from which markdown makes the page, those of other benches included.",
+)
+def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
     """Measure the project, layer by layer: all of it, or a layer, a bench, or those that begin so."""
     try:
         chosen = benches(names)
     except LookupError as error:
         raise UserError(str(error.args[0])) from None
-    measured: list[Figure] = []
+    measured: list[Measured] = []
     status = 0
     for name, function in chosen.items():
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
+            found = []
             for figure in figures(name, function):
-                measured.append(figure)
+                found.append(figure)
                 if form == "json":
                     print(as_json(figure), flush=True)
+            machine = this_machine()
+            measured += [Measured(name, figure, machine) for figure in found]
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
             status = 1
     if form == "table":
-        Console().print(as_table(measured))
+        Console().print(as_table(each.figure for each in measured))
+    if kept is not None:
+        measured = keep(kept, measured)
     if form == "markdown":
-        print(page_of(measured, this_machine()), end="")
+        print(page_of(measured), end="")
     return status
 
 

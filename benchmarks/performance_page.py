@@ -1,23 +1,25 @@
 """docs/performance.md: every figure with its goal and what it compares with, layer by layer, and what limits it.
 
-    make bench FORMAT=markdown > docs/performance.md
+    make bench FORMAT=markdown KEEP=docs/performance.jsonl > docs/performance.md
 
 Knows how a page is laid out. Must not measure anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from benchmarks.figures import Figure, readable
+from benchmarks.kept import Measured
 from benchmarks.limits import LIMITS
 from benchmarks.machine import Machine
 
 _BEGINNING = """\
 # Performance
 
-Written by `make bench FORMAT=markdown > docs/performance.md`; `make bench ARGS=live` measures a layer alone.
+Written by `make bench FORMAT=markdown KEEP=docs/performance.jsonl > docs/performance.md`; with `ARGS=live` that
+measures a layer alone, and keeps the figures of the others.
 
 Rollcall is not a replacement for a broker's coordinator where milliseconds of a rebalance count: a micro-batch answers
 after a third of a second what a broker answers in one millisecond. It is for those who want to know afterwards what
@@ -26,14 +28,18 @@ their groups did, and for groups whose rebalances may take a second.
 _VERDICTS = {True: "yes", False: "**no**", None: ""}
 
 
-def page_of(measured: Iterable[Figure], machine: Machine) -> str:
-    """The page. Figures are named `layer.name` and stand in the order in which they were measured."""
-    parts = [_BEGINNING, _told(machine)]
-    for layer, figures in groupby(measured, key=lambda figure: figure.name.partition(".")[0]):
+def page_of(measured: Sequence[Measured]) -> str:
+    """The page: the layers in the order in which they stand, and the machine once or, where it varied, by layer."""
+    machines = {each.machine for each in measured}
+    parts = [_BEGINNING, *(_told(machine) for machine in machines if len(machines) == 1)]
+    for layer, of_layer in groupby(measured, key=lambda each: each.layer):
+        figures = list(of_layer)
         parts.append(f"## {layer.replace('_', ' ').capitalize()}\n")
-        parts.append(_table(list(figures)))
+        parts.append(_table([each.figure for each in figures]))
         if layer in LIMITS:
             parts.append(f"{LIMITS[layer]}\n")
+        if len(machines) > 1:
+            parts.extend(_told(machine) for machine in dict.fromkeys(each.machine for each in figures))
     return "\n".join(parts)
 
 

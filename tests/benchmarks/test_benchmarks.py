@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import benchmarks.__main__ as command
 from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
+from benchmarks.kept import Measured, keep, read_kept
 from benchmarks.limits import LIMITS
 from benchmarks.machine import Machine, this_machine
 from benchmarks.performance_page import page_of
+from tests.source_tree import ROOT
 
 
 def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
@@ -110,18 +113,21 @@ def test_the_clock_runs_each_repeat_after_its_own_preparation_and_measures_the_a
 MACHINE = Machine("A Processor", 2, 23, "Linux 6.1", "3.11.7", "2026-11-22", 1.25)
 
 
+RATE = Measured("core.beats", Figure("core.rate", 612_345, "1/s", at_least(500_000)), MACHINE)
+BEAT = Figure("live.heartbeat_p50", 2.5, "ms", at_most(2), Anchor(0.43, "a real Kafka"))
+LIVE = [Measured("live.waits", BEAT, MACHINE), Measured("live.forms", Figure("live.stable", 1.1, "s"), MACHINE)]
+
+
+def rows_of(page: str) -> list[str]:
+    return [line for line in page.splitlines() if line.startswith(("##", "| "))]
+
+
 def test_the_page_has_every_figure_with_its_goal_its_anchor_and_the_machine() -> None:
-    page = page_of(
-        [
-            Figure("core.rate", 612_345, "1/s", at_least(500_000)),
-            Figure("live.heartbeat_p50", 2.5, "ms", at_most(2), Anchor(0.43, "a real Kafka")),
-            Figure("live.stable", 1.1, "s"),
-        ],
-        MACHINE,
-    )
+    page = page_of([RATE, *LIVE])
     assert "Measured on 2026-11-22: A Processor, 2 cores, 23 GB, Linux 6.1, Python 3.11.7; 1.2 processes" in page
+    assert page.count("Measured on") == 1
     assert "is not a replacement for a broker's coordinator" in page
-    assert [line for line in page.splitlines() if line.startswith(("##", "| "))] == [
+    assert rows_of(page) == [
         "## Core",
         "| figure | value | goal | holds | beside |",
         "| rate | 612,345 1/s | >= 500000 | yes |  |",
@@ -131,6 +137,33 @@ def test_the_page_has_every_figure_with_its_goal_its_anchor_and_the_machine() ->
         "| stable | 1.1 s |  |  |  |",
     ]
     assert LIMITS["live"] in page
+
+
+def test_a_bench_measured_anew_takes_its_own_place_and_the_page_says_when_each_layer_was(tmp_path: Path) -> None:
+    kept, later = tmp_path / "figures.jsonl", MACHINE._replace(day="2026-11-23", load=0.5)
+    assert keep(kept, [*LIVE, RATE]) == [RATE, *LIVE]
+    anew = Measured("live.waits", Figure("live.heartbeat_p50", 1.5, "ms", at_most(2)), later)
+    assert keep(kept, [anew]) == [RATE, LIVE[1], anew]
+    assert read_kept(kept) == [RATE, LIVE[1], anew]
+    page = page_of(read_kept(kept))
+    assert "| heartbeat_p50 | 1.5 ms | <= 2 | yes |  |" in rows_of(page)
+    assert (page.count("Measured on 2026-11-22"), page.count("Measured on 2026-11-23")) == (2, 1)
+
+
+def test_the_page_of_the_documents_is_that_of_the_figures_kept() -> None:
+    documents = ROOT / "docs"
+    assert (documents / "performance.md").read_text() == page_of(read_kept(documents / "performance.jsonl"))
+
+
+@pytest.mark.usefixtures("three_benches")
+def test_what_is_measured_is_kept_and_the_page_has_what_was_kept_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "figures.jsonl"
+    keep(kept, [RATE])
+    command.main(["--format", "markdown", "--keep", str(kept)])
+    assert [row for row in rows_of(capsys.readouterr().out) if row.startswith("##")] == ["## Core", "## X"]
+    assert [each.bench for each in read_kept(kept)] == ["core.beats", "x.missed", "x.two", "x.two"]
 
 
 def test_what_limits_a_layer_is_told_of_layers_that_there_are() -> None:
