@@ -27,15 +27,19 @@ help: ## List what can be done (this list).
 .PHONY: setup
 setup: .venv/.set-up ## Make .venv with every package at its pinned version (Python 3.11 or newer, and a network).
 
-.venv/.set-up: pyproject.toml constraints.txt
+LOCKS := locks/build.txt locks/run.txt locks/dev.txt
+PIP_INSTALL := $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input install --no-compile
+LOCKED := --require-hashes --no-build-isolation
+
+.venv/.set-up: pyproject.toml $(LOCKS)
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
 	@$(PYTHON) -m jobs.preflight python
 	@{ test -f .venv/pyvenv.cfg && $(BIN)/python -m jobs.preflight python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear .venv
-	@echo "The packages take a minute or two and 1.5 GB."
-	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- \
-	  $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input \
-	  install --no-compile -c constraints.txt -e '.[dev]'
+	@echo "The packages take a minute or two and 1.6 GB."
+	@$(PYTHON) -m jobs.preflight run "Setting up what builds packages" -- $(PIP_INSTALL) $(LOCKED) -r locks/build.txt
+	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- $(PIP_INSTALL) $(LOCKED) -r locks/dev.txt
+	@$(PYTHON) -m jobs.preflight run "Setting up the command" -- $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	@touch $@
 
 .PHONY: jars
@@ -169,14 +173,30 @@ maintain: jars ## Put small files together and remove what is old, for a stopped
 package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
 	@$(ROLLCALL) package
 
+# Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
+LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command "make lock" $(if $(filter 1,$(UPGRADE)),--upgrade)
+
 .PHONY: lock
-lock: setup ## Resolve constraints.txt anew from the pins of pyproject.toml.
-	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@$(PYTHON) -m jobs.preflight run "Resolving every package" -- \
-	  build/lock/bin/python -m pip --require-virtualenv --disable-pip-version-check --no-input install -e '.[dev]'
-	@{ echo "# Every package that set-up installs, at one version: 'make lock' wrote it from the pins of pyproject.toml."; \
-	  build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
-	@mv build/constraints.txt constraints.txt && rm -rf build/lock
+lock: setup ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
+	@grep -o '"setuptools==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
+	@$(LOCK) --all-extras pyproject.toml --output-file locks/dev.txt
+	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
+
+.PHONY: licences
+licences: setup ## Write docs/licences.md anew from what is installed.
+	@$(BIN)/python -m tests.supply.licences
+
+.PHONY: sbom
+sbom: setup ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
+	@mkdir -p dist
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/rollcall.cdx.json .venv
+	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
+
+.PHONY: audit
+audit: setup ## Ask for known vulnerabilities of locks/dev.txt (an index that answers such questions).
+	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt || { \
+	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove what was built and cached; .venv, .jars and tables stay.

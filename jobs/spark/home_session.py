@@ -2,7 +2,7 @@
 
 At a home's first start the session's number is taken, and the home notes what it was made with, in `home.json`:
 
-    "made_with": {"version": "0.1.0", "cores": 8, "memory_bytes": 33285996544, "shuffle_partitions": 8}
+    "made_with": {"version": "0.2.0", "cores": 8, "memory_bytes": 33285996544, "shuffle_partitions": 8}
 
 The checkpoint is laid out for that number, so every later start keeps it, whatever the machine has by then. Knows the
 note and Spark's setting; must not know the query.

@@ -9,6 +9,7 @@ resolved archive on the Python workers' import path. The connector's are resolve
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -24,16 +25,17 @@ ROOT = Path(__file__).resolve().parents[2]
 JARS_FOLDER = ROOT / ".jars"
 
 DELTA_COORDINATES = "io.delta:delta-spark_4.2_2.13:4.4.0"
-# What Delta resolves and Spark 4.2.0 does not bring along.
-JAR_NAMES = (
-    "delta-kernel-api-4.4.0.jar",
-    "delta-kernel-defaults-4.4.0.jar",
-    "delta-kernel-unitycatalog-4.4.0.jar",
-    "delta-spark_4.2_2.13-4.4.0.jar",
-    "delta-storage-4.4.0.jar",
-    "unitycatalog-client-0.6.0.jar",
-    "unitycatalog-hadoop-0.6.0.jar",
-)
+# What Delta resolves and Spark 4.2.0 does not bring along, each with its SHA-256.
+DELTA_JARS = {
+    "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+    "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+    "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+    "delta-spark_4.2_2.13-4.4.0.jar": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+    "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+}
+JAR_NAMES = tuple(DELTA_JARS)
 
 KAFKA_JARS_FOLDER = JARS_FOLDER / "kafka"
 _TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
@@ -44,12 +46,14 @@ KAFKA_COORDINATES = {
 }
 """With what is left out of each."""
 KAFKA_CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
-KAFKA_JAR_NAMES = (
-    "commons-pool2-2.13.1.jar",
-    "kafka-clients-3.9.2.jar",
-    KAFKA_CONNECTOR,
-    "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
-)
+TOKEN_PROVIDER = "spark-token-provider-kafka-0-10_2.13-4.0.0.jar"
+KAFKA_JARS = {
+    "commons-pool2-2.13.1.jar": "f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
+    "kafka-clients-3.9.2.jar": "014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
+    KAFKA_CONNECTOR: "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
+    TOKEN_PROVIDER: "f2be3b76f9e6cbe63379d4e4e0dc14f59dbf056ae2ad16ff15ac108004c86767",
+}
+KAFKA_JAR_NAMES = tuple(KAFKA_JARS)
 
 
 def missing_jars(folder: Path = JARS_FOLDER, names: Sequence[str] = JAR_NAMES) -> list[str]:
@@ -72,28 +76,31 @@ def shipped_artifacts(spark_home: Path) -> list[str]:
 
 def resolve(folder: Path = JARS_FOLDER) -> None:
     """Put Delta's JARs into the folder, and nothing else; Missing without a network or one of them."""
-    _resolve("Resolving the Delta JARs", folder, {DELTA_COORDINATES: ()}, JAR_NAMES)
+    _resolve("Resolving the Delta JARs", folder, {DELTA_COORDINATES: ()}, DELTA_JARS)
 
 
-def _resolve(what: str, folder: Path, coordinates: Mapping[str, Sequence[str]], names: Sequence[str]) -> None:
+def _resolve(what: str, folder: Path, coordinates: Mapping[str, Sequence[str]], wanted: Mapping[str, str]) -> None:
     """An empty program is submitted, since Spark resolves before it runs. coordinates: with what is left out of each.
+    wanted: the JARs by name, with the SHA-256 that each must have.
 
     A JAR arrives under its final name only when whole, so an interrupted resolution is simply begun again.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder) as name:
-        workspace = Path(name)
+    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder) as temporary:
+        workspace = Path(temporary)
         program = workspace / "nothing.py"
         program.touch()
         for package, left_out in coordinates.items():
             run_online(what, *_submission(program, workspace, package, left_out))
         resolved = {_artifact_file(jar): jar for jar in (workspace / "jars").glob("*.jar")}
-        for wanted in names:
-            if wanted not in resolved:
-                raise Missing(f"{', '.join(coordinates)} did not bring {wanted}: version and list disagree.")
-            os.replace(resolved[wanted], folder / wanted)
+        for name, sha256 in wanted.items():
+            if name not in resolved:
+                raise Missing(f"{', '.join(coordinates)} did not bring {name}: version and list disagree.")
+            if (found := hashlib.sha256(resolved[name].read_bytes()).hexdigest()) != sha256:
+                raise Missing(f"{name} is not the file that was pinned: its SHA-256 is {found}, not {sha256}.")
+            os.replace(resolved[name], folder / name)
     for jar in folder.glob("*.jar"):
-        if jar.name not in names:
+        if jar.name not in wanted:
             jar.unlink()
 
 
@@ -143,7 +150,7 @@ def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> list[str]:
     The connector is the copy that reads internal topics as well: see `jobs.spark.internal_topics`.
     """
     if missing_jars(folder, KAFKA_JAR_NAMES):
-        _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JAR_NAMES)
+        _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JARS)
     copy = folder / f"with-internal-topics-{KAFKA_CONNECTOR}"
     if not copy.is_file():
         unfinished = copy.with_suffix(f".{os.getpid()}")

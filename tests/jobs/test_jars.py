@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +12,16 @@ import pytest
 
 from jobs.preflight import Missing
 from jobs.spark import jars
-from jobs.spark.jars import DELTA_COORDINATES, JAR_NAMES, jar_paths, main, missing_jars, resolve, shipped_artifacts
+from jobs.spark.jars import (
+    DELTA_COORDINATES,
+    DELTA_JARS,
+    JAR_NAMES,
+    jar_paths,
+    main,
+    missing_jars,
+    resolve,
+    shipped_artifacts,
+)
 
 
 def test_the_jars_are_of_the_installed_spark_and_delta() -> None:
@@ -30,6 +40,11 @@ def test_the_resolved_jars_are_whole_and_hold_what_a_session_names() -> None:
     held = {name for path in jar_paths() for name in zipfile.ZipFile(path).namelist()}
     assert "io/delta/sql/DeltaSparkSessionExtension.class" in held
     assert "org/apache/spark/sql/delta/catalog/DeltaCatalog.class" in held
+
+
+def test_the_resolved_jars_are_the_pinned_ones() -> None:
+    held = {Path(path).name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in jar_paths()}
+    assert held == DELTA_JARS
 
 
 def test_a_folder_without_the_jars_is_told_what_to_run(tmp_path: Path) -> None:
@@ -67,6 +82,7 @@ def bring(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_resolution_keeps_the_needed_jars_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "delta-spark_4.1_2.13-4.3.0.jar").touch()
     bring([*JAR_NAMES, "jackson-datatype-jdk8-2.13.5.jar"], monkeypatch)
+    monkeypatch.setattr(jars, "DELTA_JARS", {name: hashlib.sha256(name.encode()).hexdigest() for name in JAR_NAMES})
     resolve(tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: name for name in JAR_NAMES}
 
@@ -75,5 +91,15 @@ def test_a_resolution_that_brings_another_version_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bring([name.replace("0.6.0", "0.7.0") for name in JAR_NAMES], monkeypatch)
+    monkeypatch.setattr(jars, "DELTA_JARS", dict.fromkeys(JAR_NAMES[-2:], "whichever"))
     with pytest.raises(Missing, match=r"did not bring unitycatalog-client-0\.6\.0\.jar: "):
         resolve(tmp_path)
+
+
+def test_a_jar_that_is_not_the_pinned_file_is_refused_by_name_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring(list(JAR_NAMES), monkeypatch)
+    with pytest.raises(Missing, match=rf"^{JAR_NAMES[0]} is not the file that was pinned: its SHA-256 is "):
+        resolve(tmp_path)
+    assert list(tmp_path.iterdir()) == []

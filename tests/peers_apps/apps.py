@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.fetching import fetched_once
+from tests.fetching import fetch_jars, fetched_once, sums_of
 from tests.peers_kafka.kafka import free_port
 from tests.source_tree import ROOT
 
@@ -33,12 +33,11 @@ def class_path() -> str:
     """What `java -cp` needs for Connect, Streams and the application."""
 
     def fetch() -> None:
-        copy = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-        subprocess.run([*copy, "-DincludeScope=runtime", f"-DoutputDirectory={BUILT / 'libs'}"], check=True)
+        fetch_jars(HERE / "pom.xml", BUILT / "libs")
         compiled = ["javac", "-d", str(BUILT / "classes"), "-cp", f"{BUILT}/libs/*", str(HERE / "Counter.java")]
         subprocess.run(compiled, check=True)
 
-    fetched_once(BUILT, [HERE / "pom.xml", HERE / "Counter.java"], fetch)
+    fetched_once(BUILT, [HERE / "pom.xml", sums_of(HERE / "pom.xml"), HERE / "Counter.java"], fetch)
     return f"{BUILT}/classes:{BUILT}/libs/*"
 
 

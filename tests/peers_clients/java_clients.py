@@ -6,7 +6,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from tests.fetching import fetched_once
+from tests.fetching import fetch_jars, fetched_once, sums_of
 
 HERE = Path(__file__).parent / "java"
 BUILT = Path(__file__).parents[2] / "build" / "java-clients"
@@ -17,11 +17,10 @@ def class_path() -> str:
     """What `java -cp` needs for the client, the tools and the worker."""
 
     def fetch() -> None:
-        copy = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-        _run([*copy, "-DincludeScope=runtime", f"-DoutputDirectory={BUILT / 'libs'}"])
+        fetch_jars(HERE / "pom.xml", BUILT / "libs")
         _run(["javac", "-d", str(BUILT / "classes"), "-cp", f"{BUILT}/libs/*", str(HERE / "Worker.java")])
 
-    fetched_once(BUILT, [HERE / "pom.xml", HERE / "Worker.java"], fetch)
+    fetched_once(BUILT, [HERE / "pom.xml", sums_of(HERE / "pom.xml"), HERE / "Worker.java"], fetch)
     return f"{BUILT}/classes:{BUILT}/libs/*"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fetching import fetched_once
+from tests.fetching import fetch_jars, fetched_once, sums_of
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -26,12 +26,7 @@ CONNECTOR_JARS = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-client
 def fetched(name: str) -> Path:
     """The folder with the JARs that tests/peers_kafka/<name>/pom.xml names."""
     pom, folder = HERE / name / "pom.xml", ROOT / "build" / f"kafka-{name}"
-
-    def fetch() -> None:
-        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
-        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *copy], check=True)
-
-    return fetched_once(folder, [pom], fetch)
+    return fetched_once(folder, [pom, sums_of(pom)], lambda: fetch_jars(pom, folder))
 
 
 def connector_jars() -> list[str]:

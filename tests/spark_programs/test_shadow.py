@@ -8,20 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from deltalake import DeltaTable
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from jobs.home import Home
-from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
+from tests.shadow.finished_log import Answers, answers_in, each_heartbeat, expected
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -29,37 +23,6 @@ LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
 OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
 """Of a broker with group.max.size=3 and an initial delay of 1 s."""
 PATIENCE_S = 120.0
-Answers = Counter[tuple[str, str, int, str]]
-"""Group, request, time and error; a heartbeat, which may have come in a run, goes by its member."""
-
-
-def expected(path: Path) -> tuple[Answers, int]:
-    """Every answer of the finished log, and how many facts there are in all."""
-    log = LogImport(path, ZoneInfo("UTC"))
-    log.config = from_texts(GroupConfig, log.look_over().settings)
-    effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
-    answers = Counter(
-        (group_id, _named(e.api, e.request_id, e.member_id), e.at_ms, str(e.error_code))
-        for group_id, e in effects
-        if isinstance(e, Reply)
-    )
-    return answers, len(effects)
-
-
-def _named(api: object, request_id: object, member_id: object) -> str:
-    return str(member_id) if api == "Heartbeat" else str(request_id).rpartition(":")[2]
-
-
-def _each_heartbeat(fact: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The fact; of a run that was taken, the answer to each heartbeat."""
-    if fact["effect"] != "heartbeats_taken":
-        yield fact
-        return
-    told = json.loads(fact["detail"])
-    for member in told["taken"]:
-        for beat in member["beats"]:
-            answer = {"effect": "reply", "api": "Heartbeat", "error_code": "NONE", "cause": None}
-            yield fact | answer | {"member_id": member["member_id"], "at_ms": told["from_ms"] + beat}
 
 
 class Shadow:
@@ -95,14 +58,10 @@ class Shadow:
         if not DeltaTable.is_deltatable(self.home.effects):
             return []
         rows = DeltaTable(self.home.effects).to_pyarrow_table().to_pylist()
-        return [fact for row in rows for fact in _each_heartbeat(row)]
+        return [fact for row in rows for fact in each_heartbeat(row)]
 
     def answers(self) -> Answers:
-        return Counter(
-            (e["group_id"], _named(e["api"], e["request_id"], e["member_id"]), e["at_ms"], e["error_code"])
-            for e in self.effects()
-            if e["effect"] == "reply"
-        )
+        return answers_in(self.effects())
 
     def is_running(self) -> bool:
         try:

@@ -1,0 +1,121 @@
+"""A home that an earlier version left goes on: its members, its half-read log; no fact of then changes."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.home import Home
+from jobs.shadow.command import shadow_config, tail_of
+from jobs.shadow.feed import ShadowFeed, find_kept
+from jobs.stream.query import failure_of, start, stop_after_batch
+from tests.requests import consumer_beat, heartbeat, join, sync
+from tests.shadow.finished_log import answers_in, each_heartbeat, expected
+from tests.streaming.earlier_homes import JOB, SHADOW, VERSIONS, Earlier, unpacked
+from tests.streaming.live import Live, now_ms, read_rows
+from tests.streaming.make_homes import LOGS, SETTINGS
+from tests.waiting import until
+
+PATIENCE_S = 120.0
+HURRY = 100
+"""A shadow's clock goes so much faster than the wall's: it waits until a rebalance is surely over."""
+
+
+def place_of(fact: dict[str, Any]) -> tuple[object, ...]:
+    """Where a fact stands in its group's history."""
+    return fact["group_id"], fact["at_ms"], fact["seq"]
+
+
+class Following:
+    """An earlier shadow's home, with its log where it is now, and the lines that were written since."""
+
+    def __init__(self, spark: SparkSession, earlier: Earlier) -> None:
+        self.home, log = Home(earlier.home(SHADOW)), earlier.folder / "requests.log"
+        kept = find_kept(self.home)
+        assert kept is not None
+        head = kept.position.head
+        self.finished, text = next((p, t) for p in LOGS if (t := gzip.decompress(p.read_bytes())).startswith(head))
+        log.write_bytes(text)
+        kept = msgspec.structs.replace(kept, log=str(log))
+        config, self.tail = shadow_config(kept.settings), tail_of(kept)
+        self.feed = ShadowFeed(self.home, config, kept, self.tail, clock=lambda: time.monotonic() * HURRY)
+        self.query = start(spark, self.home, config).query
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Every fact, and the answer to every heartbeat of a run."""
+        self.feed.step()
+        assert failure_of(self.query) is None
+        return [fact for row in read_rows(self.home.effects) for fact in each_heartbeat(row)]
+
+    def stop(self) -> None:
+        self.tail.close()
+        stop_after_batch(self.query)
+
+
+class Opened:
+    """The homes of a version, at work at once, each in a session of its own: queries of one session differ in name."""
+
+    def __init__(self, spark: SparkSession, earlier: Earlier) -> None:
+        self.earlier = earlier
+        self.before = {name: read_rows(Home(earlier.home(name)).effects) for name in (JOB, SHADOW)}
+        self.job = Live(spark.newSession(), earlier.home(JOB), SETTINGS)
+        self.shadow = Following(spark.newSession(), earlier)
+
+    def stop(self) -> None:
+        self.job.stop()
+        self.shadow.stop()
+
+    def told_again(self, name: str) -> list[dict[str, Any]]:
+        """Facts of then that are no longer told as they were."""
+        now = {
+            (row["group_id"], row["at_ms"], row["seq"]): row for row in read_rows(Home(self.earlier.home(name)).effects)
+        }
+        return [row for row in self.before[name] if now.get((row["group_id"], row["at_ms"], row["seq"])) != row]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def opened(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Opened]:
+    both = Opened(spark, unpacked(request.param, tmp_path_factory.mktemp("homes")))
+    try:
+        yield both
+    finally:
+        both.stop()
+
+
+def test_members_of_then_are_members_now_and_a_new_one_joins_them(opened: Opened) -> None:
+    job = opened.job
+    told = opened.earlier.told[JOB].views
+    (member,) = [row for row in told["members"] if row["group_id"] == "orders"]
+    a = str(member["member_id"])
+    assert job.ask(heartbeat(a, 3, now_ms()))["error_code"] == "NONE"
+    newcomer = join("c", now_ms())
+    job.send(newcomer)
+    job.effect("rebalance_started", group_id="orders", generation_id=3)
+    job.ask(join("a", now_ms(), member_id=a))
+    c = str(job.reply_to(newcomer)["member_id"])
+    assert job.ask(sync(a, 4, now_ms(), assigned=[a, c]))["error_code"] == "NONE"
+    for row in told["members"]:
+        if row["group_id"] == "billing":
+            beat = consumer_beat(str(row["member_id"]), 0, now_ms(), "billing", request_id="back")
+            assert job.ask(beat)["error_code"] == "NONE"
+    assert opened.told_again(JOB) == []
+    places = Counter(map(place_of, job.effects()))
+    assert set(places.values()) == {1}
+
+
+def test_a_shadow_reads_the_rest_of_its_log_and_tells_the_finished_logs_history(opened: Opened) -> None:
+    shadow = opened.shadow
+    answers, count = expected(shadow.finished)
+    until(lambda: len(shadow.facts()) >= count, lambda: f"{len(shadow.facts())} of {count} facts", PATIENCE_S, 0.2)
+    facts = shadow.facts()
+    assert (answers_in(facts), len(facts)) == (answers, count)
+    assert opened.told_again(SHADOW) == []

@@ -1,0 +1,105 @@
+"""What the project stands on is pinned by its bytes, its licences are listed, and a bill of it can be made."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.source_tree import ROOT
+from tests.supply.licences import BUILD, DEV, PAGE, RUN, installed, locked
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HASHED = re.compile(r"--hash=sha256:[0-9a-f]{64}\s*\Z")
+SUM = re.compile(r"[0-9a-f]{64}  [A-Za-z0-9._+-]+\.jar")
+
+
+def pins(lock: Path) -> set[tuple[str, str]]:
+    """Names and versions of a lock."""
+    return {(str(canonicalize_name(each.name)), str(each.specifier)) for each in locked(lock)}
+
+
+def named(words: list[str]) -> set[tuple[str, str]]:
+    """Those that requirements name, the project's own extras apart."""
+    found = [Requirement(word) for word in words]
+    return {(str(canonicalize_name(each.name)), str(each.specifier)) for each in found if each.name != "rollcall"}
+
+
+@pytest.mark.parametrize("lock", [BUILD, RUN, DEV], ids=lambda lock: lock.stem)
+def test_every_package_is_one_version_and_has_the_sums_of_its_files(lock: Path) -> None:
+    blocks = re.split(r"^(?=[A-Za-z0-9])", lock.read_text(), flags=re.MULTILINE)[1:]
+    assert len(blocks) == len(locked(lock))
+    assert [
+        block.splitlines()[0] for block in blocks if not re.search(r"--hash=sha256:[0-9a-f]{64}$", block.rstrip())
+    ] == []
+    assert all(str(each.specifier).startswith("==") and "," not in str(each.specifier) for each in locked(lock))
+    assert "://" not in lock.read_text()
+
+
+def test_the_locks_hold_what_the_project_pins() -> None:
+    project = PROJECT["project"]
+    assert named(project["dependencies"]) <= pins(RUN)
+    extras = [word for words in project["optional-dependencies"].values() for word in words]
+    assert named(extras) <= pins(DEV)
+    assert pins(RUN) <= pins(DEV)
+    assert named(PROJECT["build-system"]["requires"]) == pins(BUILD)
+
+
+def test_what_is_installed_is_what_the_lock_says() -> None:
+    wanted = {
+        canonicalize_name(each.name): str(each.specifier)[2:]
+        for each in locked(DEV)
+        if each.marker is None or each.marker.evaluate()
+    }
+    here = {canonicalize_name(each.name): each.version for each in distributions()}
+    assert {name: here.get(name) for name in wanted if name != "pip"} == {k: v for k, v in wanted.items() if k != "pip"}
+
+
+def test_every_installed_package_of_the_lock_stands_on_the_page_of_licences() -> None:
+    page = PAGE.read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.endswith((" | run |", " | dev |"))]
+    told = {(str(canonicalize_name(row[0].strip("| "))), row[1]): row[2] for row in rows if len(row) == 4}
+    of_the_lock = {canonicalize_name(each.name) for each in locked(DEV)}
+    here = {(str(each.key), each.version): each.licence for each in installed() if each.key in of_the_lock - {"pip"}}
+    assert {key: told.get(key) for key in here} == here
+    assert "UNKNOWN" not in page
+
+
+def test_a_bill_of_materials_lists_them_by_version_and_licence(tmp_path: Path) -> None:
+    bill = tmp_path / "bill.json"
+    command = [
+        sys.executable,
+        "-m",
+        "cyclonedx_py",
+        "environment",
+        "--no-validate",
+        "--pyproject",
+        str(ROOT / "pyproject.toml"),
+    ]
+    subprocess.run([*command, "--output-file", str(bill), sys.prefix], check=True, capture_output=True)
+    told = json.loads(bill.read_text())
+    assert told["bomFormat"] == "CycloneDX"
+    assert (told["metadata"]["component"]["name"], told["metadata"]["component"]["version"]) == (
+        "rollcall",
+        PROJECT["project"]["version"],
+    )
+    components = {(str(canonicalize_name(each["name"])), f"=={each['version']}") for each in told["components"]}
+    assert named(PROJECT["project"]["dependencies"]) <= components
+    assert all(each.get("licenses") for each in told["components"] if each["name"] in ("msgspec", "duckdb", "pyspark"))
+
+
+def test_every_jar_that_tests_fetch_has_a_sum_beside_its_pom() -> None:
+    poms = sorted(ROOT.glob("tests/peers_*/*/pom.xml"))
+    assert len(poms) >= 4
+    for pom in poms:
+        lines = pom.with_name("jars.sha256").read_text().splitlines()
+        assert lines
+        assert [line for line in lines if not SUM.fullmatch(line)] == []

@@ -1,0 +1,59 @@
+"""What an earlier version told of a home, this one tells: every row of every view, and every rebalance explained."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.home import Home
+from jobs.sql import answer_query
+from jobs.why import answer
+from tests.streaming.earlier_homes import VERSIONS, Earlier, unpacked
+
+OLDEST = "0.1.0-first"
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
+    return unpacked(request.param, tmp_path_factory.mktemp("homes"))
+
+
+def as_told(rows: list[dict[str, Any]], columns: set[str]) -> list[str]:
+    """Rows as texts in an order of their own, of these columns; nulls are left out."""
+    told = ({name: row[name] for name in sorted(columns & row.keys()) if row[name] is not None} for row in rows)
+    return sorted(json.dumps(row) for row in told)
+
+
+def test_every_view_has_the_rows_that_the_version_told(earlier: Earlier) -> None:
+    for name, told in earlier.told.items():
+        assert told.views["rebalances"]
+        for view, rows in told.views.items():
+            out = io.StringIO()
+            answer_query(Home(earlier.home(name)), f"SELECT * FROM {view}", form="json", engine="duckdb", out=out)
+            now = [json.loads(line) for line in out.getvalue().splitlines()]
+            columns = {column for row in rows for column in row}
+            assert as_told(now, columns) == as_told(rows, columns), (name, view)
+
+
+def test_every_rebalance_is_explained_as_the_version_explained_it(
+    earlier: Earlier, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, told in earlier.told.items():
+        assert told.why
+        for which, lines in told.why.items():
+            group, _, generation = which.rpartition(" ")
+            answer(Home(earlier.home(name)), group, generation, "", "json")
+            now = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            assert [{key: value for key, value in line.items() if value is not None} for line in now] == lines
+
+
+def test_homes_of_the_first_version_and_of_this_one_are_kept() -> None:
+    from programs.version import VERSION
+
+    assert OLDEST in VERSIONS
+    assert VERSION in VERSIONS
+    assert all(Path(f"tests/streaming/homes/{version}.tar.gz") for version in VERSIONS)
