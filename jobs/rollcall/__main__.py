@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from programs.command_line import Commands, examples, run_command
+from programs.version import VERSION
 
 NAME = "rollcall"
 PLACES = {
@@ -40,7 +41,7 @@ command = Commands(
     + "\n\n\b\nThe shell completes commands and options after\n"
     + '  eval "$(_ROLLCALL_COMPLETE=bash_source rollcall)"    (zsh_source and fish_source for the others)',
 )
-click.version_option(package_name=NAME)(command)
+click.version_option(VERSION, prog_name=NAME)(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,31 +48,29 @@ STILL_S = 8.0
 LASTING_MS = 600_000
 NOT_KEPT = ("lock", "sql.sock", "logs", "_jars")
 TELL = """
-import json, sys
+import contextlib, io, json, sys
 from pathlib import Path
 sys.path.insert(0, ".")
-try:
-    from jobs.spark.session import spark_session
-except ImportError:
-    from jobs.spark_session import spark_session
-from jobs.sql import register_views
-from jobs.why import explain_rebalance
-from views.catalog import VIEWS
-from views.tables import TABLE_VIEWS
+from jobs.home import Home
+from jobs.sql import answer_query
+from jobs.why import answer
+from views.catalog import NAMES
 
-spark = spark_session("what a version tells of its homes")
+def rows(tell, *words, **more):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        tell(*words, **more)
+    told = map(json.loads, out.getvalue().splitlines())
+    return [{name: value for name, value in row.items() if value is not None} for row in told]
+
 told = {}
-for home in sorted(Path(sys.argv[1]).iterdir()):
-    register_views(spark, str(home))
-    views = {v.name: spark.table(v.name).toJSON().collect() for v in (*VIEWS, *TABLE_VIEWS) if v.name != "requests"}
-    rebalances = [json.loads(row) for row in views["rebalances"]]
-    why = {}
-    for row in rebalances:
-        key = (row["group_id"], row.get("to_generation_id"))
-        if key[1] is not None:
-            lines = explain_rebalance(spark, str(home), key[0], generation_id=key[1])
-            why[f"{key[0]} {key[1]}"] = [json.loads(line) for line in lines.toJSON().collect()]
-    told[home.name] = {"views": {name: [json.loads(row) for row in rows] for name, rows in views.items()}, "why": why}
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    home = Home(path)
+    told_of = [name for name in NAMES if name != "requests"]
+    views = {name: rows(answer_query, home, f"SELECT * FROM {name}", form="json") for name in told_of}
+    keys = [(row["group_id"], str(row["to_generation_id"])) for row in views["rebalances"] if "to_generation_id" in row]
+    why = {" ".join(key): rows(answer, home, *key, "", "json") for key in keys}
+    told[path.name] = {"views": views, "why": why}
 Path(sys.argv[2]).write_text(json.dumps(told, indent=0, sort_keys=True))
 """
 
