@@ -169,6 +169,11 @@ bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object 
 maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
 	@exec $(ROLLCALL) maintain $${CONF:+--conf "$$CONF"}
 
+.PHONY: repartition
+repartition: jars ## Move a cluster's home, whose job is stopped, to PARTITIONS=n shuffle partitions (ROLLCALL_HOME=).
+	@test -n "$$PARTITIONS" || { echo "rollcall: PARTITIONS= names no number: make repartition PARTITIONS=48" >&2; exit 2; }
+	@exec $(ROLLCALL) repartition --partitions "$$PARTITIONS"
+
 .PHONY: package
 package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
 	@$(ROLLCALL) package

@@ -29,6 +29,7 @@ PLACES = {
     "whatif": "jobs.rollcall.logs:whatif",
     "trace": "coordinator_udfs.trace:command",
     "maintain": "jobs.rollcall.serving:maintain",
+    "repartition": "jobs.rollcall.serving:repartition",
     "package": "jobs.rollcall.serving:package",
 }
 

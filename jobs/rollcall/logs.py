@@ -38,7 +38,7 @@ _broker_settings = set_option("A setting of the broker's that the log cannot sho
 @home_option
 @click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
 def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) -> None:
-    """Replay a finished request log, or a dump of __consumer_offsets.
+    """Replay a request log, or a dump of __consumer_offsets.
 
     LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
     history.

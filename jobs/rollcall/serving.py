@@ -1,4 +1,4 @@
-"""`rollcall run`, `rollcall maintain` and `rollcall package`: what serves clients, and what looks after that.
+"""`rollcall run`, `maintain`, `repartition` and `package`: what serves clients, and what looks after that.
 
 Knows the words of each. Must not know what is done, nor import what does it before it is asked for.
 """
@@ -56,6 +56,17 @@ def maintain(home: str, conf: Path | None) -> None:
 
     for line in tend(Home(home), load_config(conf)):
         print(f"rollcall: {line}")
+
+
+@click.command(epilog=examples("rollcall repartition --partitions 48 --home s3a://bucket/rollcall"))
+@click.option("--partitions", metavar="N", type=int, required=True, help="How many; about the cores of the executors.")
+@home_option
+def repartition(partitions: int, home: str) -> None:
+    """Move a stopped home to another number of partitions."""
+    from jobs.home import Home
+    from jobs.repartition import repartition as move
+
+    print(f"rollcall: {move(Home(home), partitions)}")
 
 
 @click.command(epilog=examples("rollcall package"))

@@ -34,5 +34,11 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
         return None
     if not begun:
         return None
-    settings = json.loads((checkpoint / "offsets" / str(max(begun))).read_text().splitlines()[1])["conf"]
+    settings = frozen_settings((checkpoint / "offsets" / str(max(begun))).read_text())
     return int(settings["spark.sql.shuffle.partitions"])
+
+
+def frozen_settings(batch: str) -> dict[str, str]:
+    """The settings that a checkpoint keeps, of the text of a batch's file in `offsets`; none for no text."""
+    settings: dict[str, str] = json.loads(batch.splitlines()[1])["conf"] if batch else {}
+    return settings
