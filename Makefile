@@ -75,10 +75,9 @@ whatif: jars ## What if a log's groups had had other settings: LOG=, SET="sessio
 	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
 
 .PHONY: shadow
-shadow: jars ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, or a broker's request log: LOG=file, SET=, ZONE=; ROLLCALL_HOME=.
+shadow: jars ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's request log: LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
-	@test -z "$$LOG" || test -z "$$FROM" || { echo "rollcall: LOG= and FROM= are followed each on a home of its own; make replay LOG=\"log dump\" makes one history of both." >&2; exit 2; }
-	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- "$${FROM:-$$LOG}"
+	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
 .PHONY: sql
 sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ENGINE=, ROLLCALL_HOME=.

@@ -57,6 +57,12 @@ class JobConfig:
     kafka_starting_offsets: Offsets = setting(
         PREFIX + "kafka.starting.offsets", "earliest", "source kafka, first run: earliest or latest"
     )
+    log_hold_ms: int = setting(
+        PREFIX + "log.hold.ms",
+        30_000,
+        "shadow of a log and a cluster: how long what the topic tells waits for a log that says nothing of the group",
+        least=5_000,
+    )
     trigger_interval_ms: int = setting(
         PREFIX + "trigger.interval.ms", 0, "the least time between two batches' beginnings"
     )

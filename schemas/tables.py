@@ -7,7 +7,8 @@ A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
     records/      Delta, in the place of requests: what a replay read of a dump of __consumer_offsets
     quarantine/   Delta, appended by the job: what could not be understood
     checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`
-    log/, topic/  homes of what a request log and a dump of the topic tell alone, where the history is of both
+    log/, topic/  homes of what a request log and the topic tell alone, where the history is of both
+    both/        what of both waits, where they are followed
 
 Knows names and types; knows no Spark, no protocol and no path but these four names.
 """

@@ -33,6 +33,11 @@ class TableFollower:
         self._next = self._log.latest() + 1 if from_version is None else from_version
         self._looked_at = float("-inf")
 
+    @property
+    def next_version(self) -> int:
+        """The version that is read next."""
+        return self._next
+
     def go_on_after(self, version: int) -> None:
         """The next version is the one after this; the caller knows what the table holds up to here."""
         self._next = version + 1

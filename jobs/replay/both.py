@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 from rich.console import Console
 
+from jobs.both_inputs import BothMerged, after_the_logs, lines_told, with_names
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.replay.command import BRIEF_BYTES, Replay, replay_config, replay_home
@@ -27,17 +27,14 @@ from jobs.replay.topic import TopicReplay, tell_records
 from jobs.shown.terminal import say
 from jobs.spark.home_session import home_session
 from jobs.stream.home_tables import open_effects, open_quarantine
-from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Difference, Fact
+from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Fact
 from offsets_topic.beside_log.merging import merge
 from offsets_topic.dumps.reading import is_dump
-from offsets_topic.topic_names import ID_AS_TOPIC, named
+from offsets_topic.topic_names import named
 from programs.errors import UserError
 from request_log.lines.files import about_bytes
 from schemas.tables import EFFECTS
 
-SHOWN_DIFFERENCES = 5
-_AFTER_THE_LOGS = 1 << 40
-"""Facts of one moment: those of the topic come after those of the log."""
 _KEY = ("group_id", "at_ms", "seq")
 _FACTS = """
     select group_id, is_topic, at_ms, seq, effect, generation_id, member_id, detail
@@ -50,21 +47,6 @@ _ROWS_AT_ONCE = 20_000
 
 class BothInputsError(UserError):
     """Two inputs that are not a request log and a dump; the text says so."""
-
-
-@dataclass
-class BothMerged:
-    """What became of the facts of both inputs."""
-
-    log_facts: int = 0
-    """How many facts of the log's are in the history."""
-    topic_facts: int = 0
-    """How many of the topic's are."""
-    left_out: int = 0
-    """Facts that the log has concluded, in whose place the topic's stand."""
-    compared: int = 0
-    differences: list[tuple[str, Difference]] = field(default_factory=list)
-    """Each with its group."""
 
 
 def log_and_dump(paths: Sequence[Path]) -> tuple[Path, Path]:
@@ -127,8 +109,7 @@ def merge_homes(
         merged = merge(of_log, of_topic, log_until_ms, topic_until_ms)
         left_out += [_key(group_id, of_log[place]) for place in merged.log_left_out]
         kept += [_key(group_id, of_topic[place]) for place in merged.topic_kept]
-        found.compared += merged.compared
-        found.differences += [(group_id, one) for one in merged.differences]
+        found.note(group_id, merged.compared, merged.differences)
     found.left_out = len(left_out)
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -136,12 +117,11 @@ def merge_homes(
         for batch in log.to_batches(columns=EFFECTS.names):
             believed = batch.filter(pc.invert(pc.is_in(_keys(batch), out)))
             found.log_facts += believed.num_rows
-            yield _with_names(believed, names)
+            yield with_names(believed, lambda ids: names)
         for batch in topic.to_batches(columns=EFFECTS.names):
             told = batch.filter(pc.or_(pc.is_in(_keys(batch), take), pc.invert(pc.is_in(batch["effect"], _KINDS))))
             found.topic_facts += told.num_rows
-            seq = pc.add(told["seq"], _AFTER_THE_LOGS)
-            yield told.set_column(EFFECTS.names.index("seq"), "seq", seq)
+            yield after_the_logs(told)
 
     open_effects(home, config)
     write_deltalake(home.effects, pa.RecordBatchReader.from_batches(EFFECTS.arrow, rows()), mode="append")
@@ -151,20 +131,6 @@ def merge_homes(
         if unfit.num_rows:
             write_deltalake(home.quarantine, unfit, mode="append")
     return found
-
-
-def lines_told(merged: BothMerged) -> Iterator[str]:
-    """How many facts came from which input, and whether the two ever disagree."""
-    yield (
-        f"the history has {merged.log_facts} facts of the log and {merged.topic_facts} that the topic alone tells; "
-        f"{merged.left_out} that the log concluded gave way to records"
-    )
-    if not merged.differences:
-        yield f"  both tell {merged.compared} things, and they never disagree"
-        return
-    yield f"  both tell {merged.compared} things, and they disagree in {len(merged.differences)}:"
-    for group_id, one in merged.differences[:SHOWN_DIFFERENCES]:
-        yield f"    {group_id}: {one.what}: {one.log} by the log, {one.topic} by the topic"
 
 
 def _groups(log: object, topic: object, names: Mapping[str, str]) -> Iterator[tuple[str, list[Fact], list[Fact]]]:
@@ -181,16 +147,6 @@ def _groups(log: object, topic: object, names: Mapping[str, str]) -> Iterator[tu
                 detail = detail and named(detail, names)
                 facts[is_topic].append(Fact(at_ms, seq, effect, generation_id, member_id, detail))
             yield group_id, *facts
-
-
-def _with_names(facts: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
-    """Facts of the log, which has ids of some topics alone, with the names that the topic gives them."""
-    column = facts.schema.get_field_index("detail")
-    has_id = pc.match_substring_regex(facts["detail"], ID_AS_TOPIC)
-    if not names or not pc.any(has_id).as_py():
-        return facts
-    details = [text and named(text, names) for text in facts["detail"].to_pylist()]
-    return facts.set_column(column, "detail", pa.array(details, facts.schema.field(column).type))
 
 
 def _key(group_id: str, fact: Fact) -> str:

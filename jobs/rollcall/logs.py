@@ -69,9 +69,11 @@ def _paths_of(log: str) -> list[Path]:
         "rollcall shadow kafka://broker:9092 --conf conf/mine.conf --no-offsets",
         "rollcall shadow /var/log/kafka/kafka-request.log",
         "rollcall shadow kafka://broker:9092/request-log",
+        "rollcall shadow /var/log/kafka/kafka-request.log kafka://broker:9092",
     )
 )
 @log_argument
+@click.argument("cluster", metavar="[CLUSTER]", default="")
 @_broker_settings
 @zone_option
 @conf_option
@@ -79,28 +81,45 @@ def _paths_of(log: str) -> list[Path]:
     "--offsets/--no-offsets", default=True, help="A cluster: with the offsets that groups commit, or without."
 )
 @home_option
-def shadow(log: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str) -> int:
-    """Follow a cluster's groups, or a request log as it is written.
+def shadow(
+    log: str, cluster: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str
+) -> int:
+    """Follow a cluster's groups, a growing request log, or both.
 
-    LOG is a cluster, kafka://host:port, whose __consumer_offsets is read, or a log's file, or kafka://host:port/topic
-    of its lines. A cluster's TLS and SASL are settings kafka.* of FILE.
+    LOG is a log's file, or kafka://host:port/topic of its lines, or a cluster. CLUSTER is kafka://host:port, whose
+    __consumer_offsets is read; with a LOG both make one history. A cluster's TLS and SASL are settings kafka.* of FILE.
     """
     from jobs.home import Home
     from jobs.shown.terminal import Terminal
 
-    is_cluster = log.startswith("kafka://") and not urlsplit(log).path.strip("/")
-    if is_cluster and (given or zone != "UTC"):
-        raise UserError(f"FROM={log}: SET= and ZONE= are said of a request log, and this is a cluster.")
-    if not is_cluster and (conf or not offsets):
-        raise UserError(f"LOG={log}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log.")
-    if is_cluster:
+    followed = [log, cluster] if cluster else [log]
+    clusters = [one for one in followed if one.startswith("kafka://") and not urlsplit(one).path.strip("/")]
+    logs = [one for one in followed if one not in clusters]
+    if len(clusters) > 1 or len(logs) > 1:
+        raise UserError(
+            f"{' '.join(followed)}: names {len(logs)} logs and {len(clusters)} clusters, and one of each is followed."
+        )
+    if not logs and (given or zone != "UTC"):
+        raise UserError(f"FROM={clusters[0]}: SET= and ZONE= are said of a request log, and this is a cluster.")
+    if not clusters and (conf or not offsets):
+        raise UserError(
+            f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
+        )
+    if not logs:
         from jobs.shadow.topic import follow_topic
 
-        return follow_topic(Home(home), log, conf, Terminal(), has_commits=offsets)
+        return follow_topic(Home(home), clusters[0], conf, Terminal(), has_commits=offsets)
     from jobs.replay.command import settings_of
-    from jobs.shadow.command import follow
 
-    return follow(Home(home), log, zone, settings_of(given), Terminal())
+    if not clusters:
+        from jobs.shadow.command import follow
+
+        return follow(Home(home), logs[0], zone, settings_of(given), Terminal())
+    from jobs.shadow.both import follow_both
+
+    return follow_both(
+        Home(home), logs[0], zone, settings_of(given), clusters[0], conf, Terminal(), has_commits=offsets
+    )
 
 
 @click.command(

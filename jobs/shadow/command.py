@@ -12,45 +12,22 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig, Writer
 from jobs.home import Home, HomeError
-from jobs.replay.report import given_up
-from jobs.shadow.feed import Kept, ShadowFeed, Tail, find_kept, new_kept
+from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
+from jobs.shadow.log_following import SHADOW, WRITER, LogFollowing, shadow_config
 from jobs.shadow.program import ShadowProgram
-from jobs.stream.query import start, stop_after_batch, unread_commits
+from jobs.stream.query import stop_after_batch
 from jobs.stream.sources.cluster_url import SCHEME
 from jobs.stream.sources.request_log_topic import open_topic
-from jobs.stream.upkeep import Upkeep
 from programs.log_lines import log_to_standard_error
-from programs.settings import from_texts
 from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
 from request_log.survey import Survey
 
-SHADOW = "shadow"
-WRITER: Writer = "driver"
 POLL_S = 0.1
-OUT_OF_ORDER_MS = 86_400_000
-"""How far apart in time rows of different groups may be: rows of one group may wait while those of another go on."""
-
-
-def shadow_config(settings: Mapping[str, str]) -> JobConfig:
-    """The job's configuration: its clock is the log's, and groups may be at different times. Raises ConfigError."""
-    return JobConfig(
-        group=from_texts(GroupConfig, settings),
-        clock=Clock.EVENT,
-        source="request-log",
-        source_tick_ms=0,
-        watermark_delay_ms=OUT_OF_ORDER_MS,
-        effects_writer=WRITER,
-    )
 
 
 def tail_of(kept: Kept) -> Tail:
@@ -59,6 +36,11 @@ def tail_of(kept: Kept) -> Tail:
     if kept.log.startswith(SCHEME):
         return open_topic(kept.log, zone, kept.position)
     return LogTail(Path(kept.log), zone, kept.position)
+
+
+def log_named(log: str) -> str:
+    """A log as a home notes it."""
+    return log if log.startswith(SCHEME) else str(Path(log).absolute())
 
 
 def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
@@ -89,59 +71,34 @@ class Shadow:
     """Follows a log on a home until a signal comes or the query fails. Raises UserError."""
 
     def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
-        self.home = home
-        self.kept = kept
-        self.feed = ShadowFeed(home, shadow_config(kept.settings), kept, tail)
-        self._program = ShadowProgram(home, console)
-        self._query = self._start()
+        self._program = program = ShadowProgram(home, console)
+        self._log = LogFollowing(home, kept, tail, program.spark, program.teller, program.status)
 
     def run(self) -> int:
         """Follows the log; returns the exit status."""
-        upkeep = Upkeep(self.home, shadow_config({}), lambda: unread_commits(self._query, self.home))
+        log, stop = self._log, self._program.stop
+        upkeep = log.upkeep()
         upkeep.start()
-        self._program.begin(self.kept.log)
+        self._program.begin(log.kept.log)
         has_more = False
-        while self._query.isActive and not self._program.stop.wait(0 if has_more else POLL_S):
-            has_more = self.feed.step()
-            if self.feed.has_learnt:
-                self._learn()
+        while log.query.isActive and not stop.wait(0 if has_more else POLL_S):
+            has_more = log.step()
             self._program.maybe_tell_rebalances()
-        self.feed.close()
-        if self._query.isActive:
-            stop_after_batch(self._query, lambda: self._program.stop.is_urgent)
+        log.feed.close()
+        if log.query.isActive:
+            stop_after_batch(log.query, lambda: stop.is_urgent)
         upkeep.stop()
-        tally = self.feed.live.tally
-        counts = f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
-        return self._program.report(self._query, counts, given_up(tally))
+        return self._program.report([log.query], log.counts, log.lines_told())
 
     def close(self) -> None:
         """Stops Spark."""
         self._program.close()
 
-    def _start(self) -> StreamingQuery:
-        config = shadow_config(self.kept.settings)
-        coordinator = start(
-            self._program.spark, self.home, config, on_batch=lambda done: self._program.status.batch_done(*done)
-        )
-        self._program.status.running(coordinator.query.id, coordinator.started_at_ms)
-        return coordinator.query
-
-    def _learn(self) -> None:
-        """Restarts the query with the settings that the log has shown, once all earlier requests are answered."""
-        try:
-            self._query.processAllAvailable()
-        except StreamingQueryException:
-            return
-        stop_after_batch(self._query)
-        settings = " ".join(f"{key}={value}" for key, value in sorted(self.feed.learn().items()))
-        self._program.teller.say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
-        self._query = self._start()
-
 
 def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:
     """Follows a log on a home until a signal comes. Returns 0, or 1 if the query failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
-    log = log if log.startswith(SCHEME) else str(Path(log).absolute())
+    log = log_named(log)
     with home.locked("a shadow"):
         kept = kept_of(home, log, zone, given, console)
         tail = tail_of(kept)

@@ -136,13 +136,27 @@ class ShadowFeed:
         if self.has_learnt:
             self.close()
             return False
-        self._held += self.live.release((self.live.tally.last_at_ms or 0) + (now - self._grown_at) * 1000)
+        self._held += self.live.release(self.log_ms() or 0)
         if self._held and (now >= self._commit_at or len(self._held) >= REQUESTS_A_COMMIT):
             self._commit()
         elif now - self._kept_at > _KEEP_EVERY_S and not self._held:
             self._write_unfit()
             self._keep(self.commits)
         return len(lines) == LINES_AT_ONCE
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether all requests that are certain are in the table."""
+        return not self._held
+
+    def log_ms(self) -> float | None:
+        """The log's last moment and what has passed since; None before the first line."""
+        last_ms = self.live.tally.last_at_ms
+        return None if last_ms is None else last_ms + self.silent_s() * 1000
+
+    def silent_s(self) -> float:
+        """How long the log has not grown."""
+        return self._clock() - self._grown_at
 
     @property
     def has_learnt(self) -> bool:

@@ -6,7 +6,7 @@ Knows how a shadow starts, tells of rebalances and ends; must not know what is f
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
@@ -42,13 +42,14 @@ class ShadowProgram:
         """Tells of rebalances that the home's tables show since the last call, as far as they can be read now."""
         self.teller.attempt(self._tell_rebalances)
 
-    def report(self, query: StreamingQuery, counts: str, lines: Iterable[str] = ()) -> int:
-        """Notes how the query ended and says it; returns the exit status. counts, lines: what is said of a good end."""
-        reason = failure_of(query)
-        if reason is not None and not self.stop.wait(0):
-            self.status.failed(reason, str(query.exception()))
-            print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
-            return 1
+    def report(self, queries: Sequence[StreamingQuery], counts: str, lines: Iterable[str] = ()) -> int:
+        """Notes how the queries ended and says it; returns the exit status. counts, lines: said of a good end."""
+        for query in queries:
+            reason = failure_of(query)
+            if reason is not None and not self.stop.wait(0):
+                self.status.failed(reason, str(query.exception()))
+                print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
+                return 1
         self.status.stopped()
         for line in lines:
             self.teller.say(line)

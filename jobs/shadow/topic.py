@@ -8,9 +8,11 @@ a kill, the next start goes on at the same place. Knows how the program is start
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +33,7 @@ from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.driver_writer import DriverWriter
 from programs.errors import ConfigError
 from programs.log_lines import log_to_standard_error
+from tables.job_status import StatusWriter
 
 TOPIC_SHADOW = "topic shadow"
 SOURCE = "offsets-topic"
@@ -60,49 +63,52 @@ def topic_config(source: str, conf: Path | None) -> JobConfig:
     )
 
 
-class TopicShadow:
-    """Follows a cluster's topic on a home until a signal comes or the query fails. Raises UserError."""
+class TopicFollowing:
+    """A cluster's topic that is followed on a home that is locked and settled."""
 
-    def __init__(self, home: Home, source: str, config: JobConfig, console: Console, *, has_commits: bool) -> None:
+    def __init__(
+        self, home: Home, config: JobConfig, spark: SparkSession, status: StatusWriter, *, has_commits: bool
+    ) -> None:
+        """status: where the query's batches are told of. Raises ClusterError, HomeError (see settle)."""
         self.home = home
-        self.source = source
         self.config = config
-        home.settle(TOPIC_SHADOW, "driver")
-        self._program = ShadowProgram(home, console, {"spark.jars": ",".join(make_kafka_ready())})
-        self._cluster = KafkaCluster(self._program.spark, dict(config.kafka_options))
-        with console.status("asking the cluster"):
-            settle(home, self._cluster.cluster_id(), has_commits=has_commits)
-            self._cluster.check_topic(TOPIC)
+        self.cluster = KafkaCluster(spark, dict(config.kafka_options))
+        settle(home, self.cluster.cluster_id(), has_commits=has_commits)
+        self.cluster.check_topic(TOPIC)
+        self._status = status
         self._counted, self._counted_to = Counted(), -1
-        self._query = self._start(self._program.spark, has_commits=has_commits)
+        self.query = self._start(spark, has_commits=has_commits)
 
-    def run(self) -> int:
-        """Follows the topic; returns the exit status."""
-        upkeep = Upkeep(self.home, self.config, lambda: None)
-        upkeep.start()
-        self._program.begin(f"{TOPIC} of {self.source}")
-        while self._query.isActive and not self._program.stop.wait(POLL_S):
-            self._count()
-            self._program.maybe_tell_rebalances()
-        if self._query.isActive:
-            stop_after_batch(self._query, lambda: self._program.stop.is_urgent)
-        upkeep.stop()
-        self._count()
+    def count(self) -> None:
+        """Adds up what batches have read since the last look."""
+        for progress in self.query.recentProgress:
+            counts = progress.observedMetrics.get(COUNTS)
+            if progress.batchId > self._counted_to and counts is not None:
+                told: Mapping[str, int] = counts.asDict()
+                self._counted = Counted(*(old + told[name] for name, old in self._counted._asdict().items()))
+                self._counted_to = progress.batchId
+
+    @property
+    def counts(self) -> str:
         read, commits, unknown = self._counted
-        counts = f"{read} records read, {commits} of them commits, {unknown} of a type that nobody knows"
-        return self._program.report(self._query, counts)
+        return f"{read} records read, {commits} of them commits, {unknown} of a type that nobody knows"
 
-    def close(self) -> None:
-        """Stops Spark."""
-        self._cluster.close()
-        self._program.close()
+    def read_until_ms(self) -> int | None:
+        """A moment up to which all records are read and told, but for those of open requests; None: not known yet."""
+        progress = self.query.lastProgress
+        if progress is None:
+            return None
+        topic = next(source for source in progress.sources if "Kafka" in source.description)
+        if json.loads(topic.endOffset or "{}") != json.loads(topic.latestOffset or "{}"):
+            return None
+        return round(datetime.fromisoformat(progress.timestamp).timestamp() * 1000)
 
     def _start(self, spark: SparkSession, *, has_commits: bool) -> StreamingQuery:
-        names = TopicNames(self._cluster.names)
+        names = TopicNames(self.cluster.names)
         writer = DriverWriter(self.home, self.config, SOURCE, names.named)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            self._program.status.batch_done(*writer.write(batch, batch_id))
+            self._status.batch_done(*writer.write(batch, batch_id))
 
         records = load_offsets_topic(spark, self.config, has_commits=has_commits)
         texts = tell_histories(records, {}, self.config.quarantine_raw_max_bytes, HOLD_MS)
@@ -112,17 +118,44 @@ class TopicShadow:
         started_at_ms = int(time.time() * 1000)
         query = stream.option("checkpointLocation", self.home.checkpoint).start()
         writer.query_id.set_result(query.id)
-        self._program.status.running(query.id, started_at_ms)
+        self._status.running(query.id, started_at_ms)
         return query
 
-    def _count(self) -> None:
-        """Adds up what batches have read since the last look."""
-        for progress in self._query.recentProgress:
-            counts = progress.observedMetrics.get(COUNTS)
-            if progress.batchId > self._counted_to and counts is not None:
-                told: Mapping[str, int] = counts.asDict()
-                self._counted = Counted(*(old + told[name] for name, old in self._counted._asdict().items()))
-                self._counted_to = progress.batchId
+
+class TopicShadow:
+    """Follows a cluster's topic on a home until a signal comes or the query fails. Raises UserError."""
+
+    def __init__(self, home: Home, source: str, config: JobConfig, console: Console, *, has_commits: bool) -> None:
+        self.source = source
+        home.settle(TOPIC_SHADOW, "driver")
+        self._program = program = ShadowProgram(home, console, kafka_settings())
+        with console.status("asking the cluster"):
+            self._topic = TopicFollowing(home, config, program.spark, program.status, has_commits=has_commits)
+
+    def run(self) -> int:
+        """Follows the topic; returns the exit status."""
+        topic, stop = self._topic, self._program.stop
+        upkeep = Upkeep(topic.home, topic.config, lambda: None)
+        upkeep.start()
+        self._program.begin(f"{TOPIC} of {self.source}")
+        while topic.query.isActive and not stop.wait(POLL_S):
+            topic.count()
+            self._program.maybe_tell_rebalances()
+        if topic.query.isActive:
+            stop_after_batch(topic.query, lambda: stop.is_urgent)
+        upkeep.stop()
+        topic.count()
+        return self._program.report([topic.query], topic.counts)
+
+    def close(self) -> None:
+        """Stops Spark."""
+        self._topic.cluster.close()
+        self._program.close()
+
+
+def kafka_settings() -> dict[str, str]:
+    """What a session needs to read from Kafka. Raises Missing."""
+    return {"spark.jars": ",".join(make_kafka_ready())}
 
 
 def settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:

@@ -33,6 +33,8 @@ class Decided(NamedTuple):
 
     kept: list[Fact]
     """Those that the log does not tell."""
+    left_out: list[Fact]
+    """Those that it tells."""
     compared: int
     differences: list[Difference]
 
@@ -58,6 +60,7 @@ class LoggedCommits(msgspec.Struct):
     def settle(self, until_ms: int, log_until_ms: int | None = None) -> Decided:
         """Decides what can be decided when both have told all up to a moment. log_until_ms: the log is over there."""
         kept: list[Fact] = []
+        left_out: list[Fact] = []
         compared, differences = 0, list[Difference]()
         passed = 0
         for when_ms, is_topic, fact in self.waiting:
@@ -66,21 +69,16 @@ class LoggedCommits(msgspec.Struct):
             passed += 1
             if not is_topic:
                 self._note(fact)
-            elif not self._is_heard(fact.at_ms, log_until_ms):
-                kept.append(fact)
-            elif fact.effect == EffectName.OFFSETS_COMMITTED:
-                told = [(key, new, self.offsets[key]) for key, new in offsets_of(fact) if self._have(key, fact)]
-                if not told:
-                    kept.append(fact)
-                compared += len(told)
-                differences += [
-                    Difference(fact.at_ms, f"metadata of offset {key}", old.metadata, new)
-                    for key, new, old in told
-                    if old.metadata != new
-                ]
+                continue
+            is_heard = self._is_heard(fact.at_ms, log_until_ms)
+            both = self._told_by_both(fact) if is_heard else []
+            compared += len(both)
+            differences += [one for one in both if one.log != one.topic]
+            is_commit = fact.effect == EffectName.OFFSETS_COMMITTED
+            (left_out if both or (is_heard and not is_commit) else kept).append(fact)
         del self.waiting[:passed]
         self._forget(until_ms)
-        return Decided(kept, compared, differences)
+        return Decided(kept, left_out, compared, differences)
 
     def _note(self, fact: Fact) -> None:
         if fact.effect == EffectName.GROUP_OBSERVED and fact.told["is_away"]:
@@ -97,9 +95,16 @@ class LoggedCommits(msgspec.Struct):
             return log_until_ms is None or at_ms <= log_until_ms + SLACK_MS
         return any(start <= at_ms <= end for start, end in self.heard)
 
-    def _have(self, key: str, fact: Fact) -> bool:
-        found = self.offsets.get(key)
-        return found is not None and found.at_ms >= fact.at_ms - EARLY_MS
+    def _told_by_both(self, fact: Fact) -> list[Difference]:
+        """The metadata of each offset that the log tells as well."""
+        if fact.effect != EffectName.OFFSETS_COMMITTED:
+            return []
+        told = ((key, metadata, self.offsets.get(key)) for key, metadata in offsets_of(fact))
+        return [
+            Difference(fact.at_ms, f"metadata of offset {key}", found.metadata, metadata)
+            for key, metadata, found in told
+            if found is not None and found.at_ms >= fact.at_ms - EARLY_MS
+        ]
 
     def _forget(self, until_ms: int) -> None:
         before_ms = until_ms - EARLY_MS - LATE_MS

@@ -32,8 +32,8 @@ class Settled(msgspec.Struct):
     log_left_out: list[Fact] = []
     """What the log tells without having seen it, and the topic tells by its records."""
     topic_kept: list[Fact] = []
-    topic_left_out: int = 0
-    """How many facts of the topic's the log tells."""
+    topic_left_out: list[Fact] = []
+    """What the topic tells and the log too."""
     compared: int = 0
     """How many things both tell."""
     differences: list[Difference] = []
@@ -67,15 +67,23 @@ class Merging(msgspec.Struct):
     part: _Part = msgspec.field(default_factory=_Part)
     until_ms: int = -1
     """Up to when all is decided of members."""
+    heard_ms: int = -1
+    """When the latest of the topic's facts happened."""
 
     @property
     def is_waiting(self) -> bool:
         """Whether anything is taken that is not decided."""
         return bool(self.late or self.log or self.topic or self.part.log or self.part.topic or self.commits.waiting)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether both tell that the group is gone, and nothing waits."""
+        return not self.is_waiting and self.walk.open is None and not self.walk.topic.have_any
+
     def take(self, log: Sequence[Fact], topic: Sequence[Fact]) -> None:
         """Facts of the kinds that both tell, in any order."""
         self.commits.take(log, [fact for fact in topic if fact.effect not in MEMBERSHIP])
+        self.heard_ms = max([self.heard_ms, *(fact.at_ms for fact in topic)])
         by_topic = [fact for fact in topic if fact.effect in MEMBERSHIP]
         by_log = [fact for fact in log if fact.effect in MEMBERSHIP]
         for fact in sorted(filter(self._is_late, by_log), key=_in_time):
@@ -160,7 +168,7 @@ class Merging(msgspec.Struct):
         settled.log_left_out += [part.log[place] for place in sorted(left_out)]
         settled.log_kept += [fact for place, fact in enumerate(part.log) if place not in left_out]
         settled.topic_kept += [part.topic[place] for place in kept if place not in again_in_topic]
-        settled.topic_left_out += len(both) + len(again_in_topic)
+        settled.topic_left_out += [*both, *(part.topic[place] for place in sorted(again_in_topic))]
         compared, differences = _compare(part.log, both, stretches)
         settled.compared += compared
         settled.differences += [*self.walk.differences, *differences]
@@ -213,11 +221,9 @@ class Merging(msgspec.Struct):
     # ------------------------------------------------------------ commits
 
     def _decide_commits(self, settled: Settled, until_ms: int, log_until_ms: int | None) -> None:
-        waiting = sum(is_topic for _, is_topic, _ in self.commits.waiting)
         decided = self.commits.settle(until_ms, log_until_ms)
-        told = waiting - sum(is_topic for _, is_topic, _ in self.commits.waiting)
         settled.topic_kept += decided.kept
-        settled.topic_left_out += told - len(decided.kept)
+        settled.topic_left_out += decided.left_out
         settled.compared += decided.compared
         settled.differences += decided.differences
 

@@ -55,6 +55,11 @@ class TopicMembers(msgspec.Struct):
         """What is too old to matter goes."""
         del self.eras[:-_KEPT_ERAS]
 
+    @property
+    def have_any(self) -> bool:
+        """Whether there is a group now."""
+        return bool(self.eras) and self.eras[-1].generation is not None
+
     def has_group(self, before_ms: int) -> bool:
         """Whether there was a group then."""
         for era in reversed(self.eras):

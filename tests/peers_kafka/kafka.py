@@ -45,9 +45,13 @@ class Broker:
     """A broker with its data in a folder, which may be stopped and started again at the same address."""
 
     def __init__(
-        self, folder: Path, more_settings: Mapping[str, object] | None = None, scram_users: Iterable[str] = ()
+        self,
+        folder: Path,
+        more_settings: Mapping[str, object] | None = None,
+        scram_users: Iterable[str] = (),
+        requests_log: Path | None = None,
     ) -> None:
-        """scram_users: as --add-scram."""
+        """scram_users: as --add-scram. requests_log: where its request logger writes, at DEBUG; None: nowhere."""
         port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{port}"
         self._log, self._settings = folder / "broker.log", folder / "server.properties"
@@ -62,6 +66,7 @@ class Broker:
             "java",
             "-Xmx384m",
             f"-Dlog4j2.configurationFile={HERE / 'broker' / 'log4j2.properties'}",
+            *([f"-Drequests.log={requests_log}", "-Drequests.level=debug"] if requests_log else []),
             "-cp",
             f"{fetched('broker')}/*",
         ]
@@ -93,10 +98,13 @@ class Broker:
 
 @contextmanager
 def broker(
-    folder: Path, more_settings: Mapping[str, object] | None = None, scram_users: Iterable[str] = ()
+    folder: Path,
+    more_settings: Mapping[str, object] | None = None,
+    scram_users: Iterable[str] = (),
+    requests_log: Path | None = None,
 ) -> Iterator[str]:
-    """A broker with its data in a folder; gives its address, and stops it in the end. scram_users: as --add-scram."""
-    running = Broker(folder, more_settings, scram_users)
+    """A broker with its data in a folder; gives its address, and stops it in the end. The rest is as `Broker`'s."""
+    running = Broker(folder, more_settings, scram_users, requests_log)
     running.start()
     try:
         yield running.address

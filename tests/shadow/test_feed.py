@@ -18,8 +18,9 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from jobs.home import Home, HomeError
 from jobs.rollcall.__main__ import main
-from jobs.shadow.command import kept_of, shadow_config
+from jobs.shadow.command import kept_of
 from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
+from jobs.shadow.log_following import shadow_config
 from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
 from schemas.fan_out import group_id_of

@@ -35,6 +35,9 @@ def test_an_address_without_a_server_is_named() -> None:
         (["kafka://h:9092", "--zone", "Asia/Kolkata"], "SET= and ZONE= are said of a request log"),
         (["requests.log", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
         (["kafka://h:9092/topic", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
+        (["one.log", "two.log"], "names 2 logs and 0 clusters, and one of each is followed"),
+        (["kafka://h:9092", "kafka://i:9092"], "names 0 logs and 2 clusters, and one of each is followed"),
+        (["one.log", "kafka://"], "FROM=kafka://: is not of the form kafka://host:port"),
     ],
 )
 def test_what_does_not_fit_what_is_followed_is_refused(

@@ -82,6 +82,10 @@ def typed_rows(texts: Sequence[str]) -> pa.Table:
     blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1))
     columns = pj.ParseOptions(explicit_schema=LINE.arrow, unexpected_field_behavior="error")
     rows = pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
-    # The day is that of UTC, and null where the moment is null.
+    return with_days(rows)
+
+
+def with_days(rows: pa.Table) -> pa.Table:
+    """Effects with all their columns: the day is that of UTC, and null where the moment is null."""
     days = pc.divide(rows["at_ms"], _DAY_MS).cast(pa.int32()).cast(pa.date32())
     return rows.append_column("at_date", days).select(EFFECTS.names)
