@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.home import Home
-from jobs.shadow.command import shadow_config, tail_of
+from jobs.shadow.command import tail_of
 from jobs.shadow.feed import ShadowFeed, find_kept
+from jobs.shadow.log_following import shadow_config
 from jobs.stream.query import failure_of, start, stop_after_batch
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
