@@ -71,10 +71,14 @@ class Evidence:
 
     @property
     def went_without_a_word(self) -> bool:
-        """It used to commit, and did not when it went: a client that is closed commits what it has consumed."""
-        if self.commits.last_ms is None:
+        """It used to commit, and did not when it went: a client that is closed commits what it has consumed.
+
+        One commit, or two that are as far apart as the silence, show no habit.
+        """
+        if self.commits.last_ms is None or not self.commits.longest_gap_ms:
             return False
-        return self.gone_by_ms - self.commits.last_ms > CLOSED_WITHIN_MS + self._leeway_ms
+        since_ms = self.gone_by_ms - self.commits.last_ms
+        return since_ms > max(CLOSED_WITHIN_MS + self._leeway_ms, self.commits.longest_gap_ms)
 
     @property
     def _leeway_ms(self) -> int:

@@ -85,6 +85,9 @@ def cause_of(change: Change) -> Cause:
 
 def _from_empty(change: Change) -> Cause:
     """Only a JoinGroup sets a group without members off, and the first to join is its leader as long as it stays."""
+    if not change.came:
+        # Whoever joined was gone before its assignment came.
+        return Cause(kind=CauseKind.MEMBER_JOINED, is_inferred=True)
     if len(change.came) == 1:
         return cause_by(CauseKind.MEMBER_JOINED, change.came[0], is_inferred=change.generations > 1)
     first = next((one for one in change.came if one.member_id == change.leader_id), None)

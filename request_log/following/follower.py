@@ -20,6 +20,7 @@ from coordinator_udfs.protocol.group import Group
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import PartitionCounts
+from request_log.following.full_groups import takes_room
 from request_log.following.group_model import GaveUp, GroupModel
 from request_log.following.inferring import infer
 from request_log.following.neighbours import path_to
@@ -44,6 +45,7 @@ from schemas.errors import Error
 from schemas.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
+    JoinGroupResponseMember,
     OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
@@ -264,10 +266,17 @@ class Follower:
         return self.model.try_request(entry, max(self.model.clock_ms, at_ms))
 
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
-        """A newcomer that is in the next generation without a line joined at once with its id, and died waiting."""
+        """A newcomer that left no line joined at once with its id and died waiting.
+
+        It is in the next generation, or somebody is refused for its sake.
+        """
         model = self.model
         context = self._context(entry)
         listed = newcomer_without_line(context)
+        request = entry.request
+        given_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
+        if listed is None and given_id and takes_room(model, context.upcoming, given_id):
+            listed = JoinGroupResponseMember(member_id=given_id, metadata=b"")
         join = None if listed is None else unlogged_join(context, listed)
         if join is not None:
             trials = model.try_unlogged([join], max(model.clock_ms, entry.recorded.answered_at_ms))

@@ -89,10 +89,10 @@ class GroupModel:
         self._spend()
         return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
 
-    def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int) -> list[Trial]:
+    def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int, on: Group | None = None) -> list[Trial]:
         """Requests that no line says, one after the other."""
         trials: list[Trial] = []
-        group = self.group
+        group = self.group if on is None else on
         for request in requests:
             self._spend()
             trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from coordinator_udfs.protocol.cause import Cause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, RebalanceEnded
 from offsets_topic.beside_log.facts import Fact
@@ -23,6 +24,8 @@ from tests.request_log.fleet import live
 
 LENGTH_MS = 60_000
 LIVES = (*range(60), 110, 116, 141, 150, 260, 270)
+Step = tuple[int, int, Cause]
+"""A rebalance: from which generation to which, and why."""
 DEEDS = ("start", "start", "close", "kill", "stall", "commit", "commit")
 
 
@@ -92,3 +95,16 @@ def members_told(told: Iterable[Fact]) -> set[str]:
         elif fact.effect == EffectName.MEMBER_REMOVED:
             members.remove(member_id)
     return members
+
+
+def settled(effects: list[Effect]) -> list[Step]:
+    """The rebalances of a log, those that were superseded put together with the one that followed."""
+    found: list[Step] = []
+    first: RebalanceEnded | None = None
+    for effect in effects:
+        if isinstance(effect, RebalanceEnded):
+            first = first or effect
+            if effect.outcome != "superseded":
+                found.append((first.from_generation_id, effect.to_generation_id, first.cause))
+                first = None
+    return found

@@ -7,15 +7,14 @@ from functools import cache
 
 import pytest
 
-from coordinator_udfs.protocol.cause import Cause
 from coordinator_udfs.protocol.effects import Effect, RebalanceEnded
 from tests.offsets_topic.folded import CAPTURES, fold
+from tests.offsets_topic.half_logs import Step, settled
 from tests.offsets_topic.written import Writer
 from tests.request_log.imported import imported
 from tests.request_log.truth import NAMES
 
 EXACT_AT_LEAST = 0.8
-Step = tuple[int, int, Cause]
 
 
 @cache
@@ -31,19 +30,6 @@ def beside_the_log(name: str) -> list[tuple[str, Step, Step]]:
         theirs = settled(effects)
         assert [step[:2] for step in ours] == [step[:2] for step in theirs], group
         found += [(group, *steps) for steps in zip(ours, theirs, strict=True)]
-    return found
-
-
-def settled(effects: list[Effect]) -> list[Step]:
-    """The rebalances of a log, those that were superseded put together with the one that followed."""
-    found: list[Step] = []
-    first: RebalanceEnded | None = None
-    for effect in effects:
-        if isinstance(effect, RebalanceEnded):
-            first = first or effect
-            if effect.outcome != "superseded":
-                found.append((first.from_generation_id, effect.to_generation_id, first.cause))
-                first = None
     return found
 
 
