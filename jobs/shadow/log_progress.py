@@ -16,6 +16,8 @@ from jobs.shadow.log_following import LogFollowing
 from jobs.stream.checkpoint import read_version
 from request_log.live import LiveImport
 
+NOTE_EVERY_S = 1.0
+
 
 class Known(NamedTuple):
     """Up to when all is told, ms since the epoch."""
@@ -42,15 +44,17 @@ class LogProgress:
         self._now_s = now_s
         self._noted: deque[tuple[int, Known]] = deque()
         self._known = NOTHING_KNOWN
+        self._noted_at_s = 0.0
 
     def note(self) -> None:
         """After a look at the log: what is known once the query has answered all requests that are committed by now."""
-        feed = self._log.feed
-        if not feed.is_committed:
+        feed, now_s = self._log.feed, self._now_s()
+        if not feed.is_committed or abs(now_s - self._noted_at_s) < NOTE_EVERY_S:
             return
+        self._noted_at_s = now_s
         log_ms = feed.log_ms()
         is_silent = feed.silent_s() * 1000 >= self._hold_ms
-        now_ms = self._now_s() * 1000 if is_silent or log_ms is None else log_ms
+        now_ms = now_s * 1000 if is_silent or log_ms is None else log_ms
         known = known_of(feed.live, int(now_ms) - self._hold_ms, is_silent=is_silent)
         version = self._log.version()
         if self._noted and self._noted[-1][0] == version:

@@ -157,6 +157,10 @@ class MergingFeed:
 
     def _settle(self, group_id: str, known_ms: int) -> None:
         merging = self._kept.groups[group_id]
+        if merging.is_over and known_ms - merging.until_ms > FORGOTTEN_AFTER_MS:
+            del self._kept.groups[group_id]
+        if not merging.is_waiting:
+            return
         settled = merging.settle(known_ms)
         for facts, is_topic in ((settled.log_kept, False), (settled.topic_kept, True)):
             rows = [self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in facts]
@@ -166,8 +170,6 @@ class MergingFeed:
                 del self._waiting[group_id, is_topic, fact.at_ms, fact.seq]
         self.found.left_out += len(settled.log_left_out)
         self.found.note(group_id, settled.compared, settled.differences)
-        if merging.is_over and known_ms - merging.until_ms > FORGOTTEN_AFTER_MS:
-            del self._kept.groups[group_id]
 
     def _decide(self, rows: pa.Table, is_topic: bool) -> None:
         if not rows.num_rows:
