@@ -93,7 +93,9 @@ def few_large_groups_in_runs() -> Figure:
         home = LiveHome(spark, path, LONG_SESSIONS)
         members = settle(home, [200] * 200)
         for turn in range(4):
-            home.append_and_wait([_run(group, members[200 * group : 200 * (group + 1)], turn) for group in range(200)])
+            home.append_and_wait(
+                [run_of(group, members[200 * group : 200 * (group + 1)], turn) for group in range(200)]
+            )
         home.idle_batches(1)
         whole = [batch.duration_ms for batch in home.batches() if batch.rows == 200]
         home.stop()
@@ -185,7 +187,7 @@ def heartbeat(group: int, member_id: str, name: str) -> HeartbeatRequest:
     return HeartbeatRequest(**_envelope(group, 0, f"beat-{group}-{name}", 4), generation_id=1, member_id=member_id)
 
 
-def _run(group: int, members: list[str], turn: int) -> HeartbeatRunRequest:
+def run_of(group: int, members: list[str], turn: int) -> HeartbeatRunRequest:
     """Five heartbeats of each member, a millisecond apart."""
     began_ms = int(time.time() * 1000) - 10
     beats = []

@@ -9,9 +9,10 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from kafka import KafkaConsumer, TopicPartition
 
+from benchmarks.spark_cluster import SPARK, SparkCluster, spark_cluster
 from gateway.settings import Address, parse_address
 from jobs.package import pack
 from jobs.spark.jars import shipped_artifacts
@@ -27,7 +29,6 @@ from page.__main__ import LISTENS as PAGE_IS_AT
 from schemas.tables import EFFECTS
 from tests.cluster.cluster_command import readme_command
 from tests.cluster.object_store import ObjectStore, object_store
-from tests.cluster.spark_cluster import SPARK, SparkCluster, spark_cluster
 from tests.peers_job.told import Told
 from tests.peers_kafka.kafka import Broker
 from tests.peers_kafka.submitted import TOPIC, make_topic, readme_settings
@@ -63,8 +64,8 @@ class Elsewhere:
         self._numbers = itertools.count()
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def command(self, home: str) -> list[str]:
-        """The README's spark-submit, with this cluster's master, this home and what this store needs."""
+    def command(self, home: str, settings: Mapping[str, str]) -> list[str]:
+        """The README's spark-submit, with this cluster's master, this home, what this store needs, and settings."""
         words = readme_command()
         for option, value in (
             ("--master", self.cluster.master),
@@ -75,15 +76,16 @@ class Elsewhere:
             words[words.index(option) + 1] = value
         packages = words.index("--packages") + 1
         words[packages] = ",".join([words[packages], *S3_PACKAGES])
-        settings = {
+        every = {
             **self.store.spark_settings(),
             "spark.jars.ivy": str(ROOT / "build" / "ivy"),
             "spark.sql.shuffle.partitions": str(PARTITIONS),
             "spark.driver.memory": "768m",
             "spark.executor.memory": "600m",
             "spark.driver.host": "127.0.0.1",
+            **settings,
         }
-        more = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+        more = [word for key, value in every.items() for word in ("--conf", f"{key}={value}")]
         program = words.index("jobs/coordinator.py")
         return [
             str(SPARK / "bin" / "spark-submit"),
@@ -93,7 +95,7 @@ class Elsewhere:
             *words[program:],
         ]
 
-    def submit(self, home: str) -> Program:
+    def submit(self, home: str, settings: Mapping[str, str] = MappingProxyType({})) -> Program:
         """The job on a home, started and waited for until its query runs."""
         environ = {
             **os.environ,
@@ -103,7 +105,7 @@ class Elsewhere:
         }
         log = self.folder / f"driver-{next(self._numbers)}.log"
         with log.open("w") as out:
-            process = subprocess.Popen(self.command(home), cwd=ROOT, env=environ, stdout=out, stderr=out)
+            process = subprocess.Popen(self.command(home, settings), cwd=ROOT, env=environ, stdout=out, stderr=out)
         self._processes.append(process)
         driver = Program(process, log)
         driver.await_line(RUNS)
@@ -186,8 +188,16 @@ class _ToldElsewhere(Told):
         self._parts, self._home = parts, home
 
     def table(self) -> pa.Table:
-        table = self._parts.table(self._home)
-        return EFFECTS.arrow.empty_table() if table is None else table.to_pyarrow_table()
+        # The store may be told to refuse everybody for a while.
+        found = until(self._read, "the store to answer", self.patience_s, self.every_s)
+        return found[0]
+
+    def _read(self) -> tuple[pa.Table] | None:
+        try:
+            table = self._parts.table(self._home)
+            return (EFFECTS.arrow.empty_table() if table is None else table.to_pyarrow_table(),)
+        except OSError:
+            return None
 
     def request_ids(self) -> set[str]:
         return {row["request_id"] for row in self._parts.asked()}

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,28 +17,28 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from tests.peers_kafka.kafka import free_port
-from tests.waiting import until
+from benchmarks.processes import processor_seconds
 
 SPARK = Path(pyspark.__file__).parent
 WORKER_MB = 1024
+_STARTED_WITHIN_S = 60.0
 _DAEMON = {"SPARK_DAEMON_MEMORY": "192m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 class SparkCluster:
-    """A master and workers of one core each. Ends what still runs when it is left."""
+    """A master and workers of one core each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, port = folder, free_port()
+        self._folder, port = folder, _free_port()
         self.master = f"spark://127.0.0.1:{port}"
-        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]
+        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(_free_port())]
         self._master = self._start("master", "org.apache.spark.deploy.master.Master", *words)
         self.workers: list[subprocess.Popen[bytes]] = []
         self._await("master", "I have been elected leader")
 
     def start_worker(self) -> None:
         name = f"worker-{len(self.workers)}"
-        words = ["--host", "127.0.0.1", "--webui-port", str(free_port()), "--cores", "1", "--memory", f"{WORKER_MB}m"]
+        words = ["--host", "127.0.0.1", "--webui-port", str(_free_port()), "--cores", "1", "--memory", f"{WORKER_MB}m"]
         words += ["--work-dir", str(self._folder / name), self.master]
         self.workers.append(self._start(name, "org.apache.spark.deploy.worker.Worker", *words))
         self._await(name, "Successfully registered with master")
@@ -47,6 +49,10 @@ class SparkCluster:
         for process in [*psutil.Process(worker.pid).children(recursive=True), psutil.Process(worker.pid)]:
             process.kill()
         worker.wait()
+
+    def workers_seconds(self) -> float:
+        """Processor time of the workers and of all that they started, as far as it still runs."""
+        return sum(processor_seconds(worker.pid) for worker in self.workers)
 
     def end(self) -> None:
         for process in [*self.workers, self._master]:
@@ -62,8 +68,12 @@ class SparkCluster:
             return subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
 
     def _await(self, name: str, words: str) -> None:
-        log = self._folder / f"{name}.log"
-        until(lambda: words in log.read_text(), lambda: log.read_text()[-2000:], within_s=60)
+        """Until a process says so in its log. Raises RuntimeError: it does not, and what it said."""
+        log, deadline = self._folder / f"{name}.log", time.monotonic() + _STARTED_WITHIN_S
+        while words not in log.read_text():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{name} has not started: {log.read_text()[-2000:]}")
+            time.sleep(0.05)
 
 
 @contextmanager
@@ -76,3 +86,9 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
         yield cluster
     finally:
         cluster.end()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
