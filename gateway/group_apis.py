@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
@@ -36,6 +35,7 @@ from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import Codec, WireError
 from gateway.wire.shaping import elements_in, entity_of, values_of
+from programs.steady_clock import now_ms
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, join, listings, split
 from schemas.messages import (
@@ -114,7 +114,6 @@ class GroupApis:
         self._answer_max_bytes = answer_max_bytes
         self._encoder = msgspec.json.Encoder()
         self._numbers = itertools.count(1)
-        self._last_ms = 0
 
     def endpoints(self, last_versions: Mapping[str, int] | None = None) -> list[Endpoint]:
         """One a group API. last_versions: where some of them end."""
@@ -157,7 +156,6 @@ class GroupApis:
         return Later(asked, lambda done: self._told(request, parts, caller, done.result(), written))
 
     def _request(self, ask: Ask) -> ClientRequest:
-        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
         number = next(self._numbers)
         request_type: Any = APIS[ask.codec.api].request
         request: ClientRequest = request_type(
@@ -165,7 +163,7 @@ class GroupApis:
             api_version=ask.codec.version,
             client_id=ask.client_id,
             client_host=ask.caller.host,
-            received_at_ms=self._last_ms,
+            received_at_ms=now_ms(),
             request_seq=number,
             principal=None if ask.caller.principal == ANONYMOUS else ask.caller.principal,
             connection=ask.caller.connection_id,

@@ -35,11 +35,11 @@ class DeltaAppender:
     def append(self, file_name: str, rows: int) -> int:
         """Adds a data file that lies in the table's folder; the version it became. Raises OSError."""
         waiting = self._log.folder / f"_commit_{uuid.uuid4()}.json.tmp"
-        waiting.write_bytes(_add_action(self._log.table / file_name, rows))
         try:
+            waiting.write_bytes(_add_action(self._log.table / file_name, rows))
             return self._take_next_version(waiting)
         finally:
-            waiting.unlink()
+            waiting.unlink(missing_ok=True)
 
     def _take_next_version(self, waiting: Path) -> int:
         while True:

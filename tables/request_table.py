@@ -39,5 +39,10 @@ class RequestTable:
     def append(self, rows: pa.Table) -> None:
         """All the rows, at least one, in one commit. Raises OSError."""
         name = f"part-{self._writer_id}-{next(self._numbers):010d}.parquet"
-        pq.write_table(rows, self._path / name, compression="zstd", use_dictionary=False, write_statistics=False)
+        try:
+            pq.write_table(rows, self._path / name, compression="zstd", use_dictionary=False, write_statistics=False)
+        except OSError:
+            # On a full disk each try would leave another piece of a file.
+            (self._path / name).unlink(missing_ok=True)
+            raise
         self._appender.append(name, rows.num_rows)

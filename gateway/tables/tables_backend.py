@@ -34,6 +34,7 @@ from gateway.tables.handing_over import NotTaken, Requests
 from gateway.tables.heartbeat_door import HeartbeatDoor
 from gateway.tables.listings import Listings
 from gateway.tables.membership import Memberships, lasting
+from programs.steady_clock import now_ms
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
@@ -122,7 +123,7 @@ class TablesBackend:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._hand_on(self._door.rest(_now_ms()))
+        self._hand_on(self._door.rest(now_ms()))
         await self._flush()
         self._threads.shutdown()
 
@@ -136,7 +137,7 @@ class TablesBackend:
         waiting = self._oldest_waiting()
         return Figures(
             backlog=len(self._waiting) - len(self._parked),
-            backlog_age_s=None if waiting is None else max(0.0, time.time() - waiting / 1000),
+            backlog_age_s=None if waiting is None else max(0.0, (now_ms() - waiting) / 1000),
             parked=len(self._parked),
             batch_age_s=self._batch_age_s(),
             groups_by_state=self.directory.by_state(),
@@ -266,7 +267,7 @@ class TablesBackend:
                     self._heard_at = time.monotonic()
             except Exception:
                 log.exception("effects: a version could not be read and was passed over")
-            self._hand_on(self._door.due(_now_ms()))
+            self._hand_on(self._door.due(now_ms()))
             self._listings.tell(self.directory, self._loop.time())
             if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
@@ -275,7 +276,7 @@ class TablesBackend:
     def _look_whether_away(self) -> None:
         """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
-        self._door.forget_lost(_now_ms())
+        self._door.forget_lost(now_ms())
         age_s = self._batch_age_s()
         if age_s is not None:
             self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
@@ -292,7 +293,7 @@ class TablesBackend:
         if time.monotonic() - self._heard_at < self._away_after_s:
             return False
         waiting = self._oldest_waiting()
-        if not self._is_away and (waiting is None or time.time() - waiting / 1000 < self._away_after_s):
+        if not self._is_away and (waiting is None or now_ms() - waiting < self._away_after_s * 1000):
             return False
         age_s = self._batch_age_s()
         return age_s is None or age_s > self._away_after_s
@@ -341,7 +342,3 @@ class TablesBackend:
         """A commit that has been read has taken a request."""
         self._door.settle(request_id)
         self._listings.settle(request_id)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -22,6 +22,7 @@ from gateway.tables.membership import Memberships
 from schemas.errors import Error
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.gateway.facts import facts_of
+from tests.programs.set_clocks import Machine
 from tests.protocol.heartbeat_runs import state_of
 from tests.protocol.invariants_moves import METADATA, Everybody, Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Call, Play, replay
@@ -347,3 +348,17 @@ def test_a_run_of_many_heartbeats_is_handed_on_early() -> None:
     gateway, (first, _) = at_rest()
     runs = beat_every(gateway, [first], 0, MOST_IN_A_RUN + 2)
     assert [sum(len(one.beats) for one in run.members) for run in runs] == [1, MOST_IN_A_RUN]
+
+
+def test_heartbeats_are_handed_on_in_time_though_the_machines_clock_is_set_back_an_hour() -> None:
+    gateway, (first, second) = at_rest()
+    machine = Machine(wall_ms=T + 100)
+    clock = machine.clock()
+    for member_id in (first, second):
+        gateway.ask(beat(member_id, clock.now_ms()))
+    machine.wall_ms -= 3_600_000
+    machine.run(1000)
+    gateway.ask(beat(first, clock.now_ms()))
+    machine.run(LONGEST_HELD_MS)
+    (run,) = gateway.door.due(clock.now_ms())
+    assert (run.from_ms, [one.member_id for one in run.members]) == (T + 1100, [first])
