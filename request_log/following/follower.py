@@ -20,7 +20,6 @@ from coordinator_udfs.protocol.group import Group
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import PartitionCounts
-from request_log.following.full_groups import takes_room
 from request_log.following.group_model import GaveUp, GroupModel
 from request_log.following.inferring import infer
 from request_log.following.neighbours import path_to
@@ -35,6 +34,7 @@ from request_log.following.passed_deadlines import (
 from request_log.following.topic_names import TopicNames
 from request_log.following.topics_seen import fit_by_topics
 from request_log.following.trial import Trial
+from request_log.following.unseen_joins import has_joined
 from request_log.following.upcoming import Upcoming
 from request_log.following.without_trial import can_skip_trial
 from request_log.following.worked_on import at_the_best_time, try_later
@@ -268,14 +268,14 @@ class Follower:
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
         """A newcomer that left no line joined at once with its id and died waiting.
 
-        It is in the next generation, or somebody is refused for its sake.
+        It is in the next generation, or somebody is refused for its sake, or learns of the rebalance.
         """
         model = self.model
         context = self._context(entry)
         listed = newcomer_without_line(context)
         request = entry.request
         given_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
-        if listed is None and given_id and takes_room(model, context.upcoming, given_id):
+        if listed is None and given_id and has_joined(model, entry, context.upcoming, given_id):
             listed = JoinGroupResponseMember(member_id=given_id, metadata=b"")
         join = None if listed is None else unlogged_join(context, listed)
         if join is not None:
