@@ -85,6 +85,8 @@ def _move(spark: SparkSession, home: Home, partitions: int) -> None:
     if kept.get(_PROVIDER, "") != _ROCKSDB:
         # Spark finds that out only when it has begun, and the query could not be started again.
         raise HomeError(_refused(home, "UNSUPPORTED_PROVIDER"))
+    # State is read through what Spark starts with the first query of a session, and here is none.
+    _ = spark.streams.active
     try:
         spark._streamingCheckpointManager.repartition(home.checkpoint, partitions)
     except (PySparkException, Py4JJavaError) as error:

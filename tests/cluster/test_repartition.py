@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from jobs.stream.checkpoint import shuffle_partitions
 from schemas.consumer_protocol import TopicPartition
 from schemas.messages import GroupRequest
 from tests.requests import commit, heartbeat, join, leave, sync
+from tests.source_tree import ROOT
 from tests.streaming.live import Live, now_ms
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -74,8 +77,11 @@ def test_a_moved_home_answers_as_one_that_stayed(session: SparkSession, tmp_path
         live.stop()
         checkpoint = Path(live.home.checkpoint)
         if partitions is not None:
-            said = repartition(live.home, partitions)
-            assert said == f"{live.home.shown} has {partitions} shuffle partitions now."
+            # A program of its own, as its user starts it.
+            words = ["repartition", "--partitions", str(partitions), "--home", live.home.location]
+            command = [sys.executable, "-m", "jobs.rollcall", *words]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
+            assert done.stdout == f"rollcall: {live.home.shown} has {partitions} shuffle partitions now.\n", done.stderr
             with pytest.raises(HomeError, match="it has so many partitions already"):
                 repartition(live.home, partitions)
         assert shuffle_partitions(checkpoint) == (partitions or 2)
