@@ -130,6 +130,10 @@ test-cluster: setup jars ## Run the packed job as the README tells it to run on 
 test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".
 	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+.PHONY: test-kills
+test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
+	@KILLS=$(or $(KILLS),50) SEED=$(SEED) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
+
 .PHONY: test-browser
 test-browser: setup jars ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
 	@$(BIN)/python -m tests.browser.chromium

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import LIVE, Home, HomeError
 from jobs.stream.upkeep import tables_of, tend
-from jobs.stream.writers.driver_writer import DriverWriter
 from schemas.tables import EFFECTS
 from tables.delta_log import DeltaLog
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
 from tables.whole_file import write_whole
 from tests.requests import heartbeat
+from tests.tables.doomed_writers import Batch, T, writer_of
 from tests.tables.full_disk import no_room
 
 LEFT = (0, 100, 700)
 """How many bytes of a file there is room for: it cannot be begun, or breaks off in its middle."""
-T = 1_700_000_000_000
-
-
-class Batch:
-    """A batch as foreachBatch gives it, as far as the writer looks."""
-
-    def __init__(self, group_id: str) -> None:
-        self.fact = {"group_id": group_id, "seq": 0, "effect": "group_created", "at_ms": T}
-
-    def toArrow(self) -> pa.Table:
-        return pa.table({"effects": pa.array([json.dumps(self.fact) + "\n"], pa.string())})
 
 
 def groups_in(path: str) -> list[str]:
@@ -61,14 +47,12 @@ def test_requests_that_find_no_room_are_refused_and_the_next_are_appended(tmp_pa
 @pytest.mark.parametrize("bytes_left", LEFT)
 def test_a_batch_that_finds_no_room_fails_and_is_told_once_when_it_runs_again(tmp_path: Path, bytes_left: int) -> None:
     home = Home(tmp_path)
-    writer = DriverWriter(home, replace(JobConfig()))
-    writer.query_id.set_result("query")
+    writer = writer_of(home)
     writer.write(Batch("first"), 0)  # type: ignore[arg-type]
     with no_room(bytes_left), pytest.raises(Exception, match=r"(?i)too large|space|os error"):
         writer.write(Batch("second"), 1)  # type: ignore[arg-type]
     assert groups_in(home.effects) == ["first"]
-    again = DriverWriter(home, replace(JobConfig()))
-    again.query_id.set_result("query")
+    again = writer_of(home)
     for _ in range(2):
         again.write(Batch("second"), 1)  # type: ignore[arg-type]
     assert groups_in(home.effects) == ["first", "second"]
@@ -77,8 +61,7 @@ def test_a_batch_that_finds_no_room_fails_and_is_told_once_when_it_runs_again(tm
 
 def test_upkeep_that_finds_no_room_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     home, config = Home(tmp_path), JobConfig()
-    writer = DriverWriter(home, config)
-    writer.query_id.set_result("query")
+    writer = writer_of(home)
     for batch in range(3):
         writer.write(Batch(f"g{batch}"), batch)  # type: ignore[arg-type]
     effects = next(kept for kept in tables_of(home, config) if kept.name == "effects")
