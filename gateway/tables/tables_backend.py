@@ -107,6 +107,7 @@ class TablesBackend:
         self._queue: list[RequestRow] = []
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
+        self._appending = asyncio.Lock()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
 
     async def start(self) -> None:
@@ -234,14 +235,18 @@ class TablesBackend:
             await asyncio.sleep(_LINGER_S)
             self._wake.clear()
             began = self._loop.time()
-            await self._flush()
+            # Whoever stops this task stops no append: its rows are in the queue no more.
+            await asyncio.shield(self._flush())
             rest_s = self._settings.flush_interval_ms / 1000 - (self._loop.time() - began)
             await asyncio.sleep(max(0.0, rest_s))
 
     async def _flush(self) -> None:
-        rows, self._queue = self._queue, []
-        if not rows:
-            return
+        async with self._appending:
+            rows, self._queue = self._queue, []
+            if rows:
+                await self._append(rows)
+
+    async def _append(self, rows: list[RequestRow]) -> None:
         try:
             await self._loop.run_in_executor(self._threads, self._requests.append, rows)
             self._is_failing = False

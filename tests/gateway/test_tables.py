@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,13 +28,14 @@ from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.delta_log import DeltaLog
+from tables.request_rows import RequestRow
 from tables.request_table import RequestTable
 from tests.gateway.gateway_before import other
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous
 from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
-from tests.waiting import until_true
+from tests.waiting import WITHIN_S, until_true
 
 
 @asynccontextmanager
@@ -254,6 +257,46 @@ async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
         client.send("Heartbeat", 4, **heartbeat("second"))
         await until_true(lambda: server.backend.figures().backlog == 2)
     assert {group_id_of(request) for request in requests_of(tmp_path)} == {"first", "second"}
+
+
+class OneAtATime:
+    """Takes requests slowly, one call after the other, as who hands them over is promised."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+        self._turn = threading.Lock()
+
+    def open(self) -> None:
+        """Nothing has to be made ready."""
+
+    def append(self, rows: list[RequestRow]) -> None:
+        assert self._turn.acquire(blocking=False), "two appends at one time"
+        self.begun.set()
+        assert self.may_go_on.wait(WITHIN_S)
+        self.taken += [row.group_id for row in rows]
+        self._turn.release()
+
+
+@asynchronous
+async def test_a_stop_waits_for_the_append_that_goes_on(tmp_path: Path) -> None:
+    taking = OneAtATime()
+    backend = TablesBackend(tmp_path, Settings(), taking, "me")
+    await backend.start()
+    for number in range(3):
+        beat = HeartbeatRequest(
+            request_id=f"me-{number}",
+            api_version=4,
+            received_at_ms=1,
+            group_id=f"g{number}",
+            generation_id=1,
+            member_id="m",
+        )
+        backend.submit(beat)
+        await until_true(taking.begun.is_set)
+    asyncio.get_running_loop().call_later(0.2, taking.may_go_on.set)
+    await backend.close()
+    assert taking.taken == ["g0", "g1", "g2"]
 
 
 @asynchronous

@@ -6,7 +6,8 @@ import gzip
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -27,6 +28,9 @@ from tests.waiting import until
 PATIENCE_S = 120.0
 HURRY = 100
 """A shadow's clock goes so much faster than the wall's: it waits until a rebalance is surely over."""
+
+
+AtWork = TypeVar("AtWork", Live, "Following")
 
 
 def place_of(fact: dict[str, Any]) -> tuple[object, ...]:
@@ -60,63 +64,58 @@ class Following:
         stop_after_batch(self.query)
 
 
-class Opened:
-    """The homes of a version, at work at once, each in a session of its own: queries of one session differ in name."""
-
-    def __init__(self, spark: SparkSession, earlier: Earlier) -> None:
-        self.earlier = earlier
-        self.before = {name: read_rows(Home(earlier.home(name)).effects) for name in (JOB, SHADOW)}
-        self.job = Live(spark.newSession(), earlier.home(JOB), SETTINGS)
-        self.shadow = Following(spark.newSession(), earlier)
-
-    def stop(self) -> None:
-        self.job.stop()
-        self.shadow.stop()
-
-    def told_again(self, name: str) -> list[dict[str, Any]]:
-        """Facts of then that are no longer told as they were."""
-        now = {
-            (row["group_id"], row["at_ms"], row["seq"]): row for row in read_rows(Home(self.earlier.home(name)).effects)
-        }
-        return [row for row in self.before[name] if now.get((row["group_id"], row["at_ms"], row["seq"])) != row]
-
-
 @pytest.fixture(scope="module", params=VERSIONS)
-def opened(
-    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Opened]:
-    both = Opened(spark, unpacked(request.param, tmp_path_factory.mktemp("homes")))
+def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
+    return unpacked(request.param, tmp_path_factory.mktemp("homes"))
+
+
+def facts_of(earlier: Earlier, name: str) -> list[dict[str, Any]]:
+    return read_rows(Home(earlier.home(name)).effects)
+
+
+def told_again(before: list[dict[str, Any]], earlier: Earlier, name: str) -> list[dict[str, Any]]:
+    """Facts of then that are no longer told as they were."""
+    now = {place_of(row): row for row in facts_of(earlier, name)}
+    return [row for row in before if now.get(place_of(row)) != row]
+
+
+@contextmanager
+def at_work(one: AtWork) -> Iterator[AtWork]:
+    """Runs the body, then stops what is at work, for the next one's query has the same name."""
     try:
-        yield both
+        yield one
     finally:
-        both.stop()
+        one.stop()
 
 
-def test_members_of_then_are_members_now_and_a_new_one_joins_them(opened: Opened) -> None:
-    job = opened.job
-    told = opened.earlier.told[JOB].views
+def test_members_of_then_are_members_now_and_a_new_one_joins_them(earlier: Earlier, spark: SparkSession) -> None:
+    before, told = facts_of(earlier, JOB), earlier.told[JOB].views
     (member,) = [row for row in told["members"] if row["group_id"] == "orders"]
     a = str(member["member_id"])
-    assert job.ask(heartbeat(a, 3, now_ms()))["error_code"] == "NONE"
-    newcomer = join("c", now_ms())
-    job.send(newcomer)
-    job.effect("rebalance_started", group_id="orders", generation_id=3)
-    job.ask(join("a", now_ms(), member_id=a))
-    c = str(job.reply_to(newcomer)["member_id"])
-    assert job.ask(sync(a, 4, now_ms(), assigned=[a, c]))["error_code"] == "NONE"
-    for row in told["members"]:
-        if row["group_id"] == "billing":
-            beat = consumer_beat(str(row["member_id"]), 0, now_ms(), "billing", request_id="back")
-            assert job.ask(beat)["error_code"] == "NONE"
-    assert opened.told_again(JOB) == []
-    places = Counter(map(place_of, job.effects()))
+    with at_work(Live(spark, earlier.home(JOB), SETTINGS)) as job:
+        assert job.ask(heartbeat(a, 3, now_ms()))["error_code"] == "NONE"
+        newcomer = join("c", now_ms())
+        job.send(newcomer)
+        job.effect("rebalance_started", group_id="orders", generation_id=3)
+        job.ask(join("a", now_ms(), member_id=a))
+        c = str(job.reply_to(newcomer)["member_id"])
+        assert job.ask(sync(a, 4, now_ms(), assigned=[a, c]))["error_code"] == "NONE"
+        for row in told["members"]:
+            if row["group_id"] == "billing":
+                beat = consumer_beat(str(row["member_id"]), 0, now_ms(), "billing", request_id="back")
+                assert job.ask(beat)["error_code"] == "NONE"
+        places = Counter(map(place_of, job.effects()))
+    assert told_again(before, earlier, JOB) == []
     assert set(places.values()) == {1}
 
 
-def test_a_shadow_reads_the_rest_of_its_log_and_tells_the_finished_logs_history(opened: Opened) -> None:
-    shadow = opened.shadow
-    answers, count = expected(shadow.finished)
-    until(lambda: len(shadow.facts()) >= count, lambda: f"{len(shadow.facts())} of {count} facts", PATIENCE_S, 0.2)
-    facts = shadow.facts()
+def test_a_shadow_reads_the_rest_of_its_log_and_tells_the_finished_logs_history(
+    earlier: Earlier, spark: SparkSession
+) -> None:
+    before = facts_of(earlier, SHADOW)
+    with at_work(Following(spark, earlier)) as shadow:
+        answers, count = expected(shadow.finished)
+        until(lambda: len(shadow.facts()) >= count, lambda: f"{len(shadow.facts())} of {count} facts", PATIENCE_S, 0.2)
+        facts = shadow.facts()
     assert (answers_in(facts), len(facts)) == (answers, count)
-    assert opened.told_again(SHADOW) == []
+    assert told_again(before, earlier, SHADOW) == []
