@@ -13,7 +13,8 @@ SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_cli
 PEERS := $(wildcard tests/peers_*)
 # Two workers, one of which has the one Spark session; tests/conftest.py says what a worker runs as a whole.
 # What takes long, or needs more than Python and Java, is a target of its own.
-RUNS_OF_THEIR_OWN := --ignore=tests/browser --ignore=tests/engines --ignore=tests/cluster --ignore=tests/notebooks
+RUNS_OF_THEIR_OWN := --ignore=tests/browser --ignore=tests/engines --ignore=tests/cluster --ignore=tests/notebooks \
+	--ignore=tests/upgrade
 SIDE_BY_SIDE := -n 2 --no-loadscope-reorder
 
 ##@ Start here
@@ -117,6 +118,10 @@ endif
 .PHONY: test-engines
 test-engines: setup jars ## Ask DuckDB and Spark the same, of every view and construct: equal, or DuckDB is not asked (tests/engines).
 	@$(BIN)/python -m pytest tests/engines $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-upgrade
+test-upgrade: setup jars ## Open the homes that earlier versions left, and go on with them (tests/upgrade).
+	@$(BIN)/python -m pytest tests/upgrade $(ARGS)
 
 .PHONY: test-notebooks
 test-notebooks: setup jars ## Run the notebooks from their first cell to their last (tests/notebooks).

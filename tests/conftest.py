@@ -45,15 +45,15 @@ def spark() -> Iterator[SparkSession]:
 
 SPARK_FOLDERS = ("streaming", "views")
 """The tests that use the one Spark session: one worker has all of them."""
-ENGINES_FOLDER = "engines"
-"""The tests that ask both engines the same: a Spark session for each of their files, in a run of their own."""
+ELSEWHERE_FOLDERS = ("engines", "upgrade")
+"""Tests with a Spark session in runs of their own: what asks both engines the same, and what opens earlier homes."""
 PROGRAM_FOLDERS = ("run", "spark_programs", "notebooks", "readme")
 """The tests that start Spark in programs of their own, which takes tens of seconds."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by their folder, and begins with those that take longest, so that no worker ends alone with them."""
-    places = (*SPARK_FOLDERS, ENGINES_FOLDER)
+    places = (*SPARK_FOLDERS, *ELSEWHERE_FOLDERS)
     for item in items:
         folder = _folder_of(item.nodeid)
         if folder in PROGRAM_FOLDERS:
