@@ -34,6 +34,14 @@ LIMITS: dict[str, str] = {
         "another process, since handing a line over costs 11 us and parsing it 5; reading only a heartbeat's "
         "numbers; a shorter way for heartbeats through a group."
     ),
+    "offsets_topic": (
+        "The plain copy is Spark's Kafka source and its Delta sink alone, in the same run. Commits that are kept pass "
+        "through Python workers and come to the driver as texts, one call a group and batch. Those that are not asked "
+        "for are dropped by Spark's own expressions, so that reading from Kafka is most of what is left; the query's "
+        "start, its batches and its state take some seconds however few records there are, which tells with fewer. "
+        "Memory is that of all processes, the broker's included; a JVM fills the heap that it was given before it "
+        "tidies up."
+    ),
     "page": "The lists of all groups are kept ready and made anew where facts came.",
     "upkeep": "Small files are put together beside the job, so that reading does not slow down as a home grows.",
     "whatif": "Each group is simulated by one Python process in virtual time.",
