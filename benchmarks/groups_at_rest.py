@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import msgspec
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
@@ -17,20 +16,11 @@ from gateway.settings import Address
 from jobs.home import Home
 from schemas.effect_names import EffectName
 from schemas.errors import Error
+from schemas.heartbeat_runs import beats_taken
 
 INTERVAL_S = 3.0
 FORMED_AT_ONCE = 25
 _COLUMNS = ["effect", "api", "error_code", "detail"]
-
-
-class _OfMember(msgspec.Struct):
-    beats: list[int]
-
-
-class _Taken(msgspec.Struct):
-    """What this needs of the detail of `heartbeats_taken`."""
-
-    taken: list[_OfMember]
 
 
 async def rest(
@@ -66,6 +56,6 @@ def heartbeats_told(home: Home) -> int:
     removed = facts.filter(pc.equal(facts["effect"], EffectName.MEMBER_REMOVED)).num_rows
     assert not removed, f"{removed} members were removed"
     runs = facts.filter(pc.equal(facts["effect"], EffectName.HEARTBEATS_TAKEN))["detail"].to_pylist()
-    taken = sum(len(member.beats) for run in runs for member in msgspec.json.decode(run, type=_Taken).taken)
+    taken = sum(len(beats) for run in runs for beats in beats_taken(run))
     replies = facts.filter(pc.and_(pc.equal(facts["effect"], EffectName.REPLY), pc.equal(facts["api"], "Heartbeat")))
     return taken + sum(error == Error.NONE for error in replies["error_code"].to_pylist())

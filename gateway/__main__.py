@@ -75,10 +75,10 @@ def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
     store cannot be used.
     """
     from gateway.tables.tables_backend import SLOWER_IN_A_STORE
-    from tables.home_location import is_in_a_store
+    from tables.home_location import folder_of, is_in_a_store
 
     if not is_in_a_store(home):
-        yield Path(home.removeprefix("file://")).expanduser().absolute(), 1.0
+        yield folder_of(home), 1.0
         return
     if topic is None:
         raise ConfigError(f"{home} takes its requests by Kafka: give spark.coordinator.source=kafka, and its topic.")

@@ -25,7 +25,7 @@ from schemas.tables import (
     RECORDS_FOLDER,
     REQUESTS_FOLDER,
 )
-from tables.home_location import is_in_a_store
+from tables.home_location import folder_of, is_in_a_store
 from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
@@ -51,7 +51,7 @@ class Home:
     def __init__(self, location: str | Path) -> None:
         text = str(location).removeprefix("file://")
         self.is_local = not is_in_a_store(text)
-        self.location = str(Path(text).expanduser().absolute()) if self.is_local else text.rstrip("/")
+        self.location = str(folder_of(text)) if self.is_local else text.rstrip("/")
         self.shown = text
 
     @classmethod

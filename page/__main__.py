@@ -21,7 +21,7 @@ from programs.errors import ConfigError, UserError
 from programs.log_lines import log_to_standard_error
 from programs.settings import read_file
 from schemas.tables import EFFECTS_FOLDER, QUARANTINE_FOLDER
-from tables.home_location import is_in_a_store
+from tables.home_location import folder_of, is_in_a_store
 
 NAME = "python -m page"
 LISTENS = "rollcall: the page is at "
@@ -52,7 +52,7 @@ def command(home: str, conf: Path | None, listen: str) -> None:
 def _read_home(home: str) -> Iterator[Path]:
     """Where the home's tables are read. A store's home is copied, and the copy kept. Raises ConfigError, UserError."""
     if not is_in_a_store(home):
-        folder = Path(home.removeprefix("file://")).expanduser().absolute()
+        folder = folder_of(home)
         if not folder.is_dir():
             raise ConfigError(f"{home} is no home: there is no such folder; ROLLCALL_HOME names another.")
         yield folder

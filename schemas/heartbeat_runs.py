@@ -76,6 +76,22 @@ class RunPacker:
         )
 
 
+class _Of(msgspec.Struct):
+    beats: list[int]
+
+
+class _Taken(msgspec.Struct):
+    taken: list[_Of]
+
+
+_taken = msgspec.json.Decoder(_Taken)
+
+
+def beats_taken(detail: str) -> list[list[int]]:
+    """The heartbeats that the detail of a `heartbeats_taken` tells of: by member, in ms after the run's beginning."""
+    return [one.beats for one in _taken.decode(detail).taken]
+
+
 def packed(beats: Iterable[HeartbeatRequest], request_id: str) -> HeartbeatRunRequest:
     """All these heartbeats as one run. Raises ValueError: they do not fit together, or there is none."""
     packer: RunPacker | None = None

@@ -254,23 +254,23 @@ class StoreCopy:
 
     def _tell_of_the_job(self, now_s: float) -> None:
         """Writes the job's status when it has done a batch since the last look. It counts from that look on."""
-        commits, was = f"{self._source}/{CHECKPOINT_FOLDER}/commits", self._batch_id
-        if was is None or now_s - self._heard_s > LIST_EVERY_S:
+        commits, known = f"{self._source}/{CHECKPOINT_FOLDER}/commits", self._batch_id
+        if known is None or now_s - self._heard_s > LIST_EVERY_S:
             found = self._store.get_file_info(FileSelector(commits, allow_not_found=True))
             batches = {int(info.base_name): info for info in found if info.base_name.isdigit()}
             if not batches:
                 return
-            self._batch_id = max(batches)
-            at_ms = batches[self._batch_id].mtime_ns // 1_000_000
+            newest = max(batches)
+            at_ms = batches[newest].mtime_ns // 1_000_000
         else:
-            while self._store.get_file_info([f"{commits}/{was + 1}"])[0].type == FileType.File:
-                was += 1
-            was, self._batch_id = self._batch_id, was
+            newest = known
+            while self._store.get_file_info([f"{commits}/{newest + 1}"])[0].type == FileType.File:
+                newest += 1
             at_ms = int((time.time() - (now_s - self._asked_s)) * 1000)
-        if self._batch_id == was:
+        if newest == known:
             return
-        self._heard_s = now_s
-        status = JobStatus(state="running", batch_id=self._batch_id, batch_at_ms=at_ms)
+        self._batch_id, self._heard_s = newest, now_s
+        status = JobStatus(state="running", batch_id=newest, batch_at_ms=at_ms)
         write_whole(self.folder / STATUS_FILE, msgspec.json.encode(status))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +18,7 @@ from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
 from schemas.effect_names import EffectName
 from schemas.errors import Error
+from schemas.heartbeat_runs import beats_taken
 from schemas.membership_messages import beat_id, run_id_of
 from schemas.messages import HeartbeatResponse, Response
 from tables.replies import REPLY_COLUMNS, response_of
@@ -27,19 +27,6 @@ from tables.table_follower import TableFollower
 HEARTBEAT = "Heartbeat"
 _TAKEN = EffectName.HEARTBEATS_TAKEN.value
 _FATES = pa.array([EffectName.REPLY.value, EffectName.REQUEST_DROPPED.value])
-
-
-class _OfMember(msgspec.Struct):
-    beats: list[int]
-
-
-class _Taken(msgspec.Struct):
-    """What this needs of the detail of `heartbeats_taken`."""
-
-    taken: list[_OfMember]
-
-
-_decoder = msgspec.json.Decoder(_Taken)
 
 
 class Comparison:
@@ -81,7 +68,7 @@ class Comparison:
 
     def _compare_taken(self, facts: pa.Table) -> None:
         for run_id, detail in zip(facts["request_id"].to_pylist(), facts["detail"].to_pylist(), strict=True):
-            taken = [member.beats for member in _decoder.decode(detail).taken]
+            taken = beats_taken(detail)
             run = self._runs.get(run_id)
             if run is not None and _is_as_recorded(run, taken):
                 del self._runs[run_id]

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.heartbeat_runs import beats_taken
 from schemas.membership_messages import beat_id
 from tests.waiting import EVERY_S, WITHIN_S, until
 
@@ -61,12 +62,11 @@ class Told:
 
     def taken_in_runs(self) -> list[str]:
         """The ids of all heartbeats of runs that were taken. A run that a deadline cuts has a fact for each piece."""
-        runs = [(row["request_id"], json.loads(row["detail"])["taken"]) for row in self.effects("heartbeats_taken")]
         return [
-            beat_id(run_id, place, beat)
-            for run_id, members in runs
-            for place, member in enumerate(members)
-            for beat in member["beats"]
+            beat_id(row["request_id"], place, beat)
+            for row in self.effects("heartbeats_taken")
+            for place, beats in enumerate(beats_taken(row["detail"]))
+            for beat in beats
         ]
 
     def heartbeats(self) -> list[tuple[str, int]]:
