@@ -18,7 +18,7 @@ SETTINGS = {
     "group.min.session.timeout.ms": "500",
     "group.max.session.timeout.ms": "300000",
     "group.initial.rebalance.delay.ms": "0",
-    "group.consumer.session.timeout.ms": "15000",
+    "group.consumer.session.timeout.ms": "45000",
     "group.consumer.assignment.interval.ms": "0",
 }
 PACE = 3.0
