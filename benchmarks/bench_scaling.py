@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from rich.console import Console
@@ -73,7 +74,7 @@ def _measured(workers: int, partitions: int, name: str, *, has_replay: bool) -> 
             home = LiveHome(spark, path / "home", {**LONG_SESSIONS, "spark.coordinator.effects.writer": "cluster"})
             members = settle(home, [MEMBERS] * GROUPS)
             _beats(home, members, "warm")
-            before = _files(home.home.path)
+            before, commits = _files(home.home.path), _commits(home.home)
             beats = _used(cluster, partial(_beats, home, members, "measured"))
             yield from _of(f"100000_heartbeats_{name}", beats, PER / (GROUPS * MEMBERS * BEATS))
             runs = _used(cluster, partial(_runs, home, members))
@@ -81,6 +82,8 @@ def _measured(workers: int, partitions: int, name: str, *, has_replay: bool) -> 
             idle = _used(cluster, lambda: home.idle_batches(IDLE))
             yield from _of(f"idle_batch_{name}", idle, 1 / IDLE)
             yield Figure(f"files_a_batch_{name}", (_files(home.home.path) - before) / (1 + ROUNDS + IDLE), "files")
+            new = [size for commit, size in _commits(home.home).items() if commit not in commits]
+            yield Figure(f"commit_bytes_{name}", mean(new), "bytes")
             state = home.query.lastProgress
             assert state is not None
             yield Figure(f"state_bytes_a_group_{name}", state.stateOperators[0].memoryUsedBytes / GROUPS, "bytes")
@@ -133,6 +136,11 @@ def _used(cluster: SparkCluster, work: Callable[[], object]) -> Used:
     time.sleep(1)
     executors_after = cluster.workers_seconds()
     return Used(processor_seconds(os.getpid()) - executors_after - driver, executors_after - executors)
+
+
+def _commits(home: Home) -> dict[str, int]:
+    """The effects table's commits, and how large each is."""
+    return {path.name: path.stat().st_size for path in Path(home.effects).glob("_delta_log/*.json")}
 
 
 def _files(home: Path) -> int:

@@ -106,11 +106,15 @@ def few_large_groups_in_runs() -> Figure:
 
 @bench
 def a_hundred_thousand_groups() -> Iterator[Figure]:
-    """100,000 groups with a member each, all idle."""
+    """100,000 groups with a member each, all idle, and as many whose function does nothing."""
     with folder() as path, session() as spark:
-        home = LiveHome(spark, path, LONG_SESSIONS)
+        nothing = LiveHome(spark, path / "nothing", LONG_SESSIONS, is_coordinator=False)
+        nothing.append_and_wait([heartbeat(group, "m", "there") for group in range(100_000)])
+        anchor = Anchor(statistics.median(batch.duration_ms for batch in nothing.idle_batches(10)), NOTHING)
+        nothing.stop()
+        home = LiveHome(spark, path / "coordinator", LONG_SESSIONS)
         settle(home, [1] * 100_000)
-        yield from _idle(spark, home, "100000_groups", at_most(300))
+        yield from _idle(spark, home, "100000_groups", at_most(300), anchor)
         home.stop()
 
 
@@ -131,9 +135,11 @@ def _heartbeats_a_second(home: LiveHome, sizes: list[int], times: int) -> float:
     return count / min(whole) * 1000
 
 
-def _idle(spark: SparkSession, home: LiveHome, what: str, goal: Goal | None = None) -> Iterator[Figure]:
+def _idle(
+    spark: SparkSession, home: LiveHome, what: str, goal: Goal | None = None, anchor: Anchor | None = None
+) -> Iterator[Figure]:
     batches: list[Batch] = home.idle_batches(10)
-    yield Figure(f"{what}_idle_tick_p50", statistics.median(batch.duration_ms for batch in batches), "ms", goal)
+    yield Figure(f"{what}_idle_tick_p50", statistics.median(batch.duration_ms for batch in batches), "ms", goal, anchor)
     yield Figure(f"{what}_driver_heap", heap_in_use(spark) / MEBIBYTE, "MiB of 2048")
 
 

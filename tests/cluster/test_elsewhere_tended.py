@@ -1,21 +1,60 @@
-"""A home in an object store whose job has stopped: it is tended, and read as before."""
+"""A home in an object store is tended and moved to other partitions while its job is stopped, and refused beside it."""
 
 from __future__ import annotations
 
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 from tests.cluster.conftest import HOME, Running
+from tests.cluster.elsewhere import PARTITIONS
 from tests.cluster.object_store import connector_jars
+from tests.peers_clients.fleet import Fleet
+from tests.peers_job.told import assert_told_once, await_heartbeats, story
+
+GROUP = "tended"
+TIMES = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
+PATIENCE_S = 240.0
 
 
-def test_a_home_in_a_store_is_tended_while_its_job_is_stopped(running: Running, tmp_path: Path) -> None:
-    running.driver.stop()
-    facts = running.parts.rows(HOME)
-    settings = {**running.parts.store.spark_settings(), "spark.jars": ",".join(connector_jars())}
+def test_a_home_in_a_store_is_tended_and_moved_and_its_members_stay(running: Running, tmp_path: Path) -> None:
+    parts = running.parts
+    settings = {**parts.store.spark_settings(), "spark.jars": ",".join(connector_jars())}
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
-    done = running.parts.rollcall("maintain", "--home", HOME, environ={"SPARK_CONF_DIR": str(tmp_path)})
-    assert done.returncode == 0, done.stderr
-    assert "effects: " in done.stdout
-    assert sorted(map(str, running.parts.rows(HOME))) == sorted(map(str, facts))
-    told = running.parts.rollcall("sql", "--home", HOME, "--format", "csv", "select count(*) from effects")
-    assert told.stdout.split() == ["count(1)", str(len(facts))], told.stderr
+
+    def spark_command(*words: str) -> subprocess.CompletedProcess[str]:
+        return parts.rollcall(*words, "--home", HOME, environ={"SPARK_CONF_DIR": str(tmp_path)})
+
+    def facts() -> Counter[str]:
+        return Counter(map(str, parts.rows(HOME)))
+
+    with Fleet(running.coordinator.bootstrap, GROUP, "work", **TIMES) as fleet:
+        fleet.patience_s = PATIENCE_S
+        for kind in ("confluent", "java"):
+            fleet.start(kind)
+        fleet.await_shares(fleet.workers, 12)
+        told, members = parts.told(HOME), running.coordinator.member_ids(GROUP)
+        before = story(told, GROUP)
+
+        for refused in (spark_command("maintain"), spark_command("repartition", "--partitions", "5")):
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert f"{HOME} is in use by the coordinator" in refused.stderr
+        await_heartbeats(told, members, PATIENCE_S)
+
+        running.driver.stop()
+        known = facts()
+        tended = spark_command("maintain")
+        assert "effects: " in tended.stdout, tended.stderr
+        assert facts() == known
+        counted = parts.rollcall("sql", "--home", HOME, "--format", "csv", "select count(*) from effects")
+        assert counted.stdout.split() == ["count(1)", str(known.total())], counted.stderr
+
+        wider = PARTITIONS + 2
+        moved = spark_command("repartition", "--partitions", str(wider))
+        assert moved.stdout == f"rollcall: {HOME} has {wider} shuffle partitions now.\n", moved.stderr
+        assert facts() == known
+        running.driver = parts.submit(HOME)
+        await_heartbeats(told, members, PATIENCE_S)
+        assert running.coordinator.member_ids(GROUP) == members
+        assert story(told, GROUP) == before
+        assert_told_once(told)
