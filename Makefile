@@ -171,6 +171,10 @@ check: lint types ## Everything that needs no test run: lint and types.
 bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
 	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(if $(KEEP),--keep "$(KEEP)") $(ARGS)
 
+.PHONY: soak
+soak: setup jars ## Work for HOURS=2 with a thousand groups, and see what grows: build/soak has a picture (ARGS="--groups 100").
+	@$(BIN)/python -m benchmarks.soak --hours $(or $(HOURS),2) $(ARGS)
+
 ##@ Upkeep
 
 .PHONY: maintain

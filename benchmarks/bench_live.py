@@ -20,7 +20,7 @@ from benchmarks.recorded_topic import real_broker
 from benchmarks.spark_homes import folder
 from gateway.settings import Address
 from jobs.home import Home
-from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 
 SIZES = (3, 50, 200)
 TOPIC, PARTITIONS = "measured", 6
@@ -151,7 +151,7 @@ def _fresh(path: Path) -> Home:
     return Home(path)
 
 
-def await_ready(server: CoordinatorProcess | GatewayProcess) -> None:
+def await_ready(server: CoordinatorProcess | GatewayProcess | PageProcess) -> None:
     """Raises RuntimeError: it ended, or took too long."""
     deadline = time.monotonic() + _START_PATIENCE_S
     while not server.is_ready:

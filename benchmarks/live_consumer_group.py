@@ -17,7 +17,9 @@ _REBALANCE_TIMEOUT_MS = 60_000
 _BEAT_EVERY_S = 0.01
 
 
-class _Member(Connection):
+class ConsumerMember(Connection):
+    """A member by the newer protocol."""
+
     epoch = 0
     owned: frozenset[tuple[str, int]] = frozenset()
 
@@ -45,6 +47,10 @@ class _Member(Connection):
             )
         return True
 
+    async def leave(self) -> None:
+        await self.call("ConsumerGroupHeartbeat", member_id=self.member_id, member_epoch=-1)
+        self.close()
+
 
 class LiveConsumerGroup:
     """So many members of a group of their own, of one topic with so many partitions."""
@@ -52,14 +58,14 @@ class LiveConsumerGroup:
     def __init__(self, address: Address, group_id: str, size: int, topic: str, partitions: int) -> None:
         self._address, self._group_id, self._size = address, group_id, size
         self._topic, self._partitions = topic, partitions
-        self._members: list[_Member] = []
+        self._members: list[ConsumerMember] = []
 
     async def form(self) -> float:
         """Seconds from the first heartbeat until every partition has one owner and all members share one epoch."""
-        self._members = await connected(_Member, self._address, self._group_id, self._size)
+        self._members = await connected(ConsumerMember, self._address, self._group_id, self._size)
         return await seconds_to_settle(self._settle, self._members)
 
-    async def _settle(self, member: _Member) -> None:
+    async def _settle(self, member: ConsumerMember) -> None:
         await member.join(self._topic)
         while not self._is_shared_out():
             await asyncio.sleep(_BEAT_EVERY_S)
@@ -72,5 +78,4 @@ class LiveConsumerGroup:
 
     async def leave(self) -> None:
         for member in self._members:
-            await member.call("ConsumerGroupHeartbeat", member_id=member.member_id, member_epoch=-1)
-            member.close()
+            await member.leave()

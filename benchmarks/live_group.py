@@ -22,6 +22,7 @@ _VERSIONS = {
     "SyncGroup": 5,
     "Heartbeat": 4,
     "LeaveGroup": 5,
+    "OffsetCommit": 9,
     "ConsumerGroupHeartbeat": 1,
 }
 _TIMEOUT_MS = 60_000
@@ -59,7 +60,9 @@ class Connection:
         self._writer.close()
 
 
-class _Member(Connection):
+class ClassicMember(Connection):
+    """A member by the classic protocol."""
+
     member_id = ""
     generation_id: int | None = None
     beats = 0
@@ -112,6 +115,16 @@ class _Member(Connection):
         self.beats += error == "none"
         return error
 
+    async def commit(self, topic: str, partition: int, offset: int) -> str:
+        """The error that its commit is answered with."""
+        told = await self.call(
+            "OffsetCommit",
+            member_id=self.member_id,
+            generation_id_or_member_epoch=self.generation_id,
+            topics=[{"name": topic, "partitions": [{"partition_index": partition, "committed_offset": offset}]}],
+        )
+        return str(told.topics[0].partitions[0].error_code.name)
+
     async def leave(self) -> None:
         await self.call("LeaveGroup", members=[{"member_id": self.member_id}])
         self.close()
@@ -134,7 +147,7 @@ async def seconds_to_settle(settle: Callable[[Joining], Awaitable[None]], member
     return time.perf_counter() - began
 
 
-async def _seconds_of_beat(member: _Member) -> float:
+async def _seconds_of_beat(member: ClassicMember) -> float:
     """How long a settled member's heartbeat takes. Raises RuntimeError: it is refused."""
     sent = time.perf_counter()
     if (error := await member.beat()) != "none":
@@ -149,7 +162,7 @@ class LiveGroup:
         self._address = address
         self._group_id = group_id
         self._size = size
-        self._members: list[_Member] = []
+        self._members: list[ClassicMember] = []
 
     @property
     def beats(self) -> int:
@@ -158,10 +171,10 @@ class LiveGroup:
 
     async def form(self) -> float:
         """Seconds from the first JoinGroup until every member has its assignment in one generation."""
-        self._members = await connected(_Member, self._address, self._group_id, self._size)
+        self._members = await connected(ClassicMember, self._address, self._group_id, self._size)
         return await seconds_to_settle(self._settle, self._members)
 
-    async def _settle(self, member: _Member) -> None:
+    async def _settle(self, member: ClassicMember) -> None:
         while True:
             await member.join()
             while not self._is_one_generation():
@@ -179,7 +192,7 @@ class LiveGroup:
         """Sorted seconds that heartbeats took; each member sends the next one when the one before is answered."""
         until, took = time.perf_counter() + seconds, list[float]()
 
-        async def one(member: _Member) -> None:
+        async def one(member: ClassicMember) -> None:
             while time.perf_counter() < until:
                 took.append(await _seconds_of_beat(member))
 
@@ -192,7 +205,7 @@ class LiveGroup:
         took: the seconds of each heartbeat are added to it.
         """
 
-        async def one(member: _Member) -> None:
+        async def one(member: ClassicMember) -> None:
             due = time.perf_counter() + interval_s * random.random()
             while not over.is_set():
                 await asyncio.sleep(due - time.perf_counter())

@@ -98,6 +98,7 @@ LAYERS = {
             "whatif",
             "simulation",
             "tables",
+            "pictures",
             "table_client",
             "coordinator_udfs",
             "clients",
