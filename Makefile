@@ -139,6 +139,10 @@ test-attack: setup ## Attack what takes input from others with hostile input: MI
 test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
 	@KILLS=$(or $(KILLS),50) SEED=$(SEED) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
+.PHONY: test-kills-live
+test-kills-live: setup jars ## Kill job, gateway, maintenance and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
+	@$(BIN)/python -m tests.kills --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED)) --consumers $(or $(CONSUMERS),60)
+
 .PHONY: test-browser
 test-browser: setup jars ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
 	@$(BIN)/python -m tests.browser.chromium

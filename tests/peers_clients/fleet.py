@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.peers_clients.java_clients import class_path
 from tests.waiting import until
@@ -101,8 +101,10 @@ class Worker:
 class Fleet:
     """The consumers of one group and topic. Ends those that still live when it is left.
 
-    patience_s: how long they may take to share the topic.
+    patience_s: how long they may take to share the topic. log: where what they log goes, else to this process's own.
     """
+
+    log: IO[str] | None = None
 
     def __init__(self, bootstrap: str, group: str, topic: str, **options: str) -> None:
         self.bootstrap = bootstrap
@@ -128,7 +130,12 @@ class Fleet:
         told |= {name.replace("_", "-"): value for name, value in {**self.options, **options}.items()}
         words = [word for name, value in told.items() for word in (f"--{name}", value)]
         process = subprocess.Popen(
-            [*command_of(kind), *words], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command_of(kind), *words],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
         )
         worker = Worker(kind, client_id, process)
         threading.Thread(target=worker.listen, daemon=True).start()

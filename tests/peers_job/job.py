@@ -6,10 +6,14 @@ Knows programs and where they say that they are ready; must not know what client
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 from deltalake import DeltaTable
 
@@ -57,6 +61,34 @@ class Job(Told):
         self._coordinator.kill()
         until(lambda: self._coordinator is not None and self._coordinator.status is not None, "the coordinator's end")
 
+    def await_its_end(self) -> int:
+        """Until the coordinator has ended by itself; its exit status."""
+        assert self._coordinator is not None
+        coordinator = self._coordinator
+        status = until(lambda: _ended(coordinator), "the coordinator's end", END_PATIENCE_S)
+        return status[0]
+
+    def fill_its_disk(self) -> None:
+        """From now on the coordinator, its JVM and its Python workers can write to no file."""
+        assert self._coordinator is not None
+        job = psutil.Process(self._coordinator.pid)
+        for process in (job, *job.children(recursive=True)):
+            _, most = process.rlimit(psutil.RLIMIT_FSIZE)
+            process.rlimit(psutil.RLIMIT_FSIZE, (0, most))
+
+    def sleep_for(self, seconds: float) -> None:
+        """The coordinator and the gateways stand still for so long, as on a machine that is suspended."""
+        assert self._coordinator is not None
+        pids = [child.pid for child in (self._coordinator, *self._gateways.values())]
+        for pid in pids:
+            os.killpg(pid, signal.SIGSTOP)
+        wakes_at = time.monotonic() + seconds
+        try:
+            until(lambda: time.monotonic() >= wakes_at, "the end of the sleep", 2 * seconds)
+        finally:
+            for pid in pids:
+                os.killpg(pid, signal.SIGCONT)
+
     # ------------------------------------------------------------ the gateways
 
     def start_gateway(self, listen: Address = ANYWHERE, metrics: str = "") -> Address:
@@ -100,3 +132,8 @@ class Job(Told):
 def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:
     assert server.status is None, server.last_words()
     return server.is_ready
+
+
+def _ended(server: CoordinatorProcess) -> tuple[int] | None:
+    """Its exit status, once it has one."""
+    return None if server.status is None else (server.status,)

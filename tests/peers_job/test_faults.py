@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
 
+from tests.kills.moments import EFFECTS_COMMITTED
 from tests.peers_clients.conftest import PARTITIONS, TOPIC
 from tests.peers_clients.fleet import KINDS, Fleet
 from tests.peers_job.conftest import WIDE, WIDE_TOPIC, Running
-from tests.peers_job.told import assert_told_once, await_heartbeats, story
+from tests.peers_job.crowds import AT_A_TIME, PATIENCE_S, gather
+from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
 from tests.waiting import until
 
 CROWDS = {
@@ -17,11 +20,8 @@ CROWDS = {
     "consumer": {"confluent": 26, "java": 4},
 }
 """By group protocol, how many of which kind."""
-AT_A_TIME = {"classic": 30, "consumer": 10}
-"""So many start together: an answer that comes later than an interval after its heartbeat is lost on librdkafka."""
 AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
 """Kafka's defaults: what a coordinator that is started again has to be in time for."""
-PATIENCE_S = 120.0
 PATIENT = {"classic": ("confluent", "java"), "consumer": ("java",)}
 """They wait a minute for a commit's answer, the others half of it: a busy machine may take as long to start Spark.
 librdkafka ends its connection when a heartbeat of the newer protocol is not answered within an interval, and gives up a
@@ -38,24 +38,15 @@ def crowd(running: Running, request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """Thirty consumers of several kinds in one group, at work."""
     bootstrap, protocol = running.coordinator.bootstrap, request.param
     with Fleet(bootstrap, f"crowd-{protocol}", WIDE_TOPIC, protocol=protocol, **AS_THEY_COME) as fleet:
-        fleet.patience_s = PATIENCE_S
         kinds = [kind for kind, count in CROWDS[protocol].items() for _ in range(count)]
-        for start in range(0, len(kinds), AT_A_TIME[protocol]):
-            for kind in kinds[start : start + AT_A_TIME[protocol]]:
-                fleet.start(kind)
-            until(
-                lambda: len(running.coordinator.member_ids(fleet.group)) == len(fleet.workers),
-                lambda: f"{len(fleet.workers)} members",
-                PATIENCE_S,
-            )
-        fleet.await_shares(fleet.workers, WIDE)
-        running.coordinator.await_stable(fleet.group, len(fleet.workers))
+        gather(running.coordinator, fleet, kinds, AT_A_TIME[protocol], WIDE)
         yield fleet
 
 
 def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Running, crowd: Fleet) -> None:
     job, before = running.job, running.coordinator.member_ids(crowd.group)
     told = story(job, crowd.group)
+    EFFECTS_COMMITTED.wait(job.home.path, random.Random(0))
     job.kill_coordinator()
     patient = {worker.kind: worker for worker in crowd.workers if worker.kind in PATIENT[crowd.options["protocol"]]}
     for worker in patient.values():
@@ -68,6 +59,7 @@ def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Run
     assert running.coordinator.member_ids(crowd.group) == before
     assert story(job, crowd.group) == told
     assert_told_once(job)
+    assert_no_gap(job)
 
 
 def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids(
@@ -110,3 +102,37 @@ def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
         assert story(job, fleet.group) == told
         assert all(worker.process.poll() is None for worker in workers)
     assert_told_once(job)
+
+
+def test_who_comes_back_within_a_session_of_a_long_sleep_is_still_there(running: Running) -> None:
+    """As on a machine that was suspended: the coordinator and the gateways stand still for longer than a session."""
+    job, session_ms = running.job, 10_000
+    times = {"session_ms": str(session_ms), "heartbeat_ms": "1000", "max_poll_ms": "300000"}
+    with Fleet(running.coordinator.bootstrap, "asleep", TOPIC, **times) as fleet:
+        # librdkafka gives itself up when it had no answer for a session; a broker has nothing to say in that.
+        workers = [fleet.start(kind) for kind in ("aiokafka", "java")]
+        fleet.await_shares(workers, PARTITIONS)
+        running.coordinator.await_stable(fleet.group, len(workers))
+        before, told = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
+        job.sleep_for(1.5 * session_ms / 1000)
+        await_heartbeats(job, before)
+        assert running.coordinator.member_ids(fleet.group) == before
+        assert story(job, fleet.group) == told
+    assert_told_once(job)
+
+
+def test_a_job_whose_disk_is_full_ends_and_goes_on_once_there_is_room(running: Running) -> None:
+    job = running.job
+    with Fleet(running.coordinator.bootstrap, "full-disk", TOPIC, **AS_THEY_COME) as fleet:
+        workers = [fleet.start(kind) for kind in SURVIVORS]
+        fleet.await_shares(workers, PARTITIONS)
+        running.coordinator.await_stable(fleet.group, len(workers))
+        before, told = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
+        job.fill_its_disk()
+        assert job.await_its_end() == 1
+        job.start_coordinator()
+        await_heartbeats(job, before)
+        assert running.coordinator.member_ids(fleet.group) == before
+        assert story(job, fleet.group) == told
+    assert_told_once(job)
+    assert_no_gap(job)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +19,8 @@ from schemas.membership_messages import beat_id
 from tests.waiting import EVERY_S, WITHIN_S, until
 
 PATIENCE_S = 120.0
+A_REQUESTS_FACTS = 256
+"""The facts of a request that makes its group begin at a multiple of this."""
 
 
 class Told:
@@ -61,13 +63,8 @@ class Told:
         return {row["request_id"] for row in self.effects(*kinds)}
 
     def taken_in_runs(self) -> list[str]:
-        """The ids of all heartbeats of runs that were taken. A run that a deadline cuts has a fact for each piece."""
-        return [
-            beat_id(row["request_id"], place, beat)
-            for row in self.effects("heartbeats_taken")
-            for place, beats in enumerate(beats_taken(row["detail"]))
-            for beat in beats
-        ]
+        """The ids of all heartbeats of runs that were taken."""
+        return [each for row in self.effects("heartbeats_taken") for each in beat_ids(row)]
 
     def heartbeats(self) -> list[tuple[str, int]]:
         """Every heartbeat of either protocol that was answered NONE, alone or in a run: the member's id, and when it
@@ -81,6 +78,12 @@ class Told:
             *((row["member_id"], row["received_at_ms"]) for row in alone),
             *((member["member_id"], run["from_ms"] + beat) for run, member in in_runs for beat in member["beats"]),
         ]
+
+
+def beat_ids(fact: Mapping[str, Any]) -> list[str]:
+    """The ids of the heartbeats that a `heartbeats_taken` tells of: one run has several where deadlines cut it."""
+    members = enumerate(beats_taken(fact["detail"]))
+    return [beat_id(fact["request_id"], place, beat) for place, beats in members for beat in beats]
 
 
 def await_heartbeats(told: Told, members: Mapping[str, str], within_s: float = PATIENCE_S) -> None:
@@ -111,3 +114,14 @@ def assert_told_once(told: Told) -> None:
     assert told.effects("request_repeated") == []
     places = Counter((row["group_id"], row["at_ms"], row["seq"]) for row in told.effects())
     assert set(places.values()) == {1}
+
+
+def assert_no_gap(told: Told) -> None:
+    """The facts of a group's millisecond are numbered one by one, from a request's first number on."""
+    seqs: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for row in told.effects():
+        seqs[row["group_id"], row["at_ms"]].add(row["seq"])
+    gaps = {
+        place: seq for place, found in seqs.items() for seq in found if seq % A_REQUESTS_FACTS and seq - 1 not in found
+    }
+    assert gaps == {}

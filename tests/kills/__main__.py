@@ -1,0 +1,60 @@
+"""Kills the job, a gateway, the maintenance and a shadow again and again under real consumers; nothing may be lost.
+
+    python -m tests.kills --kills 50 --seed 7 --consumers 60          `make test-kills-live KILLS= SEED= CONSUMERS=`
+
+Half of the consumers have the classic group protocol, half the newer one. One kill of ten meets a shadow with a home of
+its own. Prints a line for each kill and the counts in the end, or what is wrong with exit status 1. Knows the order of
+what is done; must not know how a consumer is run.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from tests.kills.log_follower import kill_shadow
+from tests.kills.replayed import assert_replay_equal
+from tests.kills.world import World
+
+SHADOWS_SHARE = 10
+
+
+@click.command()
+@click.option("--kills", default=50, show_default=True)
+@click.option("--seed", default=0, help="Of what is killed when; 0: one of its own, which is printed.")
+@click.option("--consumers", default=60, show_default=True)
+def main(kills: int, seed: int, consumers: int) -> None:
+    """Kills as often, checks, and prints what was done."""
+    seed = seed or random.SystemRandom().randrange(1, 10**6)
+    dice, done, began = random.Random(seed), Counter[str](), time.monotonic()
+    print(f"seed {seed}: {kills} kills, {consumers} consumers", flush=True)
+    of_shadow = kills // SHADOWS_SHARE
+    with tempfile.TemporaryDirectory(prefix="rollcall-kills-") as folder:
+        with World(Path(folder) / "home", consumers, dice) as world:
+            for number in range(1, kills - of_shadow + 1):
+                moment = world.kill()
+                done[f"{moment.victim}: {moment.name}"] += 1
+                print(f"{number:3} {time.monotonic() - began:6.0f} s  {moment.victim}: {moment.name}", flush=True)
+            told = world.check()
+        told |= assert_replay_equal(world.home, Path(folder) / "again", world.settings)
+        for moment in kill_shadow(Path(folder) / "shadow", of_shadow, dice):
+            done[f"{moment.victim}: {moment.name}"] += 1
+    for what, count in sorted(done.items()):
+        print(f"{count:5}  {what}")
+    for what, count in told.items():
+        print(f"{count:7,}  {what}")
+    print(f"nothing lost, nothing told twice, nobody removed, in {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except AssertionError as error:
+        print(f"rollcall: {error}", file=sys.stderr)
+        raise SystemExit(1) from error

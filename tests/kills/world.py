@@ -1,0 +1,151 @@
+"""A job and a gateway with a crowd of real consumers of both protocols, and one kill after another.
+
+Knows what must be the same after a kill as before it. Must not know why a moment is chosen, but for the dice.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from jobs.home import Home
+from tests.kills.moments import MOMENTS, Moment
+from tests.peers_clients.conftest import Coordinator
+from tests.peers_clients.fleet import Fleet
+from tests.peers_job.crowds import AT_A_TIME, gather
+from tests.peers_job.job import Job
+from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
+from tests.source_tree import ROOT
+
+TOPIC, PARTITIONS = "wide", 60
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.max.session.timeout.ms": "300000",
+    "group.consumer.session.timeout.ms": "45000",
+    "group.consumer.assignment.interval.ms": "0",
+    "spark.coordinator.upkeep.interval.ms": "2000",
+}
+AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "600000"}
+SHARES = {
+    "classic": {"confluent": 18, "aiokafka": 9, "java": 3},
+    "consumer": {"confluent": 26, "java": 4},
+}
+"""By protocol, how many of thirty are of which kind; kafka-python may lock itself up when its connection is lost."""
+THIRTY = 30
+COMMITS_A_KILL = 3
+COMMITTING = {"classic": ("confluent", "java"), "consumer": ("java",)}
+"""librdkafka may lose a commit's answer with its connection under the newer protocol."""
+LOOK_AFTER = 5
+"""After so many kills each member must have had a heartbeat answered."""
+PATIENCE_S = 240.0
+
+
+class World:
+    """Ends all it started when it is left."""
+
+    def __init__(self, home: Path, consumers: int, dice: random.Random) -> None:
+        self.home = Home(home)
+        self.settings = {"topics": f"{TOPIC}:{PARTITIONS}", **SETTINGS}
+        self._consumers, self._dice, self._stack = consumers, dice, ExitStack()
+        self._job = Job(home, {TOPIC: PARTITIONS}, SETTINGS)
+        self._fleets: list[Fleet] = []
+        self._before: dict[str, dict[str, str]] = {}
+        self._committed: dict[tuple[str, str], int] = {}
+        self._asked = self._kills = 0
+
+    def __enter__(self) -> World:
+        with ExitStack() as stack:
+            stack.enter_context(self._job)
+            self._job.start_coordinator()
+            self._address = self._job.start_gateway()
+            self._coordinator = Coordinator(self._address, 3.0)
+            log = stack.enter_context((self.home.path / "logs" / "consumers.log").open("w"))
+            for protocol, share in SHARES.items():
+                count = self._consumers // 2
+                kinds = [kind for kind, of in share.items() for _ in range(max(1, of * count // THIRTY))]
+                fleet = Fleet(str(self._address), f"crowd-{protocol}", TOPIC, protocol=protocol, **AS_THEY_COME)
+                fleet.log = log
+                self._fleets.append(stack.enter_context(fleet))
+                gather(self._coordinator, fleet, kinds, AT_A_TIME[protocol], PARTITIONS, PATIENCE_S)
+            self._before = {fleet.group: self._coordinator.member_ids(fleet.group) for fleet in self._fleets}
+            self._told = {fleet.group: story(self._job, fleet.group) for fleet in self._fleets}
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def kill(self) -> Moment:
+        """Kills at a moment of the dice's choice, just after some commits were acknowledged, and starts again."""
+        moment = self._dice.choice(MOMENTS)
+        self._commit_somewhere()
+        if moment.victim == "gateway":
+            moment.wait(self.home.path, self._dice)
+            self._job.kill_gateway(self._address)
+            self._job.start_gateway(self._address)
+        else:
+            if moment.victim == "coordinator":
+                moment.wait(self.home.path, self._dice)
+            self._job.kill_coordinator()
+            if moment.victim == "maintenance":
+                self._kill_maintenance(moment)
+            self._job.start_coordinator()
+        self._kills += 1
+        if self._kills % LOOK_AFTER == 0:
+            self._look_after_members()
+        return moment
+
+    def check(self) -> dict[str, int]:
+        """Raises AssertionError: something was lost or told twice; how much there was of what."""
+        self._look_after_members()
+        assert_told_once(self._job)
+        assert_no_gap(self._job)
+        for (group, place), offset in self._committed.items():
+            assert self._offset(group, place) == offset, f"{group} {place} lost its commit of {offset}"
+        assert not DeltaTable(self.home.quarantine).to_pyarrow_table().num_rows
+        counts = {
+            "requests, each answered once": len(self._job.request_ids()),
+            "facts, each told once, numbered without a gap": len(self._job.effects()),
+            "heartbeats answered": len(self._job.heartbeats()),
+            "commits acknowledged, the last of each partition found again": self._asked,
+        }
+        return counts | {"members, each with the id that it began with": sum(map(len, self._before.values()))}
+
+    def _commit_somewhere(self) -> None:
+        for fleet in self._fleets:
+            kinds = COMMITTING[fleet.options["protocol"]]
+            able = [worker for worker in fleet.workers if worker.kind in kinds]
+            for worker in self._dice.sample(able, min(COMMITS_A_KILL, len(able))):
+                self._asked += 1
+                place = min(worker.partitions)
+                assert worker.ask("commit", place, self._asked) == self._asked
+                self._committed[fleet.group, place] = self._asked
+
+    def _offset(self, group: str, place: str) -> int | None:
+        fleet = next(fleet for fleet in self._fleets if fleet.group == group)
+        worker = next(w for w in fleet.workers if place in w.partitions)
+        found = worker.ask("committed", place)
+        return found if isinstance(found, int) else None
+
+    def _kill_maintenance(self, moment: Moment) -> None:
+        command = [sys.executable, "-m", "jobs.rollcall", "maintain", "--home", self.home.location]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                moment.wait(self.home.path, self._dice)
+            finally:
+                os.kill(process.pid, signal.SIGKILL)
+
+    def _look_after_members(self) -> None:
+        for fleet in self._fleets:
+            assert all(worker.process.poll() is None for worker in fleet.workers), "a consumer ended"
+            await_heartbeats(self._job, self._before[fleet.group], PATIENCE_S)
+            now = self._coordinator.member_ids(fleet.group)
+            assert now == self._before[fleet.group], f"{fleet.group}: other members than before"
+            assert story(self._job, fleet.group) == self._told[fleet.group], f"{fleet.group}: its members changed"
