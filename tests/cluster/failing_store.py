@@ -27,6 +27,10 @@ class Quiet(WSGIRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    def handle_expect_100(self) -> bool:
+        """werkzeug says 100 Continue by itself; a second one is taken for the answer by some who upload a file."""
+        return True
+
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         pass
 
