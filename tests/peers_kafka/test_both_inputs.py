@@ -26,6 +26,8 @@ from tests.waiting import until
 
 HERE, ELSEWHERE = "orders-here", "orders-elsewhere"
 PARTITIONS = 4
+HOLD_MS = 15_000
+"""Half of what a shadow waits for its log by default: on a busy machine a line may be that late."""
 
 
 class PartOfALog:
@@ -91,7 +93,7 @@ class Shadow:
     def __init__(self, folder: Path, log: Path, address: str) -> None:
         self.home = folder / "home"
         conf = folder / "shadow.conf"
-        conf.write_text("spark.coordinator.log.hold.ms=5000\n")
+        conf.write_text(f"spark.coordinator.log.hold.ms={HOLD_MS}\n")
         words = ["shadow", str(log), f"kafka://{address}", "--conf", str(conf), "--home", str(self.home)]
         self._command = [sys.executable, "-m", "jobs.rollcall", *words]
         self._said = folder / "shadow.log"
