@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 
 SIZES = (3, 50, 200)
 TOPIC, PARTITIONS = "measured", 6
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "topics": f"{TOPIC}:{PARTITIONS}"}
 HEARTBEATS_FOR_S = 15.0
 RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S = 1_000, 3, 300.0
 HANDED_ON_WITHIN_S = 10.0
@@ -128,14 +129,14 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[Served]:
+def serving(path: Path, settings: Mapping[str, str] = SETTINGS) -> Iterator[Served]:
     """A job and a gateway on a fresh home. Raises RuntimeError: a server did not start."""
     home = _fresh(path)
-    topics = ("--set", f"topics={TOPIC}:{PARTITIONS}")
-    coordinator = CoordinatorProcess(home, "--set", "group.initial.rebalance.delay.ms=0", *topics)
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    coordinator = CoordinatorProcess(home, *words)
     try:
         await_ready(coordinator)
-        gateway = GatewayProcess(home, "--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=", *topics)
+        gateway = GatewayProcess(home, "--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=", *words)
         try:
             await_ready(gateway)
             assert gateway.address is not None

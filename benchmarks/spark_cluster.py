@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
+from benchmarks.ports import free_port
 from benchmarks.processes import processor_seconds
 
 SPARK = Path(pyspark.__file__).parent
@@ -29,16 +29,16 @@ class SparkCluster:
     """A master and workers of one core each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, port = folder, _free_port()
+        self._folder, port = folder, free_port()
         self.master = f"spark://127.0.0.1:{port}"
-        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(_free_port())]
+        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]
         self._master = self._start("master", "org.apache.spark.deploy.master.Master", *words)
         self.workers: list[subprocess.Popen[bytes]] = []
         self._await("master", "I have been elected leader")
 
     def start_worker(self) -> None:
         name = f"worker-{len(self.workers)}"
-        words = ["--host", "127.0.0.1", "--webui-port", str(_free_port()), "--cores", "1", "--memory", f"{WORKER_MB}m"]
+        words = ["--host", "127.0.0.1", "--webui-port", str(free_port()), "--cores", "1", "--memory", f"{WORKER_MB}m"]
         words += ["--work-dir", str(self._folder / name), self.master]
         self.workers.append(self._start(name, "org.apache.spark.deploy.worker.Worker", *words))
         self._await(name, "Successfully registered with master")
@@ -86,9 +86,3 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
         yield cluster
     finally:
         cluster.end()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

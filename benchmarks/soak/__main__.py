@@ -14,7 +14,6 @@ import asyncio
 import json
 import random
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -28,15 +27,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.bench_live import await_ready
+from benchmarks.bench_live import await_ready, serving
 from benchmarks.figures import readable
+from benchmarks.ports import free_port
 from benchmarks.soak.groups import PARTITIONS, TOPIC, Lived, live
 from benchmarks.soak.samples import Place, Watch
 from benchmarks.soak.verdict import Compared, compared, picture
 from coordinator_udfs.protocol.cause import EndCause
 from gateway.settings import Address
 from jobs.home import Home
-from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from jobs.run.servers import PageProcess
 from pictures.plotly_page import as_html
 from pictures.png import write_png
 from programs.command_line import examples, run_command
@@ -62,7 +62,7 @@ def command(hours: float, groups: int, seed: int, out: Path) -> int:
     shutil.rmtree(out / "home", ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     lived = Lived()
-    with _serving(out / "home") as (place, address):
+    with _working(out / "home") as (place, address):
         samples = asyncio.run(_soak(place, address, groups, hours * 3600, random.Random(seed), lived, out))
         expired = _expired(place.home)
     scene = picture(samples)
@@ -103,33 +103,18 @@ async def _soak(
 
 
 @contextmanager
-def _serving(path: Path) -> Iterator[tuple[Place, Address]]:
+def _working(path: Path) -> Iterator[tuple[Place, Address]]:
     """A job, a gateway and a page on a new home. Raises RuntimeError: one did not start."""
-    (path / "logs").mkdir(parents=True)
-    home, metrics = Home(path), f"127.0.0.1:{_free_port()}"
-    words = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
-    coordinator = CoordinatorProcess(home, *words, "--set", f"spark.coordinator.metrics.listen={metrics}")
-    try:
-        await_ready(coordinator)
-        gateway = GatewayProcess(home, "--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=", *words)
+    metrics = f"127.0.0.1:{free_port()}"
+    with serving(path, {**SETTINGS, "spark.coordinator.metrics.listen": metrics}) as served:
+        home = Home(path)
         page = PageProcess(home, "--listen", "127.0.0.1:0")
         try:
-            await_ready(gateway)
             await_ready(page)
-            assert gateway.address is not None
             assert page.address is not None
-            yield Place(home, coordinator.pid, gateway.pid, page.pid, metrics, page.address), gateway.address
+            yield Place(home, served.job_pid, served.gateway_pid, page.pid, metrics, page.address), served.address
         finally:
             page.end(END_PATIENCE_S)
-            gateway.end(END_PATIENCE_S)
-    finally:
-        coordinator.end(END_PATIENCE_S)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _expired(home: Home) -> int:

@@ -9,11 +9,10 @@ import msgspec
 from kafka import KafkaProducer
 
 from tests.cluster.conftest import HOME, Running
-from tests.peers_clients.fleet import KINDS, Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, KINDS, Fleet
 from tests.peers_kafka.submitted import TOPIC
 from tests.waiting import until
 
-TIMES = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
 PATIENCE_S = 180.0
 GROUP = "four"
 
@@ -26,7 +25,7 @@ def answer(running: Running, query: str) -> list[dict[str, object]]:
 
 
 def test_clients_of_four_libraries_share_a_topic_and_the_tools_tell_of_it(running: Running) -> None:
-    with Fleet(running.coordinator.bootstrap, GROUP, "work", **TIMES) as fleet:
+    with Fleet(running.coordinator.bootstrap, GROUP, "work", **AS_SHIPPED) as fleet:
         fleet.patience_s = PATIENCE_S
         for kind in KINDS:
             fleet.start(kind)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.conftest import HOME, Running
-from tests.peers_clients.fleet import Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, Fleet
 from tests.peers_job.told import assert_told_once, await_heartbeats, story
 
 CROWD = {"kafka-python": 12, "confluent": 9, "aiokafka": 6, "java": 3}
-TIMES = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
-"""Kafka's defaults: what a coordinator that is started again has to be in time for."""
 WIDE = 60
 PATIENCE_S = 240.0
 GROUP = "crowd"
@@ -21,7 +19,7 @@ GROUP = "crowd"
 @pytest.fixture(scope="module")
 def crowd(running: Running) -> Iterator[Fleet]:
     """Thirty consumers of four libraries in one group, at work."""
-    with Fleet(running.coordinator.bootstrap, GROUP, "wide", **TIMES) as fleet:
+    with Fleet(running.coordinator.bootstrap, GROUP, "wide", **AS_SHIPPED) as fleet:
         fleet.patience_s = PATIENCE_S
         for kind, count in CROWD.items():
             for _ in range(count):

@@ -9,11 +9,10 @@ from pathlib import Path
 from tests.cluster.conftest import HOME, Running
 from tests.cluster.elsewhere import PARTITIONS
 from tests.cluster.object_store import connector_jars
-from tests.peers_clients.fleet import Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, Fleet
 from tests.peers_job.told import assert_told_once, await_heartbeats, story
 
 GROUP = "tended"
-TIMES = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
 PATIENCE_S = 240.0
 
 
@@ -28,7 +27,7 @@ def test_a_home_in_a_store_is_tended_and_moved_and_its_members_stay(running: Run
     def facts() -> Counter[str]:
         return Counter(map(str, parts.rows(HOME)))
 
-    with Fleet(running.coordinator.bootstrap, GROUP, "work", **TIMES) as fleet:
+    with Fleet(running.coordinator.bootstrap, GROUP, "work", **AS_SHIPPED) as fleet:
         fleet.patience_s = PATIENCE_S
         for kind in ("confluent", "java"):
             fleet.start(kind)

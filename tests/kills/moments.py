@@ -17,7 +17,7 @@ Victim = Literal["coordinator", "gateway", "maintenance", "shadow"]
 LOOK_EVERY_S = 0.0005
 AT_MOST_S = 30.0
 ANY_WITHIN_S = 3.0
-_APPENDED = f"requests/part-*-{'[0-9]' * 10}.parquet"
+APPENDED = f"requests/part-*-{'[0-9]' * 10}.parquet"
 COMPACTED = "requests/part-*-c000*.parquet"
 """Gateways name the files that they append; the table library names those that it puts together in its own way."""
 
@@ -44,7 +44,6 @@ class Moment(NamedTuple):
 
 
 EFFECTS_COMMITTED = Moment("effects committed, Spark's commit not", "coordinator", ("effects/_delta_log/*.json",))
-APPENDED = Moment("a request's file written, not committed", "gateway", (_APPENDED,))
 MOMENTS = (
     EFFECTS_COMMITTED,
     Moment("a batch planned", "coordinator", ("checkpoint/offsets/[0-9]*",)),
@@ -53,7 +52,7 @@ MOMENTS = (
     Moment("a compaction written, not committed", "coordinator", (COMPACTED,)),
     Moment("a table's checkpoint being written", "coordinator", ("*/_delta_log/*.checkpoint.parquet*",)),
     Moment("any", "coordinator", ()),
-    APPENDED,
+    Moment("a request's file written, not committed", "gateway", (APPENDED,)),
     Moment("requests committed, nobody told", "gateway", ("requests/_delta_log/*.json",)),
     Moment("any", "gateway", ()),
     Moment("maintenance in a compaction", "maintenance", (COMPACTED, "effects/at_date=*/part-*")),

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from jobs.home import Home
 from tests.kills.moments import MOMENTS, Moment
 from tests.peers_clients.conftest import Coordinator
-from tests.peers_clients.fleet import Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, Fleet
 from tests.peers_job.crowds import AT_A_TIME, gather
 from tests.peers_job.job import Job
 from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
@@ -32,7 +32,7 @@ SETTINGS = {
     "group.consumer.assignment.interval.ms": "0",
     "spark.coordinator.upkeep.interval.ms": "2000",
 }
-AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "600000"}
+TIMES = {**AS_SHIPPED, "max_poll_ms": "600000"}
 SHARES = {
     "classic": {"confluent": 18, "aiokafka": 9, "java": 3},
     "consumer": {"confluent": 26, "java": 4},
@@ -70,7 +70,7 @@ class World:
             for protocol, share in SHARES.items():
                 count = self._consumers // 2
                 kinds = [kind for kind, of in share.items() for _ in range(max(1, of * count // THIRTY))]
-                fleet = Fleet(str(self._address), f"crowd-{protocol}", TOPIC, protocol=protocol, **AS_THEY_COME)
+                fleet = Fleet(str(self._address), f"crowd-{protocol}", TOPIC, protocol=protocol, **TIMES)
                 fleet.log = log
                 self._fleets.append(stack.enter_context(fleet))
                 gather(self._coordinator, fleet, kinds, AT_A_TIME[protocol], PARTITIONS, PATIENCE_S)

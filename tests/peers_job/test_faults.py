@@ -9,7 +9,7 @@ import pytest
 
 from tests.kills.moments import EFFECTS_COMMITTED
 from tests.peers_clients.conftest import PARTITIONS, TOPIC
-from tests.peers_clients.fleet import KINDS, Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, KINDS, Fleet
 from tests.peers_job.conftest import WIDE, WIDE_TOPIC, Running
 from tests.peers_job.crowds import AT_A_TIME, PATIENCE_S, gather
 from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
@@ -20,8 +20,6 @@ CROWDS = {
     "consumer": {"confluent": 26, "java": 4},
 }
 """By group protocol, how many of which kind."""
-AS_THEY_COME = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
-"""Kafka's defaults: what a coordinator that is started again has to be in time for."""
 PATIENT = {"classic": ("confluent", "java"), "consumer": ("java",)}
 """They wait a minute for a commit's answer, the others half of it: a busy machine may take as long to start Spark.
 librdkafka ends its connection when a heartbeat of the newer protocol is not answered within an interval, and gives up a
@@ -37,7 +35,7 @@ SURVIVORS = [kind for kind in KINDS if kind != LOCKS_UP]
 def crowd(running: Running, request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """Thirty consumers of several kinds in one group, at work."""
     bootstrap, protocol = running.coordinator.bootstrap, request.param
-    with Fleet(bootstrap, f"crowd-{protocol}", WIDE_TOPIC, protocol=protocol, **AS_THEY_COME) as fleet:
+    with Fleet(bootstrap, f"crowd-{protocol}", WIDE_TOPIC, protocol=protocol, **AS_SHIPPED) as fleet:
         kinds = [kind for kind, count in CROWDS[protocol].items() for _ in range(count)]
         gather(running.coordinator, fleet, kinds, AT_A_TIME[protocol], WIDE)
         yield fleet
@@ -87,7 +85,7 @@ def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
     with (
         job.another_gateway() as first,
         job.another_gateway() as second,
-        Fleet(f"{first},{second}", "either", TOPIC, **AS_THEY_COME) as fleet,
+        Fleet(f"{first},{second}", "either", TOPIC, **AS_SHIPPED) as fleet,
     ):
         workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
@@ -123,7 +121,7 @@ def test_who_comes_back_within_a_session_of_a_long_sleep_is_still_there(running:
 
 def test_a_job_whose_disk_is_full_ends_and_goes_on_once_there_is_room(running: Running) -> None:
     job = running.job
-    with Fleet(running.coordinator.bootstrap, "full-disk", TOPIC, **AS_THEY_COME) as fleet:
+    with Fleet(running.coordinator.bootstrap, "full-disk", TOPIC, **AS_SHIPPED) as fleet:
         workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))

@@ -6,7 +6,6 @@ Knows how to start and stop a broker; must not know a test.
 from __future__ import annotations
 
 import base64
-import socket
 import subprocess
 import sys
 import uuid
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.ports import free_port
 from tests.fetching import fetch_jars, fetched_once, sums_of
 from tests.source_tree import ROOT
 from tests.waiting import until
@@ -33,12 +33,6 @@ def connector_jars() -> list[str]:
     """The paths of the connector's JARs."""
     folder = fetched("connector")
     return sorted(str(jar) for jar in folder.glob("*.jar") if jar.name.startswith(CONNECTOR_JARS))
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Broker:
