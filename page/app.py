@@ -56,6 +56,7 @@ def once_ready(answer: PageMethod) -> PageMethod:
 
 def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMethod:
     async def answering(pages: Pages, request: Request) -> Response:
+        await pages.watch.look()
         # Before anything is read: what comes meanwhile is news to this page.
         request.state.seen = pages.history.seen
         if is_there(pages.history):
@@ -171,6 +172,7 @@ class Pages:
 
     async def sql_file(self, request: Request) -> Response:
         fields = Fields(request.query_params)
+        await self.watch.look()
         found = await run_in_threadpool(queries.answer, self.history, fields.query, fields.until_ms)
         if request.path_params["form"] == "csv":
             return _file(queries.as_csv(found), "text/csv; charset=utf-8", "answer.csv")

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -35,8 +36,8 @@ LISTS = ("groups", "rebalances", "standstills", "storms", "flapping_members", "l
 """The views kept ready for all groups, which only a change of membership or state alters."""
 BEAT_LISTS = ("heartbeat_slack", "near_misses", "double_owners")
 """Those that heartbeats and commits alter too."""
-REST_FACTOR = 10
-"""The lists that heartbeats alter are made again after so many times the time that it took, at the earliest."""
+REST_FACTOR, BEAT_REST_FACTOR = 3, 10
+"""Lists are made again after so many times the time that it took, at the earliest; the second is heartbeats'."""
 _QUIET = frozenset(
     {
         EffectName.REPLY,
@@ -58,9 +59,30 @@ _PAST_KEPT = 2
 class Change(NamedTuple):
     """What a refresh brought."""
 
-    version: int
     groups: frozenset[str]
-    """Of which groups there are new facts."""
+    """Of which groups there is something new; empty: of all."""
+
+
+_ALL = Change(frozenset())
+
+
+@dataclass
+class _Kept:
+    """Lists that are kept ready, and the groups for which they are to be made again."""
+
+    names: Sequence[str]
+    rest_factor: float
+    due: set[str] = field(default_factory=set)
+    rests_until: float = 0.0
+    """On the monotonic clock."""
+
+    def rest_after(self, took_s: float) -> None:
+        self.due = set()
+        self.rests_until = time.monotonic() + took_s * self.rest_factor
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self.due) and time.monotonic() >= self.rests_until
 
 
 class History:
@@ -78,8 +100,8 @@ class History:
         for macro in catalog.MACROS:
             self._database.execute(macro)
         self._writing = threading.Lock()
-        self._beats_due: set[str] = set()
-        self._beats_rest_until = 0.0
+        self._kept = (_Kept(LISTS, REST_FACTOR), _Kept(BEAT_LISTS, BEAT_REST_FACTOR))
+        self._times_made = 0
         self._pasts: dict[int, str] = {}
 
     def close(self) -> None:
@@ -89,7 +111,7 @@ class History:
     @property
     def seen(self) -> str:
         """What a page shows that is made now: another text once there is more to see."""
-        return f"{self.version} {self.is_ready}"
+        return f"{self.version} {self._times_made}"
 
     @property
     def is_loaded(self) -> bool:
@@ -98,23 +120,29 @@ class History:
 
     # ------------------------------------------------------------ taking in
 
-    def refresh(self) -> Change | None:
-        """Takes in what was committed since the last call; None if nothing was."""
+    def refresh(self, *, with_beats: bool = True) -> Change | None:
+        """Takes in what was committed since the last call and makes the lists that are due; None: nothing changed.
+
+        with_beats: the lists that heartbeats alter too, of which many groups may be due.
+        """
         with self._writing:
-            latest = self._log.latest()
-            if latest == self.version:
-                self._make_beat_lists()
-                return None
-            known = self.version
-            if known is None or latest < known or not self._log.has(known + 1):
-                return self._load(latest)
-            return self._append(known, latest)
+            grown = self._take_in()
+            made = self._make_due(self._kept if with_beats else self._kept[:1])
+            return grown if made is None or grown == _ALL else Change(made | (grown.groups if grown else frozenset()))
 
     def make_lists(self) -> None:
         """Makes the lists of all groups, which takes seconds for a long history."""
         with self._writing:
             self._make(LISTS + BEAT_LISTS, None)
             self.is_ready = True
+
+    def _take_in(self) -> Change | None:
+        latest, known = self._log.latest(), self.version
+        if latest == known:
+            return None
+        if known is None or latest < known or not self._log.has(known + 1):
+            return self._load(latest)
+        return self._append(known, latest)
 
     def _load(self, latest: int) -> Change:
         """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
@@ -126,41 +154,42 @@ class History:
         if was_ready:
             self._make(LISTS + BEAT_LISTS, None)
             self.is_ready = True
-        return Change(latest, frozenset())
+        return _ALL
 
-    def _append(self, known: int, latest: int) -> Change:
+    def _append(self, known: int, latest: int) -> Change | None:
         files: list[str] = []
         for version in range(known + 1, latest + 1):
             files += map(str, self._log.appended(version) or [])
         self.version = latest
         if not files:
-            return Change(latest, frozenset())
+            return None
         source = _source(files)
         self._database.execute(f"INSERT INTO {_RAW} SELECT {_columns()} FROM {source}")
         found = self._database.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
+        groups = frozenset(group_id for group_id, _ in found)
         if self.is_ready:
-            self._make(LISTS, {group_id for group_id, effect in found if effect not in _QUIET})
-            self._beats_due |= {group_id for group_id, _ in found}
-            self._make_beat_lists()
-        return Change(latest, frozenset(group_id for group_id, _ in found))
+            lists, beat_lists = self._kept
+            lists.due |= {group_id for group_id, effect in found if effect not in _QUIET}
+            beat_lists.due |= groups
+        return Change(groups)
+
+    def _make_due(self, kept: Iterable[_Kept]) -> frozenset[str] | None:
+        """Of which groups lists were made; None: nothing was due."""
+        made: set[str] = set()
+        for lists in kept:
+            if lists.is_due:
+                began, groups = time.monotonic(), lists.due
+                self._make(lists.names, groups)
+                lists.rest_after(time.monotonic() - began)
+                made |= groups
+        return frozenset(made) or None
 
     def _files_of(self, table: TableView, version: int | None = None) -> list[str]:
         folder = self.home / table.folder
         return files_of(folder, self._database.cursor(), version) if DeltaLog(folder).versions() else []
 
-    def _make_beat_lists(self) -> None:
-        if not self._beats_due or not self.is_ready or time.monotonic() < self._beats_rest_until:
-            return
-        began = time.monotonic()
-        self._make(BEAT_LISTS, self._beats_due)
-        self._beats_due = set()
-        took = time.monotonic() - began
-        self._beats_rest_until = began + took + took * REST_FACTOR
-
     def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
         """Lists, for some groups or for all (None)."""
-        if groups is not None and not groups:
-            return
         cursor = self._database.cursor()
         cursor.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?) AS group_id", [list(groups or ())])
         where = "" if groups is None else "group_id IN (SELECT group_id FROM chosen)"
@@ -174,6 +203,7 @@ class History:
             cursor.execute(f"INSERT INTO all_{name} SELECT * FROM temp.{name}")
             cursor.execute("COMMIT")
         cursor.close()
+        self._times_made += 1
 
     def _table_view(self, table: TableView, until_ms: int | None) -> str:
         """One of the tables that are read as they lie: requests, quarantine."""

@@ -13,12 +13,19 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from starlette.concurrency import run_in_threadpool
 
 from page.history import Change, History
 from tables.job_status import JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
+UNSEEN_EVERY_S = 10.0
+"""While no page is open; whoever asks then has a look taken first."""
+FRESH_S = 1.0
+"""What was looked at within is not looked at again for who asks."""
 STATUS_EVERY_S = 2.0
 ALIVE_S = 30.0
 """The job of a home in a store is alive if it has done a batch within."""
@@ -68,7 +75,9 @@ class Watch:
         self._history = history
         self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = threading.Event()
+        self._looked_at = self._status_at = 0.0
+        self._is_stopped = False
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page-watch", daemon=True)
         self.liveness = liveness_of(history)
 
@@ -78,7 +87,8 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stop.set()
+        self._is_stopped = True
+        self._wake.set()
         self._thread.join()
 
     def end_streams(self) -> None:
@@ -94,6 +104,7 @@ class Watch:
         """
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=50)
         self._listeners.add(queue)
+        self._wake.set()
         try:
             yield f"retry: 2000\nevent: seen\ndata: {self._history.seen}\n\n"
             while True:
@@ -108,6 +119,12 @@ class Watch:
         finally:
             self._listeners.discard(queue)
 
+    async def look(self) -> None:
+        """Takes in what is new, unless a page is open, for which that is done all the time."""
+        is_fresh = self._listeners or time.monotonic() - self._looked_at < FRESH_S
+        if self._history.is_ready and not is_fresh:
+            await run_in_threadpool(self._look, with_beats=False)
+
     @property
     def is_full(self) -> bool:
         """Whether there are as many listeners as one process serves."""
@@ -117,19 +134,26 @@ class Watch:
         for work in (self._history.refresh, self._history.make_lists):
             self._try(work)
             self._tell({"groups": None})
-        looked_at = 0.0
-        while not self._stop.wait(LOOK_EVERY_S):
+        while True:
+            self._wake.wait(LOOK_EVERY_S if self._listeners else UNSEEN_EVERY_S)
+            self._wake.clear()
+            if self._is_stopped:
+                return
             if not self._history.is_ready:
                 self._try(self._history.make_lists)
-            change = self._try(self._history.refresh)
-            if isinstance(change, Change):
-                self._tell({"groups": sorted(change.groups)[:1000] or None})
-            if time.monotonic() - looked_at > STATUS_EVERY_S:
-                looked_at = time.monotonic()
-                now = liveness_of(self._history)
-                if now.is_live != self.liveness.is_live:
-                    self._tell({"groups": []})
-                self.liveness = now
+            self._look()
+
+    def _look(self, *, with_beats: bool = True) -> None:
+        change = self._try(partial(self._history.refresh, with_beats=with_beats))
+        if isinstance(change, Change):
+            self._tell({"groups": sorted(change.groups)[:1000] or None})
+        self._looked_at = time.monotonic()
+        if self._looked_at - self._status_at > STATUS_EVERY_S:
+            self._status_at = self._looked_at
+            now = liveness_of(self._history)
+            if now.is_live != self.liveness.is_live:
+                self._tell({"groups": []})
+            self.liveness = now
 
     def _try(self, work: Any) -> Any:
         """A commit that cannot be read just now is read at the next look."""

@@ -67,7 +67,7 @@ class Watch:
         held: dict[str, float] = dict.fromkeys(("job", "JVM", "Python workers"), 0.0)
         held["job"] = _held_by(job)
         for process in job.children(recursive=True):
-            held["JVM" if "java" in process.name() else "Python workers"] += _held_by(process)
+            held["JVM" if _is_java(process) else "Python workers"] += _held_by(process)
         held |= {"gateway": _held_by(psutil.Process(self._place.gateway))}
         held |= {"page": _held_by(psutil.Process(self._place.page))}
         return {f"memory {name}": value for name, value in held.items()}
@@ -123,6 +123,14 @@ def _held_by(process: psutil.Process) -> float:
         return float(process.memory_full_info().pss) / MEGABYTE
     except psutil.NoSuchProcess:
         return 0.0
+
+
+def _is_java(process: psutil.Process) -> bool:
+    """Not one that has ended."""
+    try:
+        return "java" in process.name()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _sizes(folder: Path) -> list[int]:

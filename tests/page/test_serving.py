@@ -1,4 +1,4 @@
-"""The page's server ends what it has begun: a stream of events is whole when the server stops."""
+"""The page's server ends what it has begun, and shows what is true when it is asked."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import threading
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from page import live
+from page.history import History
 from page.serving import PageServer
 from page.settings import settings_of
+from tests.page.asking import asked
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 
@@ -29,3 +34,43 @@ def test_a_stream_of_events_is_whole_when_the_server_stops(tmp_path: Path) -> No
         server.stop()
         serving.join(30)
     assert not serving.is_alive()
+
+
+def test_a_page_that_nobody_looks_at_rests_and_shows_what_is_new_to_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "UNSEEN_EVERY_S", 1000.0)
+    monkeypatch.setattr(live, "FRESH_S", 0.0)
+    write_effects(tmp_path, {"first": two_members().rows})
+    with asked(tmp_path) as client:
+        write_effects(tmp_path, {"second": two_members().rows})
+        assert ">second<" in client.get("/").text
+        write_effects(tmp_path, {"third": two_members().rows})
+        assert "third" in client.get("/answer.csv", params={"q": "select group_id from groups"}).text
+
+
+def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("page.history.time.monotonic", lambda: clock[0])
+    write_effects(tmp_path, {"first": two_members().rows})
+    history = History(tmp_path)
+    history.refresh()
+    history.make_lists()
+    lists, _ = history._kept
+    lists.rests_until = clock[0] + 1
+    write_effects(tmp_path, {"second": two_members().rows})
+    change = history.refresh(with_beats=False)
+    assert change is not None
+    assert change.groups == {"second"}
+    before = history.seen
+    assert len(history.all("SELECT group_id FROM all_groups")) == 1
+    assert history.refresh(with_beats=False) is None
+    clock[0] += 1
+    change = history.refresh(with_beats=False)
+    assert change is not None
+    assert change.groups == {"second"}
+    assert history.seen != before
+    assert len(history.all("SELECT group_id FROM all_groups")) == 2
+    history.close()
