@@ -140,7 +140,7 @@ test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED=
 	@KILLS=$(or $(KILLS),50) SEED=$(SEED) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
 .PHONY: test-kills-live
-test-kills-live: setup jars ## Kill job, gateway, maintenance and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
+test-kills-live: setup jars ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
 	@$(BIN)/python -m tests.kills --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED)) --consumers $(or $(CONSUMERS),60)
 
 .PHONY: test-browser

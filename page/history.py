@@ -6,11 +6,10 @@ Knows the effects table's files and the views; must not know a page.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +23,7 @@ from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
 from tables.duck_database import files_of, open_database, rows_of
+from tables.own_folder import own_folder
 from views.catalog import VIEWS, names_in, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
@@ -37,7 +37,7 @@ LISTS = ("groups", "rebalances", "standstills", "storms", "flapping_members", "l
 BEAT_LISTS = ("heartbeat_slack", "near_misses", "double_owners")
 """Those that heartbeats and commits alter too."""
 REST_FACTOR, BEAT_REST_FACTOR = 3, 10
-"""Lists are made again after so many times the time that it took, at the earliest; the second is heartbeats'."""
+"""Lists rest for so many times the time that making them again took; those that heartbeats alter rest longer."""
 _QUIET = frozenset(
     {
         EffectName.REPLY,
@@ -95,8 +95,10 @@ class History:
         self.is_ready = False
         """Whether the lists of all groups are there."""
         self._log = DeltaLog(home / EFFECTS_FOLDER)
-        self._folder = tempfile.TemporaryDirectory(prefix="rollcall-page-")
-        self._database = open_database(Path(self._folder.name) / "history.duckdb", MEMORY_MB)
+        self._ends = ExitStack()
+        folder = self._ends.enter_context(own_folder("rollcall-page-"))
+        self._database = open_database(folder / "history.duckdb", MEMORY_MB)
+        self._ends.callback(self._database.close)
         for macro in catalog.MACROS:
             self._database.execute(macro)
         self._writing = threading.Lock()
@@ -105,8 +107,7 @@ class History:
         self._pasts: dict[int, str] = {}
 
     def close(self) -> None:
-        self._database.close()
-        self._folder.cleanup()
+        self._ends.close()
 
     @property
     def seen(self) -> str:

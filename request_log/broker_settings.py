@@ -4,7 +4,7 @@ How long the first member of a new group waits shows the initial delay. A member
 full shows the maximum size. Session timeouts that are accepted or refused show their bounds. Only settings that differ
 from Kafka's defaults are given.
 
-Knows JoinGroups and their answers; keeps a few numbers in all, and one for each group.
+Knows JoinGroups and their answers; keeps a few numbers in all, and the latest generation of each group.
 """
 
 from __future__ import annotations
@@ -24,6 +24,17 @@ _DEFAULTS = GroupConfig()
 
 
 @dataclass(slots=True)
+class GenerationSeen:
+    """Who was seen in one generation of a group."""
+
+    generation_id: int
+    members: set[str] = field(default_factory=set)
+    """Ids of dynamic members."""
+    instances: set[str] = field(default_factory=set)
+    """Instance ids of static ones."""
+
+
+@dataclass(slots=True)
 class SettingsSeen:
     """What the JoinGroups of a log show, one after the other. A request that is noted twice changes nothing."""
 
@@ -33,6 +44,8 @@ class SettingsSeen:
     """The shortest wait of a new group's first member."""
     most_members: dict[str, int] = field(default_factory=dict)
     """The most members that were seen, by group."""
+    latest: dict[str, GenerationSeen] = field(default_factory=dict)
+    """By group, who was seen in its latest generation."""
     full: set[str] = field(default_factory=set)
     """Groups that refused a member because they were full."""
     taken: set[int] = field(default_factory=set)
@@ -64,12 +77,27 @@ class SettingsSeen:
     def _note_joined(self, entry: LoggedRequest, request: JoinGroupRequest) -> None:
         response = entry.recorded.response
         assert isinstance(response, JoinGroupResponse)
-        members = len(response.members)
+        members = max(len(response.members), self._seen_together(entry.group_id, request, response))
         self.most_members[entry.group_id] = max(members, self.most_members.get(entry.group_id, 0))
         is_new = self.given_out.pop(request.member_id, 0) is None
         if is_new and response.generation_id == FIRST_GENERATION and response.leader == request.member_id:
             wait_ms = entry.recorded.total_ms
             self.shortest_wait_ms = wait_ms if self.shortest_wait_ms is None else min(self.shortest_wait_ms, wait_ms)
+
+    def _seen_together(self, group_id: str, request: JoinGroupRequest, response: JoinGroupResponse) -> int:
+        """How many members a generation had at least; its leader may have left no line."""
+        seen = self.latest.get(group_id)
+        if seen is None or seen.generation_id < response.generation_id:
+            seen = self.latest[group_id] = GenerationSeen(response.generation_id)
+        if seen.generation_id > response.generation_id:
+            return 0
+        if request.group_instance_id is not None:
+            seen.instances.add(request.group_instance_id)
+        else:
+            seen.members.add(response.member_id)
+        # A static member that came back has another id than the one that the group may still call its leader.
+        unseen_leaders = {response.leader} - seen.members if not seen.instances else set()
+        return len(seen.members) + len(seen.instances) + len(unseen_leaders)
 
     def shown(self) -> dict[str, str]:
         """The settings that differ from Kafka's defaults."""

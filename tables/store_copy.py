@@ -24,7 +24,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pyarrow as pa
@@ -35,6 +34,7 @@ from tables.checkpoints import read_checkpoint
 from tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
 from tables.job_status import STATUS_FILE, JobStatus
 from tables.live_files import live_files
+from tables.own_folder import own_folder
 from tables.whole_file import write_whole
 
 LOOK_EVERY_S = 0.1
@@ -293,11 +293,11 @@ def kept_copy(location: str) -> Iterator[Path]:
 @contextmanager
 def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
     """A copy of a home's tables that follows them as long as it is used. Raises StoreError: as StoreCopy.refresh."""
-    with TemporaryDirectory(prefix="rollcall-copy-") as folder:
-        copy = StoreCopy(location, Path(folder), tables=tables, follows=True)
+    with own_folder("rollcall-copy-") as folder:
+        copy = StoreCopy(location, folder, tables=tables, follows=True)
         copy.refresh()
         copy.keep()
         try:
-            yield Path(folder)
+            yield folder
         finally:
             copy.close()

@@ -1,4 +1,4 @@
-"""Kills the job, a gateway, the maintenance and a shadow again and again under real consumers; nothing may be lost.
+"""Kills job, gateway, maintenance, page and shadow again and again under real consumers; nothing may be lost.
 
     python -m tests.kills --kills 50 --seed 7 --consumers 60          `make test-kills-live KILLS= SEED= CONSUMERS=`
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from tests.waiting import until
 
-Victim = Literal["coordinator", "gateway", "maintenance", "shadow"]
+Victim = Literal["coordinator", "gateway", "maintenance", "page", "shadow"]
 LOOK_EVERY_S = 0.0005
 AT_MOST_S = 30.0
 ANY_WITHIN_S = 3.0
@@ -57,6 +57,7 @@ MOMENTS = (
     Moment("any", "gateway", ()),
     Moment("maintenance in a compaction", "maintenance", (COMPACTED, "effects/at_date=*/part-*")),
     Moment("maintenance at any moment", "maintenance", ()),
+    Moment("any", "page", ()),
 )
 SHADOWS = (
     Moment("the place in the log noted", "shadow", ("shadow/*.state",)),

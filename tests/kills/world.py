@@ -10,7 +10,9 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -23,6 +25,7 @@ from tests.peers_job.crowds import AT_A_TIME, gather
 from tests.peers_job.job import Job
 from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
 from tests.source_tree import ROOT
+from tests.waiting import until
 
 TOPIC, PARTITIONS = "wide", 60
 SETTINGS = {
@@ -64,6 +67,7 @@ class World:
         with ExitStack() as stack:
             stack.enter_context(self._job)
             self._job.start_coordinator()
+            self._job.start_page()
             self._address = self._job.start_gateway()
             self._coordinator = Coordinator(self._address, 3.0)
             log = stack.enter_context((self.home.path / "logs" / "consumers.log").open("w"))
@@ -86,17 +90,23 @@ class World:
         """Kills at a moment of the dice's choice, just after some commits were acknowledged, and starts again."""
         moment = self._dice.choice(MOMENTS)
         self._commit_somewhere()
-        if moment.victim == "gateway":
-            moment.wait(self.home.path, self._dice)
-            self._job.kill_gateway(self._address)
-            self._job.start_gateway(self._address)
-        else:
-            if moment.victim == "coordinator":
+        match moment.victim:
+            case "gateway":
                 moment.wait(self.home.path, self._dice)
-            self._job.kill_coordinator()
-            if moment.victim == "maintenance":
+                self._job.kill_gateway(self._address)
+                self._job.start_gateway(self._address)
+            case "page":
+                moment.wait(self.home.path, self._dice)
+                self._job.kill_page()
+                self._job.start_page()
+            case "maintenance":
+                self._job.kill_coordinator()
                 self._kill_maintenance(moment)
-            self._job.start_coordinator()
+                self._job.start_coordinator()
+            case _:
+                moment.wait(self.home.path, self._dice)
+                self._job.kill_coordinator()
+                self._job.start_coordinator()
         self._kills += 1
         if self._kills % LOOK_AFTER == 0:
             self._look_after_members()
@@ -149,3 +159,15 @@ class World:
             now = self._coordinator.member_ids(fleet.group)
             assert now == self._before[fleet.group], f"{fleet.group}: other members than before"
             assert story(self._job, fleet.group) == self._told[fleet.group], f"{fleet.group}: its members changed"
+            until(partial(self._is_on_page, fleet.group), f"{fleet.group} as it is on the page", PATIENCE_S)
+
+    def _is_on_page(self, group: str) -> bool:
+        """Whether the page tells the group's members and their story as the history does."""
+        where = f"where group_id = '{group}'"
+        members = {row["member_id"] for row in self._job.on_page(f"select member_id from members {where}")}
+        facts = self._job.on_page(f"select effect, count(*) as times from effects {where} group by effect")
+        shown, told = (
+            {row["effect"]: row["times"] for row in facts},
+            Counter(row["effect"] for row in self._told[group]),
+        )
+        return members == set(self._before[group].values()) and told.items() <= shown.items()

@@ -1,4 +1,4 @@
-"""The coordinator job and its gateways as processes on a home: started, killed, started again at the same place.
+"""The coordinator job, its gateways and a page as processes on a home: started, killed, started again.
 
 Knows programs and where they say that they are ready; must not know what clients do.
 """
@@ -6,12 +6,16 @@ Knows programs and where they say that they are ready; must not know what client
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import psutil
 import pyarrow as pa
@@ -19,7 +23,7 @@ from deltalake import DeltaTable
 
 from gateway.settings import Address
 from jobs.home import Home
-from jobs.run.servers import CoordinatorProcess, GatewayProcess
+from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from tests.peers_job.told import Told
 from tests.waiting import until
 
@@ -38,6 +42,7 @@ class Job(Told):
         self._settings = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
         self._coordinator: CoordinatorProcess | None = None
         self._gateways: dict[Address, GatewayProcess] = {}
+        self._page: PageProcess | None = None
         self._numbers = itertools.count()
         (home / "logs").mkdir(parents=True, exist_ok=True)
 
@@ -45,8 +50,9 @@ class Job(Told):
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child in [*self._gateways.values(), *([self._coordinator] if self._coordinator else [])]:
-            child.end(END_PATIENCE_S)
+        for child in (*self._gateways.values(), self._page, self._coordinator):
+            if child is not None:
+                child.end(END_PATIENCE_S)
 
     # ------------------------------------------------------------ the coordinator
 
@@ -119,6 +125,25 @@ class Job(Told):
         gateway.kill()
         until(lambda: gateway.status is not None, "the gateway's end")
 
+    # ------------------------------------------------------------ the page
+
+    def start_page(self) -> None:
+        """Starts it and waits until it is served."""
+        page = self._page = PageProcess(self.home, "--listen", "127.0.0.1:0")
+        until(lambda: _is_ready(page), page.last_words, START_PATIENCE_S)
+
+    def kill_page(self) -> None:
+        """SIGKILL."""
+        assert self._page is not None
+        self._page.kill()
+        until(lambda: self._page is not None and self._page.status is not None, "the page's end")
+
+    def on_page(self, query: str) -> list[dict[str, Any]]:
+        """The rows that the page answers a query with."""
+        assert self._page is not None
+        with urlopen(f"{self._page.address}answer.jsonl?{urlencode({'q': query})}", timeout=60) as answer:
+            return [json.loads(line) for line in answer]
+
     # ------------------------------------------------------------ what the tables tell
 
     def table(self) -> pa.Table:
@@ -129,7 +154,7 @@ class Job(Told):
         return set(rows["request_id"].to_pylist())
 
 
-def _is_ready(server: CoordinatorProcess | GatewayProcess) -> bool:
+def _is_ready(server: CoordinatorProcess | GatewayProcess | PageProcess) -> bool:
     assert server.status is None, server.last_words()
     return server.is_ready
 
