@@ -76,6 +76,8 @@ def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
     """
     if not DeltaTable.is_deltatable(kept.path):
         return
+    # A compaction that others' commits overtake reads the log again: from a checkpoint it does so before the next commit.
+    DeltaTable(kept.path).create_checkpoint()
     table = DeltaTable(kept.path)
     table.optimize.compact(target_size=LARGE_BYTES if thorough else SMALL_BYTES, max_concurrent_tasks=1)
     old_rows = kept.old_rows(now_ms) if thorough else None
