@@ -25,8 +25,10 @@ from programs.log_lines import tell
 SMALL_BYTES = 1 << 20
 LARGE_BYTES = 64 << 20
 THOROUGH_EVERY_MS = 3_600_000
+"""Sooner where old versions are kept for less: a file that no version needs goes within twice that time."""
 UNREAD_COMMITS_SPARED = 100
 _HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
 
 
 TableName = Literal["requests", "effects", "quarantine"]
@@ -59,6 +61,11 @@ def old_rows_of(name: TableName, config: JobConfig, now_ms: int) -> str | None:
             return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
         case _:
             assert_never(name)
+
+
+def thorough_every_ms(config: JobConfig) -> int:
+    """How often a run is a thorough one."""
+    return min(THOROUGH_EVERY_MS, config.versions_retention_minutes * _MINUTE_MS)
 
 
 def tables_of(home: Home, config: JobConfig) -> list[Kept]:
@@ -119,7 +126,7 @@ class Upkeep:
     def _run(self) -> None:
         while not self._stop.wait(self.config.upkeep_interval_ms / 1000):
             now_ms = int(time.time() * 1000)
-            thorough = now_ms - self._last_thorough_ms >= THOROUGH_EVERY_MS
+            thorough = now_ms - self._last_thorough_ms >= thorough_every_ms(self.config)
             if thorough:
                 self._last_thorough_ms = now_ms
             for kept in self.tables:
