@@ -1,4 +1,4 @@
-"""Upkeep of tables that delta-rs writes: small files put together, log checkpoints, old versions and old rows removed.
+"""Upkeep of a home's tables: small files put together, log checkpoints, old versions and old rows removed.
 
 A live job makes a file and a commit a batch, 86,400 a day; without upkeep both batches and SQL answers would slow down
 within a day. It runs beside the batches in the job's own process, since one table never has two writing engines.
@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, NamedTuple, assert_never
 
 from deltalake import DeltaTable
@@ -19,6 +20,7 @@ from deltalake import DeltaTable
 from jobs.config import JobConfig
 from jobs.home import Home
 from programs.log_lines import tell
+from tables.compaction import put_together
 
 # Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
 # So each row is written three times in all, however long the day.
@@ -83,10 +85,12 @@ def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
     """
     if not DeltaTable.is_deltatable(kept.path):
         return
-    # A compaction that others' commits overtake reads the log again: from a checkpoint it does so before the next commit.
-    DeltaTable(kept.path).create_checkpoint()
+    target_bytes = LARGE_BYTES if thorough else SMALL_BYTES
+    if kept.name == "requests":
+        put_together(Path(kept.path), target_bytes, moment="received_at_ms")
+    else:
+        DeltaTable(kept.path).optimize.compact(target_size=target_bytes, max_concurrent_tasks=1)
     table = DeltaTable(kept.path)
-    table.optimize.compact(target_size=LARGE_BYTES if thorough else SMALL_BYTES, max_concurrent_tasks=1)
     old_rows = kept.old_rows(now_ms) if thorough else None
     if old_rows is not None:
         table.delete(old_rows)

@@ -1,0 +1,177 @@
+"""Small files are put together while others commit: each row stays once, in its order, and no commit is waited for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.tables import REQUESTS
+from tables import compaction
+from tables.compaction import OvertakenError, put_together
+from tables.delta_log import AddedFile, DeltaLog
+from tables.request_rows import request_rows
+from tables.request_table import RequestTable
+from tests.requests import heartbeat
+
+MEGABYTE = 1 << 20
+T = 1_700_000_000_000
+
+
+class Requests:
+    """A request table to which a gateway appends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "requests"
+        self._gateway = RequestTable(self.path, "gateway")
+        self._gateway.open()
+        self.sent: list[int] = []
+
+    def send(self, count: int = 1) -> None:
+        """So many commits of one request each."""
+        for _ in range(count):
+            at_ms = T + len(self.sent)
+            self._gateway.append(request_rows([heartbeat("m", 1, at_ms, "g")]))
+            self.sent.append(at_ms)
+
+    def put_together(self, target_bytes: int = MEGABYTE) -> int:
+        return put_together(self.path, target_bytes, "received_at_ms")
+
+    @property
+    def log(self) -> DeltaLog:
+        return DeltaLog(self.path)
+
+    @property
+    def files(self) -> set[str]:
+        """Those of the table's latest version, as a Delta library sees it."""
+        return {Path(uri).name for uri in DeltaTable(self.path).file_uris()}
+
+    @property
+    def read(self) -> list[int]:
+        return sorted(DeltaTable(self.path).to_pyarrow_table()["received_at_ms"].to_pylist())
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Requests:
+    return Requests(tmp_path)
+
+
+def test_many_files_become_one_with_every_row_in_its_order(requests: Requests) -> None:
+    requests.send(20)
+    assert requests.put_together() == 20
+    (name,) = requests.files
+    assert pq.read_table(requests.path / name)["received_at_ms"].to_pylist() == requests.sent
+    assert DeltaTable(requests.path).to_pyarrow_table().schema == REQUESTS.arrow
+    assert requests.put_together() == 0
+
+
+def test_readers_of_new_rows_are_told_of_none(requests: Requests) -> None:
+    requests.send(3)
+    requests.put_together()
+    assert requests.log.appended(requests.log.latest()) == []
+
+
+def test_the_log_tells_how_many_rows_a_file_has_and_of_which_time(requests: Requests) -> None:
+    requests.send(3)
+    requests.put_together()
+    (told,) = pa.table(DeltaTable(requests.path).get_add_actions(flatten=True)).to_pylist()
+    bounds = (told["min.received_at_ms"], told["max.received_at_ms"])
+    assert (told["num_records"], *bounds) == (3, requests.sent[0], requests.sent[-1])
+
+
+def test_commits_that_come_meanwhile_are_kept_however_many(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests.send(3)
+    written = compaction._write
+
+    def overtaken(*given: Any) -> dict[str, Any]:
+        requests.send(40)
+        return written(*given)
+
+    monkeypatch.setattr(compaction, "_write", overtaken)
+    assert requests.put_together() == 3
+    assert requests.read == requests.sent
+    assert len(requests.files) == 41
+
+
+def test_a_file_that_was_removed_meanwhile_comes_not_back(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests.send(3)
+    written = compaction._write
+
+    def overtaken(*given: Any) -> dict[str, Any]:
+        DeltaTable(requests.path).delete(f"received_at_ms < {T + 2}")
+        return written(*given)
+
+    monkeypatch.setattr(compaction, "_write", overtaken)
+    with pytest.raises(OvertakenError, match="removed what was put together"):
+        requests.put_together()
+    assert requests.read == requests.sent[2:]
+    assert list(requests.path.glob("*-c000.zstd.parquet")) == []
+    assert list(requests.log.folder.glob("*.tmp")) == []
+
+
+def test_a_file_that_is_large_enough_stays_and_so_does_one_without_another(requests: Requests) -> None:
+    requests.send(2)
+    size = max(path.stat().st_size for path in requests.path.glob("*.parquet"))
+    assert requests.put_together(size) == 0
+    assert requests.put_together(2 * size) == 2
+    requests.send()
+    before = requests.files
+    assert requests.put_together(size + 1) == 0
+    assert requests.files == before
+
+
+def test_files_of_other_libraries_and_of_older_columns_are_put_together_too(requests: Requests) -> None:
+    requests.send()
+    row = {"group_id": "g", "request_id": "r", "received_at_ms": T + 1, "request": "{}"}
+    write_deltalake(str(requests.path), pa.Table.from_pylist([row]), mode="append", schema_mode="merge")
+    assert requests.put_together() == 2
+    rows = DeltaTable(requests.path).to_pyarrow_table().to_pylist()
+    assert {**row, "request_seq": None} in rows
+    assert len(rows) == 2
+
+
+def test_a_delta_library_goes_on_with_the_table(requests: Requests) -> None:
+    requests.send(4)
+    requests.put_together()
+    requests.send(2)
+    table = DeltaTable(requests.path)
+    table.create_checkpoint()
+    table.delete(f"received_at_ms < {T + 2}")
+    table.optimize.compact()
+    table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
+    assert requests.read == requests.sent[2:]
+    assert len(list(requests.path.glob("*.parquet"))) == 1
+
+
+@given(st.lists(st.integers(0, 120), max_size=30))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_bins_hold_small_files_in_order_and_no_more_than_makes_a_file(sizes: list[int]) -> None:
+    files = [AddedFile(path=str(place), size=size) for place, size in enumerate(sizes)]
+    bins = list(compaction._bins(files, 100))
+    places = [int(file.path) for some in bins for file in some]
+    assert places == sorted(set(places))
+    assert all(len(some) > 1 and sum(file.size for file in some) <= 100 for some in bins)
+
+
+def test_the_commit_is_as_the_protocol_spells_it(requests: Requests) -> None:
+    requests.send(2)
+    gone = requests.files
+    requests.put_together()
+    lines = requests.log.commit_path(requests.log.latest()).read_text().splitlines()
+    info, *actions = map(json.loads, lines)
+    assert info["commitInfo"]["operation"] == "OPTIMIZE"
+    removes = [action["remove"] for action in actions if "remove" in action]
+    assert {remove["path"] for remove in removes} == gone
+    assert {(remove["dataChange"], remove["extendedFileMetadata"]) for remove in removes} == {(False, True)}
+    (add,) = [action["add"] for action in actions if "add" in action]
+    assert (add["dataChange"], add["partitionValues"]) == (False, {})
+    assert add["size"] == (requests.path / add["path"]).stat().st_size
