@@ -15,7 +15,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,16 +89,14 @@ def _replaced(log: DeltaLog, files: Sequence[AddedFile], moment: str, written: l
 def _write(path: Path, sources: Sequence[Path], moment: str) -> dict[str, Any]:
     """One file of all rows; its statistics as Delta spells them."""
     rows, bounds = 0, list[int]()
-    with ExitStack() as stack:
-        opened = [stack.enter_context(pq.ParquetFile(source)) for source in sources]
-        # A file may be older than a column, or come from a library with types of its own.
-        schema = pa.unify_schemas([each.schema_arrow for each in opened], promote_options="permissive")
-        schema = schema.remove_metadata()
-        writer = stack.enter_context(pq.ParquetWriter(path, schema, compression="zstd"))
-        for batch in _batches(opened, schema):
-            writer.write_table(batch)
-            rows += batch.num_rows
-            found = pc.min_max(batch[moment]).as_py()
+    # A file may be older than a column, or come from a library with types of its own.
+    schema = pa.unify_schemas([pq.read_schema(source) for source in sources], promote_options="permissive")
+    schema = schema.remove_metadata()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for table in _tables(sources, schema):
+            writer.write_table(table)
+            rows += table.num_rows
+            found = pc.min_max(table[moment]).as_py()
             bounds += [value for value in found.values() if value is not None]
     stats: dict[str, Any] = {"numRecords": rows}
     if bounds:
@@ -106,15 +104,18 @@ def _write(path: Path, sources: Sequence[Path], moment: str) -> dict[str, Any]:
     return stats
 
 
-def _batches(files: Sequence[pq.ParquetFile], schema: pa.Schema) -> Iterator[pa.Table]:
-    """All rows in tables of about ROWS_AT_ONCE: a row group each."""
+def _tables(sources: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:
+    """All rows in tables of about ROWS_AT_ONCE, one file open at a time."""
     held: list[pa.Table] = []
-    for file in files:
-        for batch in file.iter_batches(ROWS_AT_ONCE):
-            held.append(_fitted(pa.Table.from_batches([batch]), schema))
-            if sum(table.num_rows for table in held) >= ROWS_AT_ONCE:
-                yield pa.concat_tables(held)
-                held = []
+    count = 0
+    for source in sources:
+        with pq.ParquetFile(source) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                held.append(_fitted(pa.Table.from_batches([batch]), schema))
+                count += batch.num_rows
+                if count >= ROWS_AT_ONCE:
+                    yield pa.concat_tables(held)
+                    held, count = [], 0
     if held:
         yield pa.concat_tables(held)
 

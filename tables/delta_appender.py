@@ -3,7 +3,7 @@
 A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
 tens of milliseconds of a core; appending needs none of it. A commit is one small file of JSON that comes into being
 under the next version's name, as a whole, and only if no other commit has that name (a hard link does both), as every
-Delta writer does on a local disk. `tables.compaction` puts the files together in the same way; delta-rs makes tables and
+Delta writer does on a local disk. `tables.compaction` puts the files together likewise; delta-rs makes tables and
 cleans them.
 
 Knows how a version is taken; must not know what is in a row. Source: the Delta protocol, "Delta Log Entries" and "Add

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +88,7 @@ def test_the_log_tells_how_many_rows_a_file_has_and_of_which_time(requests: Requ
     assert (told["num_records"], *bounds) == (3, requests.sent[0], requests.sent[-1])
 
 
-def test_commits_that_come_meanwhile_are_kept_however_many(
-    requests: Requests, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commits_that_come_meanwhile_are_kept_however_many(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     requests.send(3)
     written = compaction._write
 
@@ -137,6 +137,17 @@ def test_files_of_other_libraries_and_of_older_columns_are_put_together_too(requ
     rows = DeltaTable(requests.path).to_pyarrow_table().to_pylist()
     assert {**row, "request_seq": None} in rows
     assert len(rows) == 2
+
+
+def test_more_files_than_a_process_may_open_are_put_together(requests: Requests) -> None:
+    requests.send(120)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, most[1]))
+    try:
+        assert requests.put_together() == 120
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert requests.read == requests.sent
 
 
 def test_a_delta_library_goes_on_with_the_table(requests: Requests) -> None:
