@@ -1,0 +1,133 @@
+"""What a leader does with the partitions, and what assignors remember from one generation to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol, ReplicaRacks
+from clients.assignors.racks import NO_RACKS
+from clients.config import ConsumerConfig, ConsumerConfigError
+from clients.events import FatalError, PartitionsAssigned
+from clients.leading import AssignmentError, refuse_partitions_still_owned
+from clients.member import GroupMember
+from schemas.consumer_protocol import (
+    TopicPartition,
+    decode_assignment,
+    decode_sticky_user_data,
+    decode_subscription,
+)
+from schemas.messages import (
+    JoinGroupResponseMember,
+    SyncGroupRequest,
+)
+from tests.clients.member_bench import Bench, partitions, subscribed
+
+COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",)}
+EAGER: dict[str, Any] = {"partition_assignment_strategy": ("range",)}
+
+
+# ---------------------------------------------------------------- leading
+
+
+def test_the_leader_shares_out_the_partitions_and_sends_them_with_its_sync_group() -> None:
+    bench = Bench(**EAGER).preparing()
+    bench.joined(1, leads=True, members=[subscribed("app-1", "t u"), subscribed("app-2", "t")])
+    assert isinstance(bench.sent, SyncGroupRequest)
+    plans = {each.member_id: decode_assignment(each.assignment).partitions for each in bench.sent.assignments}
+    assert plans == {"app-1": partitions("t0 t1 u0 u1"), "app-2": partitions("t2 t3")}
+    assert bench.member.is_leader
+
+
+def test_a_leader_told_to_skip_the_assignment_sends_none_and_watches_metadata() -> None:
+    bench = Bench(group_instance_id="pod-1").preparing()
+    bench.joined(5, leads=True, skip_assignment=True)
+    assert isinstance(bench.sent, SyncGroupRequest)
+    assert bench.sent.assignments == []
+    bench.synced("t0")
+    assert bench.poll() == [PartitionsAssigned(partitions("t0"), 5)]
+    bench.member.metadata_changed({"t": 5, "u": 2})
+    bench.poll()
+    assert bench.join.reason == "cached metadata has changed"
+
+
+def test_a_subscription_that_cannot_be_read_fails_the_leader() -> None:
+    bench = Bench().preparing()
+    broken = JoinGroupResponseMember(member_id="app-2", metadata=b"\x00")
+    bench.joined(1, leads=True, members=[subscribed("app-1", "t"), broken])
+    (error,) = bench.poll()
+    assert isinstance(error, FatalError)
+    assert error.message.startswith("the subscription of member app-2 cannot be read: version at byte 0")
+
+
+def test_a_cooperative_assignor_may_not_give_away_what_is_still_owned() -> None:
+    members = {name: _member(name, owned) for name, owned in (("a", "t0 t1"), ("b", ""))}
+    refuse_partitions_still_owned(members, {"a": partitions("t0"), "b": ()})
+    with pytest.raises(AssignmentError, match="still owned: t-1"):
+        refuse_partitions_still_owned(members, {"a": partitions("t0"), "b": partitions("t1")})
+
+
+class GreedyAssignor:
+    """Cooperative by its own account, but the first member gets everything at once."""
+
+    name = "greedy"
+    rebalance_protocols = frozenset({RebalanceProtocol.COOPERATIVE})
+
+    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> None:
+        return None
+
+    def assign(
+        self,
+        partitions_by_topic: Mapping[str, int],
+        members: Mapping[str, MemberSubscription],
+        replica_racks: ReplicaRacks = NO_RACKS,
+    ) -> dict[str, list[TopicPartition]]:
+        everything = [TopicPartition(topic, n) for topic, count in partitions_by_topic.items() for n in range(count)]
+        return {name: everything if name == min(members) else [] for name in members}
+
+
+ASSIGNORS_WITH_GREEDY = {**ASSIGNORS, "greedy": GreedyAssignor()}
+
+
+def test_an_assignor_of_ones_own_that_breaks_the_cooperative_protocol_fails_the_leader() -> None:
+    bench = Bench(partition_assignment_strategy=("greedy",), assignors=ASSIGNORS_WITH_GREEDY)
+    bench.preparing().joined(2, leads=True, members=[subscribed("a", "t"), subscribed("app-1", "t", "t1", 1)])
+    (error,) = bench.poll()
+    assert isinstance(error, FatalError)
+    assert error.message == "the assignor gave partitions away that are still owned: t-1"
+
+
+def test_assignors_that_share_no_rebalance_protocol_are_refused() -> None:
+    config = ConsumerConfig(group_id="g", partition_assignment_strategy=("range", "greedy"))
+    with pytest.raises(ConsumerConfigError, match="=range,greedy: they share no rebalance protocol"):
+        GroupMember(config, assignors=ASSIGNORS_WITH_GREEDY)
+
+
+def _member(name: str, owned: str) -> MemberSubscription:
+    return MemberSubscription(name, None, decode_subscription(subscribed(name, "t", owned).metadata))
+
+
+# ---------------------------------------------------------------- what assignors remember
+
+
+def test_the_sticky_assignor_remembers_the_last_assignment_over_the_revocation() -> None:
+    bench = Bench(partition_assignment_strategy=("sticky",)).preparing()
+    assert decode_subscription(bench.join.protocols[0].metadata).user_data is None
+    bench.joined(1)
+    bench.synced("t0 t1")
+    bench.poll()
+    bench.member.enforce_rebalance()
+    bench.poll()
+    user_data = decode_subscription(bench.join.protocols[0].metadata).user_data
+    assert user_data is not None
+    remembered = decode_sticky_user_data(user_data)
+    assert (remembered.partitions, remembered.generation) == (partitions("t0 t1"), 1)
+
+
+def test_an_assignor_that_was_not_selected_remembers_nothing() -> None:
+    bench = Bench(partition_assignment_strategy=("range", "sticky")).stable("t0")
+    bench.member.enforce_rebalance()
+    bench.poll()
+    assert decode_subscription(bench.join.protocols[1].metadata).user_data is None
