@@ -53,6 +53,10 @@ _QUIET = frozenset(
 """The facts that alter no list of LISTS."""
 _EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 _RAW = "raw_effects"
+"""All facts: those that are laid out, and those that have come since."""
+_LAID_OUT, _RECENT = "laid_out_effects", "recent_effects"
+_RECENT_AT_MOST = 100_000
+"""So many facts are laid out by group at a time: one group's then lie together, and are found without the others'."""
 _PAST_KEPT = 2
 
 
@@ -103,7 +107,7 @@ class History:
             self._database.execute(macro)
         self._writing = threading.Lock()
         self._kept = (_Kept(LISTS, REST_FACTOR), _Kept(BEAT_LISTS, BEAT_REST_FACTOR))
-        self._times_made = 0
+        self._times_made = self._recent = 0
         self._pasts: dict[int, str] = {}
 
     def close(self) -> None:
@@ -148,8 +152,11 @@ class History:
     def _load(self, latest: int) -> Change:
         """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
         files = self._files_of(_EFFECTS, latest)
-        self._database.execute(f"DROP TABLE IF EXISTS {_RAW} CASCADE")
-        self._database.execute(f"CREATE TABLE {_RAW} AS SELECT {_columns()} FROM {_source(files)}")
+        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {_columns()} FROM {_source(files)}")
+        self._database.execute(f"CREATE OR REPLACE TABLE {_RECENT} AS SELECT * FROM {_LAID_OUT} LIMIT 0")
+        both = f"SELECT * FROM {_LAID_OUT} UNION ALL SELECT * FROM {_RECENT}"
+        self._database.execute(f"CREATE OR REPLACE VIEW {_RAW} AS {both}")
+        self._recent = 0
         was_ready, self.version, self.is_ready = self.is_ready, latest, False
         self._pasts.clear()
         if was_ready:
@@ -165,7 +172,10 @@ class History:
         if not files:
             return None
         source = _source(files)
-        self._database.execute(f"INSERT INTO {_RAW} SELECT {_columns()} FROM {source}")
+        inserted = self._database.execute(f"INSERT INTO {_RECENT} SELECT {_columns()} FROM {source}").fetchone()
+        self._recent += 0 if inserted is None else inserted[0]
+        if self._recent > _RECENT_AT_MOST:
+            self._lay_out()
         found = self._database.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
         groups = frozenset(group_id for group_id, _ in found)
         if self.is_ready:
@@ -173,6 +183,16 @@ class History:
             lists.due |= {group_id for group_id, effect in found if effect not in _QUIET}
             beat_lists.due |= groups
         return Change(groups)
+
+    def _lay_out(self) -> None:
+        """Moves the facts that have come to those that lie by group."""
+        cursor = self._database.cursor()
+        cursor.execute("BEGIN")
+        cursor.execute(f"INSERT INTO {_LAID_OUT} SELECT * FROM {_RECENT} ORDER BY group_id, at_ms, seq")
+        cursor.execute(f"DELETE FROM {_RECENT}")
+        cursor.execute("COMMIT")
+        cursor.close()
+        self._recent = 0
 
     def _make_due(self, kept: Iterable[_Kept]) -> frozenset[str] | None:
         """Of which groups lists were made; None: nothing was due."""

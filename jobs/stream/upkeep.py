@@ -34,6 +34,10 @@ _MINUTE_MS = 60_000
 
 
 TableName = Literal["requests", "effects", "quarantine"]
+MOMENTS: dict[TableName, str] = {"requests": "received_at_ms", "effects": "at_ms", "quarantine": "at_ms"}
+"""When a row happened, by table."""
+ORDER: dict[TableName, tuple[str, ...]] = {"effects": ("group_id", "at_ms", "seq")}
+"""How rows are laid out where that helps who asks: of one group at a time."""
 
 
 class Kept(NamedTuple):
@@ -86,10 +90,7 @@ def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
     if not DeltaTable.is_deltatable(kept.path):
         return
     target_bytes = LARGE_BYTES if thorough else SMALL_BYTES
-    if kept.name == "requests":
-        put_together(Path(kept.path), target_bytes, moment="received_at_ms")
-    else:
-        DeltaTable(kept.path).optimize.compact(target_size=target_bytes, max_concurrent_tasks=1)
+    put_together(Path(kept.path), target_bytes, MOMENTS[kept.name], ORDER.get(kept.name, ()))
     table = DeltaTable(kept.path)
     old_rows = kept.old_rows(now_ms) if thorough else None
     if old_rows is not None:

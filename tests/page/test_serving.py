@@ -74,3 +74,21 @@ def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
     assert history.seen != before
     assert len(history.all("SELECT group_id FROM all_groups")) == 2
     history.close()
+
+
+def test_facts_that_are_laid_out_anew_are_all_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("page.history._RECENT_AT_MOST", 60)
+    facts = two_members().rows
+    write_effects(tmp_path, {"first": facts})
+    history = History(tmp_path)
+    history.refresh()
+    history.make_lists()
+    recent = []
+    for name in ("second", "third", "fourth"):
+        write_effects(tmp_path, {name: facts})
+        history.refresh()
+        recent.append(len(history.all("SELECT 1 FROM recent_effects")))
+    found = history.all("SELECT group_id, count(*) AS n FROM raw_effects GROUP BY ALL ORDER BY ALL")
+    assert [row["n"] for row in found] == [len(facts)] * 4
+    assert recent == [len(facts), 0, len(facts)]
+    history.close()

@@ -8,6 +8,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,13 +16,15 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.tables import REQUESTS
+from schemas.tables import EFFECTS_FOLDER, REQUESTS
 from tables import compaction
 from tables.compaction import OvertakenError, put_together
 from tables.delta_log import AddedFile, DeltaLog
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
 from tests.requests import heartbeat
+from tests.views.histories import two_members
+from tests.views.story import DAY_MS, write_effects
 
 MEGABYTE = 1 << 20
 T = 1_700_000_000_000
@@ -58,6 +61,11 @@ class Requests:
     @property
     def read(self) -> list[int]:
         return sorted(DeltaTable(self.path).to_pyarrow_table()["received_at_ms"].to_pylist())
+
+
+def in_order(table: Path) -> list[dict[str, Any]]:
+    rows = DeltaTable(table).to_pyarrow_table().to_pylist()
+    return sorted(rows, key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
 
 
 @pytest.fixture
@@ -116,6 +124,50 @@ def test_a_file_that_was_removed_meanwhile_comes_not_back(requests: Requests, mo
     assert requests.read == requests.sent[2:]
     assert list(requests.path.glob("*-c000.zstd.parquet")) == []
     assert list(requests.log.folder.glob("*.tmp")) == []
+
+
+def test_a_commit_does_not_go_into_a_past_that_was_cleaned_away(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests.send(3)
+    written = compaction._write
+
+    def overtaken(*given: Any) -> dict[str, Any]:
+        requests.send(3)
+        DeltaTable(requests.path).create_checkpoint()
+        for version in requests.log.versions():
+            if version < requests.log.latest():
+                requests.log.commit_path(version).unlink()
+        return written(*given)
+
+    monkeypatch.setattr(compaction, "_write", overtaken)
+    with pytest.raises(OvertakenError, match="version 3 is gone"):
+        requests.put_together()
+    assert requests.log.versions() == [6]
+    assert requests.read == requests.sent
+
+
+def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "ROWS_IN_A_GROUP", 4)
+    facts = two_members().rows
+    for _ in range(2):
+        write_effects(tmp_path, {"b": facts, "a": facts})
+    write_effects(tmp_path, {"c": [msgspec.structs.replace(fact, at_ms=(fact.at_ms or 0) + DAY_MS) for fact in facts]})
+    table = tmp_path / EFFECTS_FOLDER
+    before = in_order(table)
+    assert put_together(table, MEGABYTE, "at_ms", ("group_id", "at_ms", "seq")) == 2
+    assert in_order(table) == before
+    made, other = sorted((Path(uri) for uri in DeltaTable(table).file_uris()), key=lambda path: path.parent.name)
+    assert (made.parent.name, other.parent.name) == ("at_date=1970-01-01", "at_date=1970-01-02")
+    with pq.ParquetFile(made) as file:
+        rows = [tuple(row.values()) for row in file.read(["group_id", "at_ms", "seq"]).to_pylist()]
+        assert rows == sorted(rows)
+        place_of = file.schema_arrow.get_field_index("group_id")
+        bounds = [file.metadata.row_group(n).column(place_of).statistics for n in range(file.num_row_groups)]
+        assert len(bounds) == -(-len(rows) // 4)
+        assert {(each.min, each.max) for each in bounds} >= {("a", "a"), ("b", "b")}
 
 
 def test_a_file_that_is_large_enough_stays_and_so_does_one_without_another(requests: Requests) -> None:
