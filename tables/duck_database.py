@@ -24,12 +24,13 @@ _MOST_THREADS = 4
 
 def open_database(file: Path | None = None, memory_mb: int = MEMORY_MB) -> duckdb.DuckDBPyConnection:
     """An empty database, in memory or in a new file. memory_mb: what it may use before it writes to a folder."""
+    temporary = Path(tempfile.gettempdir()) / f"rollcall-duckdb-{os.getpid()}"
     return duckdb.connect(
         str(file or ":memory:"),
         config={
             "threads": min(os.cpu_count() or 1, _MOST_THREADS),
             "memory_limit": f"{memory_mb}MB",
-            "temp_directory": str(Path(tempfile.gettempdir()) / f"rollcall-duckdb-{os.getpid()}"),
+            "temp_directory": str(temporary if file is None else file.parent / "spilled"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             # A name that is not a table's must not be found among the program's variables.
