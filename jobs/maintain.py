@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ from jobs.home import Home, HomeError
 from jobs.spark.home_lease import held
 from jobs.spark.session import spark_session
 from jobs.stream.checkpoint import read_version
-from jobs.stream.upkeep import TableName, old_rows_of, tables_of, tend
+from jobs.stream.upkeep import TableName, old_before_ms, tables_of, tend
 from tables.delta_log import DeltaLog
 
 ONE_PROGRAM_WRITES = ("s3://", "s3a://", "s3n://")
@@ -70,10 +71,17 @@ def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms:
     done = []
     for name in CLUSTER_TABLES:
         path = getattr(home, name)
-        condition = old_rows_of(name, config, now_ms)
-        if condition is not None:
-            spark.sql(f"DELETE FROM delta.`{path}` WHERE {condition}")
+        before_ms = old_before_ms(name, config, now_ms)
+        if before_ms is not None:
+            spark.sql(f"DELETE FROM delta.`{path}` WHERE {_before(name, before_ms)}")
         spark.sql(f"OPTIMIZE delta.`{path}`")
         spark.sql(f"VACUUM delta.`{path}` RETAIN {config.versions_retention_minutes / 60} HOURS")
         done.append(f"{name}: put together and cleaned")
     return done
+
+
+def _before(name: TableName, before_ms: int) -> str:
+    """The SQL condition of rows before a moment; of effects that of their partitions."""
+    if name == "effects":
+        return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
+    return f"at_ms < {before_ms}"

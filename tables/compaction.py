@@ -1,8 +1,8 @@
-"""Puts a table's small files together and commits that between the commits of others, without a Delta library.
+"""Puts a table's small files together, and removes old rows, between the commits of others, without a Delta library.
 
 Gateways commit dozens of times a second. A Delta library's compaction reads the table anew each time that a commit
-overtakes it, and gives up after fifteen: beside a thousand groups it is always too late. Here only the commits that
-came meanwhile are looked at, a fraction of a millisecond each.
+overtakes it, and gives up after fifteen; its deletion gives up at the first. Beside a thousand groups both are always
+too late. Here only the commits that came meanwhile are looked at, a fraction of a millisecond each.
 
 A file's rows can be laid out by a column that answers ask for, so that one group's are read from a part of the file.
 
@@ -13,6 +13,7 @@ what a row means. Source: the Delta protocol, "Add File and Remove File", "Per-f
 from __future__ import annotations
 
 import json
+import math
 import os
 import posixpath
 import time
@@ -21,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,27 +42,72 @@ class OvertakenError(OSError):
     """Somebody else removed one of the files meanwhile; the table stays as it is."""
 
 
-def put_together(table: Path, target_bytes: int, moment: str, order: Sequence[str] = ()) -> int:
+class Moments(NamedTuple):
+    """When a file's rows happened: the least and the greatest value, and how many rows have none."""
+
+    least: float
+    most: float
+    nulls: int
+
+
+class Layout(NamedTuple):
+    """How a table's rows lie in its files."""
+
+    moment: str
+    """The column of whole numbers whose least and greatest value the log tells of each file."""
+    order: tuple[str, ...] = ()
+    """The columns by which rows are sorted, some hundred thousand at a time; none: as they came."""
+
+
+def put_together(table: Path, target_bytes: int, layout: Layout) -> int:
     """Puts files that are smaller than this together into files of about this size, each row once.
 
-    moment: the column of whole numbers whose least and greatest value the log tells of each file. order: the columns
-    by which rows are laid out, some hundred thousand at a time; none: as they came. Returns how many files were put
-    together. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
+    Returns how many files were put together. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
     """
     log = DeltaLog(table)
     found = live_files(log, read_checkpoint)
     bins = list(_bins(found.files, target_bytes))
+    _replace(log, found.version, bins, layout)
+    return sum(map(len, bins))
+
+
+def remove_before(table: Path, moment: int, layout: Layout) -> int:
+    """Removes the rows whose moment is before this; rows without one stay.
+
+    Returns how many files had such rows. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
+    """
+    log = DeltaLog(table)
+    found = live_files(log, read_checkpoint)
+    old = [[file] for file in found.files if _moments(log, file, layout.moment).least < moment]
+    _replace(log, found.version, old, layout, moment)
+    return len(old)
+
+
+def _moments(log: DeltaLog, file: AddedFile, column: str) -> Moments:
+    """Of a file's rows: as the log says, else as the file does."""
+    told = json.loads(file.stats or "{}")
+    least, most, nulls = (told.get(name, {}).get(column) for name in ("minValues", "maxValues", "nullCount"))
+    if least is not None and most is not None and nulls is not None:
+        return Moments(least, most, nulls)
+    values = pq.read_table(log.path_of(file), columns=[column], partitioning=None)[column]
+    least, most = pc.min_max(values).as_py().values()
+    return Moments(math.inf if least is None else least, math.inf if most is None else most, values.null_count)
+
+
+def _replace(
+    log: DeltaLog, version: int, bins: Sequence[Sequence[AddedFile]], layout: Layout, from_moment: int | None = None
+) -> None:
+    """Writes a file in the place of each bin's, and commits all at once. from_moment: without rows before it."""
     if not bins:
-        return 0
+        return
     written: list[Path] = []
     try:
-        actions = [action for some in bins for action in _replaced(log, some, moment, order, written)]
-        _commit(log, found.version, actions, {file.path for some in bins for file in some})
+        actions = [action for files in bins for action in _replaced(log, files, layout, from_moment, written)]
+        _commit(log, version, actions, {file.path for files in bins for file in files}, from_moment is not None)
     except Exception:
         for path in written:
             path.unlink(missing_ok=True)
         raise
-    return sum(map(len, bins))
 
 
 def _bins(files: Sequence[AddedFile], target_bytes: int) -> Iterator[list[AddedFile]]:
@@ -84,40 +130,48 @@ def _bins(files: Sequence[AddedFile], target_bytes: int) -> Iterator[list[AddedF
 
 
 def _replaced(
-    log: DeltaLog, files: Sequence[AddedFile], moment: str, order: Sequence[str], written: list[Path]
-) -> list[dict[str, Any]]:
-    """The actions by which one file takes the place of several; it is written, and noted before."""
-    folder = posixpath.dirname(files[0].path)
-    added = AddedFile(path=posixpath.join(folder, f"part-{uuid.uuid4()}-c000.zstd.parquet"))
+    log: DeltaLog, files: Sequence[AddedFile], layout: Layout, from_moment: int | None, written: list[Path]
+) -> Iterator[dict[str, Any]]:
+    """The actions by which one file, if any row is left, takes the place of several; noted before it is written."""
+    now_ms = time.time_ns() // 1_000_000
+    same = {"partitionValues": files[0].partition_values, "dataChange": from_moment is not None}
+    for file in files:
+        gone = {"path": file.path, "size": file.size, "deletionTimestamp": now_ms, "extendedFileMetadata": True}
+        yield {"remove": {**gone, **same}}
+    if from_moment is not None:
+        told = [_moments(log, file, layout.moment) for file in files]
+        if all(each.most < from_moment and not each.nulls for each in told):
+            return
+    name = f"part-{uuid.uuid4()}-c000.zstd.parquet"
+    added = AddedFile(path=posixpath.join(posixpath.dirname(files[0].path), name))
     path = log.path_of(added)
     written.append(path)
-    stats = _write(path, [log.path_of(file) for file in files], moment, order)
-    now_ms = time.time_ns() // 1_000_000
-    same = {"partitionValues": files[0].partition_values, "dataChange": False}
-    gone = {"deletionTimestamp": now_ms, "extendedFileMetadata": True, **same}
-    came = {"modificationTime": now_ms, "stats": json.dumps(stats), **same}
-    return [
-        *({"remove": {"path": file.path, "size": file.size, **gone}} for file in files),
-        {"add": {"path": added.path, "size": path.stat().st_size, **came}},
-    ]
+    stats = _write(path, [log.path_of(file) for file in files], layout, from_moment)
+    came = {"path": added.path, "size": path.stat().st_size, "modificationTime": now_ms, "stats": json.dumps(stats)}
+    yield {"add": {**came, **same}}
 
 
-def _write(path: Path, sources: Sequence[Path], moment: str, order: Sequence[str]) -> dict[str, Any]:
-    """One file of all rows; its statistics as Delta spells them."""
-    rows, bounds = 0, list[int]()
+def _write(path: Path, sources: Sequence[Path], layout: Layout, from_moment: int | None) -> dict[str, Any]:
+    """One file of all rows from a moment on; its statistics as Delta spells them."""
+    rows, nulls, bounds = 0, 0, list[int]()
+    order: list[tuple[str, Literal["ascending"]]] = [(name, "ascending") for name in layout.order]
     # A file may be older than a column, or come from a library with types of its own.
     schema = pa.unify_schemas([pq.read_schema(source) for source in sources], promote_options="permissive")
     schema = schema.remove_metadata()
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in _tables(sources, schema):
-            laid_out = table.sort_by([(name, "ascending") for name in order]) if order else table
+            if from_moment is not None:
+                moments = table[layout.moment]
+                table = table.filter(pc.or_kleene(pc.is_null(moments), pc.greater_equal(moments, from_moment)))
+            laid_out = table.sort_by(order) if order else table
             writer.write_table(laid_out, row_group_size=ROWS_IN_A_GROUP if order else ROWS_AT_ONCE)
             rows += table.num_rows
-            found = pc.min_max(table[moment]).as_py()
+            nulls += table[layout.moment].null_count
+            found = pc.min_max(table[layout.moment]).as_py()
             bounds += [value for value in found.values() if value is not None]
-    stats: dict[str, Any] = {"numRecords": rows}
+    stats: dict[str, Any] = {"numRecords": rows, "nullCount": {layout.moment: nulls}}
     if bounds:
-        stats |= {"minValues": {moment: min(bounds)}, "maxValues": {moment: max(bounds)}}
+        stats |= {"minValues": {layout.moment: min(bounds)}, "maxValues": {layout.moment: max(bounds)}}
     return stats
 
 
@@ -146,10 +200,13 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _commit(log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], removed: set[str]) -> None:
+def _commit(
+    log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], removed: set[str], removes_rows: bool
+) -> None:
     """Takes the first free version after the one that was read, if no commit between them removed a file of ours."""
     now_ms = time.time_ns() // 1_000_000
-    info = {"commitInfo": {"timestamp": now_ms, "operation": "OPTIMIZE", "operationParameters": {}}}
+    operation = "DELETE" if removes_rows else "OPTIMIZE"
+    info = {"commitInfo": {"timestamp": now_ms, "operation": operation, "operationParameters": {}}}
     waiting = log.folder / f"_commit_{uuid.uuid4()}.json.tmp"
     try:
         waiting.write_text("".join(f"{json.dumps(action)}\n" for action in [info, *actions]))
@@ -157,7 +214,7 @@ def _commit(log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], remo
             version += 1
             commit = log.read(version)
             if commit is None or any(file.path in removed for file in commit.removed):
-                raise OvertakenError(f"{log.table}: version {version} removed what was put together")
+                raise OvertakenError(f"{log.table}: version {version} removed one of the files that are replaced")
         if not log.has(version):
             # Cleaned away meanwhile: what was free is a gap in the past.
             log.commit_path(version + 1).unlink()

@@ -5,6 +5,7 @@ Knows samples by their figures' names; must not know how they were taken.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -40,27 +41,31 @@ def is_count(name: str) -> bool:
 
 
 def compared(samples: Sequence[Mapping[str, float]]) -> list[Compared]:
-    """Every figure but the time itself. samples: at equal distances, from the beginning to the end."""
+    """Every figure but the time itself. samples: at equal distances, from the beginning to the end.
+
+    A figure that is in none of the samples that are compared is nan there, and does not hold.
+    """
     first = round(len(samples) * SETTLED_AFTER)
     count = max(1, round(len(samples) * COMPARED_FOR))
 
     def middle(name: str, some: Sequence[Mapping[str, float]]) -> float:
-        return statistics.median(sample[name] for sample in some)
+        there = [sample[name] for sample in some if name in sample]
+        return statistics.median(there) if there else math.nan
 
     return [
         Compared(name, middle(name, samples[first : first + count]), middle(name, samples[-count:]))
-        for name in samples[0]
+        for name in dict.fromkeys(name for sample in samples for name in sample)
         if name != "minutes"
     ]
 
 
 def picture(samples: Sequence[Mapping[str, float]]) -> Curves:
     """Each figure over time, by what it was once all had settled."""
-    measured = [each for each in compared(samples) if not is_count(each.name) and each.settled]
+    measured = [each for each in compared(samples) if not is_count(each.name) and each.settled > 0]
     curves = [
         Curve(
             each.name,
-            [(sample["minutes"], sample[each.name] / each.settled) for sample in samples],
+            [(sample["minutes"], sample[each.name] / each.settled) for sample in samples if each.name in sample],
             colour_of(place),
         )
         for place, each in enumerate(measured)

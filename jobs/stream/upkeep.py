@@ -11,16 +11,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, assert_never
+from typing import Literal, NamedTuple
 
 from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import Home
 from programs.log_lines import tell
-from tables.compaction import put_together
+from tables.compaction import Layout, put_together, remove_before
 
 # Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
 # So each row is written three times in all, however long the day.
@@ -31,13 +30,16 @@ THOROUGH_EVERY_MS = 3_600_000
 UNREAD_COMMITS_SPARED = 100
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
+_DAY_MS = 24 * _HOUR_MS
 
 
 TableName = Literal["requests", "effects", "quarantine"]
-MOMENTS: dict[TableName, str] = {"requests": "received_at_ms", "effects": "at_ms", "quarantine": "at_ms"}
-"""When a row happened, by table."""
-ORDER: dict[TableName, tuple[str, ...]] = {"effects": ("group_id", "at_ms", "seq")}
-"""How rows are laid out where that helps who asks: of one group at a time."""
+LAYOUTS: dict[TableName, Layout] = {
+    "requests": Layout("received_at_ms"),
+    "effects": Layout("at_ms", ("group_id", "at_ms", "seq")),
+    "quarantine": Layout("at_ms"),
+}
+"""Who asks for effects asks of one group at a time."""
 
 
 class Kept(NamedTuple):
@@ -47,26 +49,14 @@ class Kept(NamedTuple):
     path: str
     config: JobConfig
 
-    def old_rows(self, now_ms: int) -> str | None:
-        """See old_rows_of."""
-        return old_rows_of(self.name, self.config, now_ms)
 
-
-def old_rows_of(name: TableName, config: JobConfig, now_ms: int) -> str | None:
-    """The SQL condition of a table's rows that are too old; None where all are kept."""
+def old_before_ms(name: TableName, config: JobConfig, now_ms: int) -> int | None:
+    """The moment before which a table's rows are too old; None where all are kept. Effects go by whole days of UTC."""
     hours = config.requests_retention_hours if name == "requests" else config.effects_retention_hours
     if not hours:
         return None
     before_ms = now_ms - hours * _HOUR_MS
-    match name:
-        case "requests":
-            return f"received_at_ms < {before_ms}"
-        case "quarantine":
-            return f"at_ms < {before_ms}"
-        case "effects":
-            return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
-        case _:
-            assert_never(name)
+    return before_ms - before_ms % _DAY_MS if name == "effects" else before_ms
 
 
 def thorough_every_ms(config: JobConfig) -> int:
@@ -89,12 +79,12 @@ def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
     """
     if not DeltaTable.is_deltatable(kept.path):
         return
-    target_bytes = LARGE_BYTES if thorough else SMALL_BYTES
-    put_together(Path(kept.path), target_bytes, MOMENTS[kept.name], ORDER.get(kept.name, ()))
+    path, layout = Path(kept.path), LAYOUTS[kept.name]
+    put_together(path, LARGE_BYTES if thorough else SMALL_BYTES, layout)
+    before_ms = old_before_ms(kept.name, kept.config, now_ms) if thorough else None
+    if before_ms is not None:
+        remove_before(path, before_ms, layout)
     table = DeltaTable(kept.path)
-    old_rows = kept.old_rows(now_ms) if thorough else None
-    if old_rows is not None:
-        table.delete(old_rows)
     table.create_checkpoint()
     table.cleanup_metadata()
     if thorough:

@@ -30,6 +30,18 @@ def test_a_figure_is_held_to_what_it_was_after_a_sixth_of_the_time(end: float, h
     assert (memory.settled, memory.end, memory.holds) == (100, end, holds)
 
 
+def test_a_sample_without_a_figure_is_passed_over_and_a_figure_without_samples_does_not_hold() -> None:
+    taken = samples("sql", [100] * 24)
+    del taken[4]["sql"], taken[-1]["sql"]
+    (sql,) = compared(taken)
+    assert (sql.settled, sql.end, sql.holds) == (100, 100, True)
+    assert len(picture(taken).curves[0].points) == 22
+    for sample in taken[-2:]:
+        sample.pop("sql", None)
+    (sql,) = compared(taken)
+    assert sql.holds is False
+
+
 def test_what_counts_the_work_done_may_grow() -> None:
     for name in ("heartbeats so far", "rows effects"):
         (count,) = compared(samples(name, range(1, 25)))

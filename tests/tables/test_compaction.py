@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from schemas.tables import EFFECTS_FOLDER, REQUESTS
 from tables import compaction
-from tables.compaction import OvertakenError, put_together
+from tables.compaction import Layout, OvertakenError, put_together, remove_before
 from tables.delta_log import AddedFile, DeltaLog
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
@@ -28,6 +28,7 @@ from tests.views.story import DAY_MS, write_effects
 
 MEGABYTE = 1 << 20
 T = 1_700_000_000_000
+LAYOUT = Layout("received_at_ms")
 
 
 class Requests:
@@ -47,7 +48,7 @@ class Requests:
             self.sent.append(at_ms)
 
     def put_together(self, target_bytes: int = MEGABYTE) -> int:
-        return put_together(self.path, target_bytes, "received_at_ms")
+        return put_together(self.path, target_bytes, LAYOUT)
 
     @property
     def log(self) -> DeltaLog:
@@ -63,9 +64,13 @@ class Requests:
         return sorted(DeltaTable(self.path).to_pyarrow_table()["received_at_ms"].to_pylist())
 
 
+def in_rows(table: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = DeltaTable(table).to_pyarrow_table().to_pylist()
+    return rows
+
+
 def in_order(table: Path) -> list[dict[str, Any]]:
-    rows = DeltaTable(table).to_pyarrow_table().to_pylist()
-    return sorted(rows, key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
+    return sorted(in_rows(table), key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
 
 
 @pytest.fixture
@@ -119,7 +124,7 @@ def test_a_file_that_was_removed_meanwhile_comes_not_back(requests: Requests, mo
         return written(*given)
 
     monkeypatch.setattr(compaction, "_write", overtaken)
-    with pytest.raises(OvertakenError, match="removed what was put together"):
+    with pytest.raises(OvertakenError, match="removed one of the files that are replaced"):
         requests.put_together()
     assert requests.read == requests.sent[2:]
     assert list(requests.path.glob("*-c000.zstd.parquet")) == []
@@ -157,7 +162,7 @@ def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
     write_effects(tmp_path, {"c": [msgspec.structs.replace(fact, at_ms=(fact.at_ms or 0) + DAY_MS) for fact in facts]})
     table = tmp_path / EFFECTS_FOLDER
     before = in_order(table)
-    assert put_together(table, MEGABYTE, "at_ms", ("group_id", "at_ms", "seq")) == 2
+    assert put_together(table, MEGABYTE, Layout("at_ms", ("group_id", "at_ms", "seq"))) == 2
     assert in_order(table) == before
     made, other = sorted((Path(uri) for uri in DeltaTable(table).file_uris()), key=lambda path: path.parent.name)
     assert (made.parent.name, other.parent.name) == ("at_date=1970-01-01", "at_date=1970-01-02")
@@ -186,7 +191,7 @@ def test_files_of_other_libraries_and_of_older_columns_are_put_together_too(requ
     row = {"group_id": "g", "request_id": "r", "received_at_ms": T + 1, "request": "{}"}
     write_deltalake(str(requests.path), pa.Table.from_pylist([row]), mode="append", schema_mode="merge")
     assert requests.put_together() == 2
-    rows = DeltaTable(requests.path).to_pyarrow_table().to_pylist()
+    rows = in_rows(requests.path)
     assert {**row, "request_seq": None} in rows
     assert len(rows) == 2
 
@@ -223,6 +228,47 @@ def test_bins_hold_small_files_in_order_and_no_more_than_makes_a_file(sizes: lis
     places = [int(file.path) for some in bins for file in some]
     assert places == sorted(set(places))
     assert all(len(some) > 1 and sum(file.size for file in some) <= 100 for some in bins)
+
+
+def test_old_rows_go_from_files_whole_and_in_part_while_others_commit(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        requests.send(4)
+        requests.put_together()
+    requests.send()
+    written = compaction._write
+
+    def overtaken(*given: Any) -> dict[str, Any]:
+        requests.send(40)
+        return written(*given)
+
+    monkeypatch.setattr(compaction, "_write", overtaken)
+    assert remove_before(requests.path, T + 6, LAYOUT) == 1
+    assert requests.read == requests.sent[6:]
+    assert requests.log.appended(requests.log.latest()) == []
+    assert remove_before(requests.path, T + 6, LAYOUT) == 0
+
+
+def test_files_of_old_rows_alone_go_unread_and_new_ones_stay_as_they_are(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests.send(4)
+    requests.put_together()
+    requests.send(2)
+    new = requests.files
+    requests.send(2)
+    monkeypatch.setattr(compaction, "_write", None)
+    assert remove_before(requests.path, T + 4, LAYOUT) == 1
+    assert requests.read == requests.sent[4:]
+    assert len(new & requests.files) == 2
+
+
+def test_a_row_without_a_moment_stays(requests: Requests) -> None:
+    rows = [{"group_id": "g", "request_id": str(n), "received_at_ms": at_ms} for n, at_ms in enumerate((T, None))]
+    write_deltalake(str(requests.path), pa.Table.from_pylist(rows, schema=REQUESTS.arrow), mode="append")
+    assert remove_before(requests.path, T + 1, LAYOUT) == 1
+    assert [row["request_id"] for row in in_rows(requests.path)] == ["1"]
 
 
 def test_the_commit_is_as_the_protocol_spells_it(requests: Requests) -> None:
