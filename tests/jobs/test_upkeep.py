@@ -173,6 +173,12 @@ def test_a_run_that_breaks_is_told_and_the_next_table_is_tended(
     assert "upkeep of effects did not work out: disk full" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("kept_minutes", "every_ms"), [("5", 300_000), ("60", HOUR_MS), ("1440", HOUR_MS)])
+def test_files_go_as_often_as_old_versions_do_and_at_least_every_hour(kept_minutes: str, every_ms: int) -> None:
+    config = JobConfig.from_pairs({"spark.coordinator.versions.retention.minutes": kept_minutes})
+    assert upkeep.thorough_every_ms(config) == every_ms
+
+
 def test_upkeep_can_be_turned_off(tmp_path: Path, tended: Tended) -> None:
     keeper = Upkeep(Home(tmp_path), JobConfig.from_pairs({"spark.coordinator.upkeep.interval.ms": "0"}), lambda: 0)
     keeper.start()
