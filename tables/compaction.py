@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import posixpath
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tables.checkpoints import read_checkpoint
+from tables.delta_commit import GapError, becomes, waiting_commit
 from tables.delta_log import AddedFile, DeltaLog
 from tables.live_files import live_files
 
@@ -204,31 +203,12 @@ def _commit(
     log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], removed: set[str], removes_rows: bool
 ) -> None:
     """Takes the first free version after the one that was read, if no commit between them removed a file of ours."""
-    now_ms = time.time_ns() // 1_000_000
-    operation = "DELETE" if removes_rows else "OPTIMIZE"
-    info = {"commitInfo": {"timestamp": now_ms, "operation": operation, "operationParameters": {}}}
-    waiting = log.folder / f"_commit_{uuid.uuid4()}.json.tmp"
-    try:
-        waiting.write_text("".join(f"{json.dumps(action)}\n" for action in [info, *actions]))
-        while not _is_taken(log, version + 1, waiting):
-            version += 1
-            commit = log.read(version)
-            if commit is None or any(file.path in removed for file in commit.removed):
-                raise OvertakenError(f"{log.table}: version {version} removed one of the files that are replaced")
-        if not log.has(version):
-            # Cleaned away meanwhile: what was free is a gap in the past.
-            log.commit_path(version + 1).unlink()
-            raise OvertakenError(f"{log.table}: version {version} is gone, putting files together took too long")
-    finally:
-        # Once the commit is there nothing may fail any more.
-        with suppress(OSError):
-            waiting.unlink(missing_ok=True)
-
-
-def _is_taken(log: DeltaLog, version: int, waiting: Path) -> bool:
-    """Whether the commit has become this version; not if another one is it."""
-    try:
-        os.link(waiting, log.commit_path(version))
-    except FileExistsError:
-        return False
-    return True
+    with waiting_commit(log, "DELETE" if removes_rows else "OPTIMIZE", {}, actions) as waiting:
+        try:
+            while not becomes(log, waiting, version + 1):
+                version += 1
+                commit = log.read(version)
+                if commit is None or any(file.path in removed for file in commit.removed):
+                    raise OvertakenError(f"{log.table}: version {version} removed one of the files that are replaced")
+        except GapError as error:
+            raise OvertakenError(f"{error}, putting files together took too long") from None

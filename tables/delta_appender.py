@@ -13,11 +13,11 @@ File and Remove File".
 from __future__ import annotations
 
 import json
-import os
 import time
-import uuid
 from pathlib import Path
+from typing import Any
 
+from tables.delta_commit import GapError, becomes, waiting_commit
 from tables.delta_log import DeltaLog
 
 _TRUSTED_S = 10.0
@@ -35,42 +35,31 @@ class DeltaAppender:
 
     def append(self, file_name: str, rows: int) -> int:
         """Adds a data file that lies in the table's folder; the version it became. Raises OSError."""
-        waiting = self._log.folder / f"_commit_{uuid.uuid4()}.json.tmp"
-        try:
-            waiting.write_bytes(_add_action(self._log.table / file_name, rows))
+        add = {"add": _added(self._log.table / file_name, rows)}
+        with waiting_commit(self._log, "WRITE", {"mode": "Append"}, [add]) as waiting:
             return self._take_next_version(waiting)
-        finally:
-            waiting.unlink(missing_ok=True)
 
     def _take_next_version(self, waiting: Path) -> int:
         while True:
             if time.monotonic() - self._looked_at > _TRUSTED_S:
                 self._version = self._log.latest()
             self._looked_at = time.monotonic()
-            taken = self._log.commit_path(self._version + 1)
             try:
-                os.link(waiting, taken)
-            except FileExistsError:
-                self._version += 1
-                continue
-            if self._version >= 0 and not self._log.has(self._version):
-                # The version before was cleaned away meanwhile: this is a gap in the past, not the end.
-                taken.unlink()
+                is_taken = becomes(self._log, waiting, self._version + 1)
+            except GapError:
                 self._looked_at = 0.0
                 continue
             self._version += 1
-            return self._version
+            if is_taken:
+                return self._version
 
 
-def _add_action(path: Path, rows: int) -> bytes:
-    now_ms = time.time_ns() // 1_000_000
-    info = {"timestamp": now_ms, "operation": "WRITE", "operationParameters": {"mode": "Append"}}
-    add = {
+def _added(path: Path, rows: int) -> dict[str, Any]:
+    return {
         "path": path.name,
         "partitionValues": {},
         "size": path.stat().st_size,
-        "modificationTime": now_ms,
+        "modificationTime": time.time_ns() // 1_000_000,
         "dataChange": True,
         "stats": json.dumps({"numRecords": rows}),
     }
-    return f"{json.dumps({'commitInfo': info})}\n{json.dumps({'add': add})}\n".encode()

@@ -103,7 +103,6 @@ class Upkeep:
         self.config = config
         self.tables = tables_of(home, config)
         self.unread_commits = unread_commits
-        self._versions: dict[str, int] = {}
         self._last_thorough_ms = int(time.time() * 1000)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,17 @@ def in_order(table: Path) -> list[dict[str, Any]]:
     return sorted(in_rows(table), key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
 
 
+def overtake(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Something happens after the table was looked at, and before what was put together is written."""
+    written = compaction._write
+
+    def overtaken(*given: Any) -> dict[str, Any]:
+        meanwhile()
+        return written(*given)
+
+    monkeypatch.setattr(compaction, "_write", overtaken)
+
+
 @pytest.fixture
 def requests(tmp_path: Path) -> Requests:
     return Requests(tmp_path)
@@ -103,13 +115,7 @@ def test_the_log_tells_how_many_rows_a_file_has_and_of_which_time(requests: Requ
 
 def test_commits_that_come_meanwhile_are_kept_however_many(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     requests.send(3)
-    written = compaction._write
-
-    def overtaken(*given: Any) -> dict[str, Any]:
-        requests.send(40)
-        return written(*given)
-
-    monkeypatch.setattr(compaction, "_write", overtaken)
+    overtake(monkeypatch, lambda: requests.send(40))
     assert requests.put_together() == 3
     assert requests.read == requests.sent
     assert len(requests.files) == 41
@@ -117,13 +123,7 @@ def test_commits_that_come_meanwhile_are_kept_however_many(requests: Requests, m
 
 def test_a_file_that_was_removed_meanwhile_comes_not_back(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     requests.send(3)
-    written = compaction._write
-
-    def overtaken(*given: Any) -> dict[str, Any]:
-        DeltaTable(requests.path).delete(f"received_at_ms < {T + 2}")
-        return written(*given)
-
-    monkeypatch.setattr(compaction, "_write", overtaken)
+    overtake(monkeypatch, lambda: DeltaTable(requests.path).delete(f"received_at_ms < {T + 2}"))
     with pytest.raises(OvertakenError, match="removed one of the files that are replaced"):
         requests.put_together()
     assert requests.read == requests.sent[2:]
@@ -135,17 +135,15 @@ def test_a_commit_does_not_go_into_a_past_that_was_cleaned_away(
     requests: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests.send(3)
-    written = compaction._write
 
-    def overtaken(*given: Any) -> dict[str, Any]:
+    def clean() -> None:
         requests.send(3)
         DeltaTable(requests.path).create_checkpoint()
         for version in requests.log.versions():
             if version < requests.log.latest():
                 requests.log.commit_path(version).unlink()
-        return written(*given)
 
-    monkeypatch.setattr(compaction, "_write", overtaken)
+    overtake(monkeypatch, clean)
     with pytest.raises(OvertakenError, match="version 3 is gone"):
         requests.put_together()
     assert requests.log.versions() == [6]
@@ -237,13 +235,7 @@ def test_old_rows_go_from_files_whole_and_in_part_while_others_commit(
         requests.send(4)
         requests.put_together()
     requests.send()
-    written = compaction._write
-
-    def overtaken(*given: Any) -> dict[str, Any]:
-        requests.send(40)
-        return written(*given)
-
-    monkeypatch.setattr(compaction, "_write", overtaken)
+    overtake(monkeypatch, lambda: requests.send(40))
     assert remove_before(requests.path, T + 6, LAYOUT) == 1
     assert requests.read == requests.sent[6:]
     assert requests.log.appended(requests.log.latest()) == []
