@@ -125,15 +125,20 @@ class History:
 
     # ------------------------------------------------------------ taking in
 
-    def refresh(self, *, with_beats: bool = True) -> Change | None:
+    def refresh(self, *, with_beats: bool = True, within_s: float = -1) -> Change | None:
         """Takes in what was committed since the last call and makes the lists that are due; None: nothing changed.
 
-        with_beats: the lists that heartbeats alter too, of which many groups may be due.
+        with_beats: the lists that heartbeats alter too, of which many groups may be due. within_s: how long to wait for
+        another thread that is at it, and then leave it to that one; negative: as long as it takes.
         """
-        with self._writing:
+        if not self._writing.acquire(timeout=within_s):
+            return None
+        try:
             grown = self._take_in()
             made = self._make_due(self._kept if with_beats else self._kept[:1])
             return grown if made is None or grown == _ALL else Change(made | (grown.groups if grown else frozenset()))
+        finally:
+            self._writing.release()
 
     def make_lists(self) -> None:
         """Makes the lists of all groups, which takes seconds for a long history."""

@@ -26,6 +26,8 @@ UNSEEN_EVERY_S = 10.0
 """While no page is open; whoever asks then has a look taken first."""
 FRESH_S = 1.0
 """What was looked at within is not looked at again for who asks."""
+ASKED_WAITS_S = 0.1
+"""How long who asks waits for the thread that looks for commits, which has taken in what there was when it began."""
 STATUS_EVERY_S = 2.0
 ALIVE_S = 30.0
 """The job of a home in a store is alive if it has done a batch within."""
@@ -123,7 +125,7 @@ class Watch:
         """Takes in what is new, unless a page is open, for which that is done all the time."""
         is_fresh = self._listeners or time.monotonic() - self._looked_at < FRESH_S
         if self._history.is_ready and not is_fresh:
-            await run_in_threadpool(self._look, with_beats=False)
+            await run_in_threadpool(self._look, with_beats=False, within_s=ASKED_WAITS_S)
 
     @property
     def is_full(self) -> bool:
@@ -143,8 +145,8 @@ class Watch:
                 self._try(self._history.make_lists)
             self._look()
 
-    def _look(self, *, with_beats: bool = True) -> None:
-        change = self._try(partial(self._history.refresh, with_beats=with_beats))
+    def _look(self, *, with_beats: bool = True, within_s: float = -1) -> None:
+        change = self._try(partial(self._history.refresh, with_beats=with_beats, within_s=within_s))
         if isinstance(change, Change):
             self._tell({"groups": sorted(change.groups)[:1000] or None})
         self._looked_at = time.monotonic()

@@ -6,6 +6,7 @@ import queue
 import threading
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,36 @@ def test_a_page_that_nobody_looks_at_rests_and_shows_what_is_new_to_who_asks(
         assert ">second<" in client.get("/").text
         write_effects(tmp_path, {"third": two_members().rows})
         assert "third" in client.get("/answer.csv", params={"q": "select group_id from groups"}).text
+
+
+def test_who_asks_does_not_wait_for_lists_that_are_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "UNSEEN_EVERY_S", 1000.0)
+    monkeypatch.setattr(live, "FRESH_S", 0.0)
+    is_being_made, may_go_on = threading.Event(), threading.Event()
+    make = History._make
+
+    def slow(*words: Any) -> None:
+        is_being_made.set()
+        assert may_go_on.wait(30)
+        make(*words)
+
+    write_effects(tmp_path, {"first": two_members().rows})
+    with asked(tmp_path) as client:
+        monkeypatch.setattr(History, "_make", slow)
+        write_effects(tmp_path, {"second": two_members().rows})
+        making = threading.Thread(target=client.get, args=("/",))
+        making.start()
+        try:
+            assert is_being_made.wait(30)
+            # What had come by then is there; only lists of all groups are still as they were.
+            assert client.get("/group", params={"group": "second"}).status_code == 200
+            assert ">first<" in client.get("/").text
+        finally:
+            may_go_on.set()
+            making.join(30)
+        monkeypatch.undo()
+        monkeypatch.setattr(live, "FRESH_S", 0.0)
+        assert ">second<" in client.get("/").text
 
 
 def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
