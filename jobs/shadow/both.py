@@ -69,6 +69,7 @@ class BothShadow:
             has_more = self._log.step()
             self._progress.note()
             self._topic.count()
+            self._topic.maybe_start_again()
             if time.monotonic() >= self._merged_at + MERGE_EVERY_S:
                 self._merge()
             self._program.maybe_tell_rebalances()

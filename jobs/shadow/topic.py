@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.driver_writer import DriverWriter
 from programs.errors import ConfigError
 from programs.log_lines import log_to_standard_error
+from programs.steady_clock import SteadyClock
 from tables.job_status import StatusWriter
 
 TOPIC_SHADOW = "topic shadow"
@@ -40,6 +41,8 @@ SOURCE = "offsets-topic"
 POLL_S = 0.2
 TRIGGER_INTERVAL_MS = 1_000
 """The least time between two batches' beginnings, unless the settings name another: commits come all the time."""
+BACK_MS = 5_000
+"""A machine's clock that was set back so far would keep Spark's trigger waiting."""
 HOLD_MS = 2_000
 """How long a fact waits for the rest of its request's records, which Kafka writes all at once."""
 
@@ -67,17 +70,28 @@ class TopicFollowing:
     """A cluster's topic that is followed on a home that is locked and settled."""
 
     def __init__(
-        self, home: Home, config: JobConfig, spark: SparkSession, status: StatusWriter, *, has_commits: bool
+        self,
+        home: Home,
+        config: JobConfig,
+        spark: SparkSession,
+        status: StatusWriter,
+        *,
+        has_commits: bool,
+        clock: Callable[[], SteadyClock] = SteadyClock,
     ) -> None:
-        """status: where the query's batches are told of. Raises ClusterError, HomeError (see settle)."""
+        """status: where the query's batches are told of. clock: made with each start of the query.
+
+        Raises ClusterError, HomeError (see settle).
+        """
         self.home = home
         self.config = config
         self.cluster = KafkaCluster(spark, dict(config.kafka_options))
         settle(home, self.cluster.cluster_id(), has_commits=has_commits)
         self.cluster.check_topic(TOPIC)
-        self._status = status
+        self._spark, self._status, self._has_commits = spark, status, has_commits
         self._counted, self._counted_to = Counted(), -1
-        self.query = self._start(spark, has_commits=has_commits)
+        self._make_clock = clock
+        self.query = self._start()
 
     def count(self) -> None:
         """Adds up what batches have read since the last look."""
@@ -103,19 +117,28 @@ class TopicFollowing:
             return None
         return round(datetime.fromisoformat(progress.timestamp).timestamp() * 1000)
 
-    def _start(self, spark: SparkSession, *, has_commits: bool) -> StreamingQuery:
+    def maybe_start_again(self) -> None:
+        """Starts the query anew if the machine's clock was set back: its trigger would wait for that to catch up."""
+        if not self.query.isActive or self._clock.wall_is_behind_ms() < BACK_MS:
+            return
+        stop_after_batch(self.query)
+        self.count()
+        self.query = self._start()
+
+    def _start(self) -> StreamingQuery:
         names = TopicNames(self.cluster.names)
         writer = DriverWriter(self.home, self.config, SOURCE, names.named)
 
         def write(batch: DataFrame, batch_id: int) -> None:
             self._status.batch_done(*writer.write(batch, batch_id))
 
-        records = load_offsets_topic(spark, self.config, has_commits=has_commits)
+        records = load_offsets_topic(self._spark, self.config, has_commits=self._has_commits)
         texts = tell_histories(records, {}, self.config.quarantine_raw_max_bytes, HOLD_MS)
         stream = texts.writeStream.queryName(SOURCE).outputMode("append").foreachBatch(write)
         interval_ms = self.config.trigger_interval_ms or TRIGGER_INTERVAL_MS
         stream = stream.trigger(processingTime=f"{interval_ms} milliseconds")
         started_at_ms = int(time.time() * 1000)
+        self._clock = self._make_clock()
         query = stream.option("checkpointLocation", self.home.checkpoint).start()
         writer.query_id.set_result(query.id)
         self._status.running(query.id, started_at_ms)
@@ -140,6 +163,7 @@ class TopicShadow:
         self._program.begin(f"{TOPIC} of {self.source}")
         while topic.query.isActive and not stop.wait(POLL_S):
             topic.count()
+            topic.maybe_start_again()
             self._program.maybe_tell_rebalances()
         if topic.query.isActive:
             stop_after_batch(topic.query, lambda: stop.is_urgent)

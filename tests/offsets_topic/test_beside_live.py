@@ -20,6 +20,7 @@ from tests.request_log.broker import START_MS
 Coming = list[tuple[int, int, Fact]]
 """Facts by when they are told, and whether it is the topic that tells them."""
 HOLD_MS, LATE_MS = 60_000, 30_000
+AN_HOUR_MS = 3_600_000
 FOREVER_MS = 1 << 60
 
 
@@ -89,8 +90,9 @@ def test_so_do_those_of_a_recorded_cluster(name: str, from_share: float, to_shar
         expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), told_at_once(log, topic))
 
 
+@pytest.mark.parametrize("hold_ms", [2_000, -AN_HOUR_MS], ids=["a-short-hold", "a-clock-an-hour-ahead"])
 @pytest.mark.parametrize("seed", LIVES)
-def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int, tmp_path: Path) -> None:
+def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int, hold_ms: int, tmp_path: Path) -> None:
     log, _, topic, truth = told_of(seed, tmp_path)
     chance = random.Random(seed)
     delays = sorted((START_MS + chance.randint(0, LENGTH_MS), chance.choice([0, 500, 20_000])) for _ in range(4))
@@ -100,7 +102,7 @@ def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int,
         delay_ms = next((delay for since, delay in reversed(delays) if since <= fact.at_ms), 0)
         told_ms = max(told_ms, fact.at_ms + delay_ms)
         coming.append((told_ms, 0, fact))
-    settled = bit_by_bit(coming, chance, 2_000)
+    settled = bit_by_bit(coming, chance, hold_ms)
     facts = [(fact.at_ms, 0, fact.seq, fact) for fact in settled.log_kept]
     facts += [(fact.at_ms, 1, fact.seq, fact) for fact in settled.topic_kept]
     history = [fact for *_, fact in sorted(facts, key=itemgetter(0, 1, 2))]

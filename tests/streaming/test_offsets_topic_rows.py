@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from pyspark.sql import Row, SparkSession
 
 from jobs.stream.sources.offsets_topic import record_rows
@@ -11,8 +9,8 @@ from offsets_topic.dumps.log_record import LogRecord
 from offsets_topic.records.decoding import group_id_of
 from schemas.tables import RECORDS
 from tests.offsets_topic.folded import CAPTURES, NAMES, read_dump
+from tests.streaming.topic_records import connector_rows
 
-DDL = "key binary, value binary, partition int, offset long, timestamp timestamp"
 UNKNOWN = LogRecord(9, 0, 1_000, b"\x00\x63\x00\x01g", b"x")
 SHORT, NO_KEY = LogRecord(9, 1, 1_000, b"\x00", None), LogRecord(9, 2, 1_000, None, b"x")
 CUT, NO_TEXT = (
@@ -23,11 +21,7 @@ SHARE = LogRecord(9, 5, 1_000, b"\x00\x09\x00\x01g", b"x")
 
 
 def rows_of(spark: SparkSession, records: list[LogRecord], *, has_commits: bool) -> list[Row]:
-    given = [
-        (one.key, one.value, one.partition, one.offset, datetime.fromtimestamp(one.timestamp_ms / 1000, UTC))
-        for one in records
-    ]
-    rows = record_rows(spark.createDataFrame(given, DDL), has_commits=has_commits)
+    rows = record_rows(spark.createDataFrame(connector_rows(records)), has_commits=has_commits)
     assert rows.columns == RECORDS.names
     return rows.orderBy("partition", "offset").collect()
 
