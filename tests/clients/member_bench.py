@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from clients.assignors import ASSIGNORS, Assignor
 from clients.config import ConsumerConfig
-from clients.events import CoordinatorFound, Event, MemberRequest, Output, Send
+from clients.events import CoordinatorFound, CoordinatorLost, Event, MemberRequest, Output, Send
 from clients.member import GroupMember
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.errors import Error
@@ -38,9 +38,17 @@ from schemas.messages import (
 )
 
 GROUP = "orders"
+COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",), "enable_auto_commit": False}
+"""Settings of a member that never gives up all partitions, and commits nothing by itself."""
+STATIC: dict[str, Any] = {**COOPERATIVE, "group_instance_id": "pod-1"}
 COUNTS = {"t": 4, "u": 2}
 R = TypeVar("R", bound=MemberRequest)
 NODE = CoordinatorFound(0, "broker", 9092)
+
+
+def lost(error: Error) -> CoordinatorLost:
+    """What a member tells that met no coordinator."""
+    return CoordinatorLost(f"error response {error}")
 
 
 def partitions(text: str) -> tuple[TopicPartition, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from clients.events import CoordinatorLost, LeftGroup, PartitionsLost
@@ -19,9 +17,8 @@ from schemas.messages import (
     OffsetCommitRequest,
     SyncGroupRequest,
 )
-from tests.clients.member_bench import NODE, Bench, left, partitions
+from tests.clients.member_bench import COOPERATIVE, NODE, Bench, left, partitions
 
-COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",), "enable_auto_commit": False}
 POLL_TIMEOUT = "consumer poll timeout has expired."
 LEAVING = "consumer pro-actively leaving the group"
 
