@@ -143,6 +143,10 @@ test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED=
 test-kills-live: setup jars ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
 	@$(BIN)/python -m tests.kills --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED)) --consumers $(or $(CONSUMERS),60)
 
+.PHONY: test-kills-shadows
+test-kills-shadows: setup jars ## Kill shadows of a real cluster's topic, alone and beside a log, so often: KILLS=20, SEED=.
+	@$(BIN)/python -m tests.kills.cluster_followers --kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
+
 .PHONY: test-browser
 test-browser: setup jars ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
 	@$(BIN)/python -m tests.browser.chromium

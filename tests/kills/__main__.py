@@ -10,7 +10,6 @@ what is done; must not know how a consumer is run.
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from tests.kills.checked import own_seed, run_checked
 from tests.kills.log_follower import kill_shadow
 from tests.kills.replayed import assert_replay_equal
 from tests.kills.world import World
@@ -31,7 +31,7 @@ SHADOWS_SHARE = 10
 @click.option("--consumers", default=60, show_default=True)
 def main(kills: int, seed: int, consumers: int) -> None:
     """Kills as often, checks, and prints what was done."""
-    seed = seed or random.SystemRandom().randrange(1, 10**6)
+    seed = seed or own_seed()
     dice, done, began = random.Random(seed), Counter[str](), time.monotonic()
     print(f"seed {seed}: {kills} kills, {consumers} consumers", flush=True)
     of_shadow = kills // SHADOWS_SHARE
@@ -53,8 +53,4 @@ def main(kills: int, seed: int, consumers: int) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(standalone_mode=False)
-    except AssertionError as error:
-        print(f"rollcall: {error}", file=sys.stderr)
-        raise SystemExit(1) from error
+    run_checked(main)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from tests.waiting import until
 
-Victim = Literal["coordinator", "gateway", "maintenance", "page", "shadow"]
+Victim = Literal["coordinator", "gateway", "maintenance", "page", "shadow", "topic shadow", "shadow of both"]
 LOOK_EVERY_S = 0.0005
 AT_MOST_S = 30.0
 ANY_WITHIN_S = 3.0
@@ -64,4 +64,17 @@ SHADOWS = (
     Moment("requests committed", "shadow", ("requests/_delta_log/*.json",)),
     Moment("effects committed, Spark's commit not", "shadow", ("effects/_delta_log/*.json",)),
     Moment("any", "shadow", ()),
+)
+TOPIC_SHADOWS = (
+    Moment("a batch planned", "topic shadow", ("checkpoint/offsets/[0-9]*",)),
+    Moment("effects committed, Spark's commit not", "topic shadow", ("effects/_delta_log/*.json",)),
+    Moment("the state being written", "topic shadow", ("checkpoint/state/*/*/*", "checkpoint/state/*/*/.*")),
+    Moment("any", "topic shadow", ()),
+)
+BOTH_SHADOWS = (
+    Moment("what is decided noted, not committed", "shadow of both", ("both/*.state",)),
+    Moment("the topic's facts committed, not merged", "shadow of both", ("topic/effects/_delta_log/*.json",)),
+    Moment("merged facts committed", "shadow of both", ("effects/_delta_log/*.json",)),
+    Moment("the log's facts committed, not merged", "shadow of both", ("log/effects/_delta_log/*.json",)),
+    Moment("any", "shadow of both", ()),
 )

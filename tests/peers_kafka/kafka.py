@@ -36,7 +36,10 @@ def connector_jars() -> list[str]:
 
 
 class Broker:
-    """A broker with its data in a folder, which may be stopped and started again at the same address."""
+    """A broker with its data in a folder, which may be stopped and started again at the same address.
+
+    A folder that has a broker's data already is the same cluster again, at another address.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,10 @@ class Broker:
             "-cp",
             f"{fetched('broker')}/*",
         ]
+        if not (folder / "data").exists():
+            self._format(scram_users)
+
+    def _format(self, scram_users: Iterable[str]) -> None:
         # Its first byte is zero, so that the text never begins with a dash, which the tool takes for an option.
         cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         storage = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._settings)]

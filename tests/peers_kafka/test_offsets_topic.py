@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -27,8 +23,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from duck_sql.engine import ask
 from tests.peers_clients.fleet import Fleet
+from tests.peers_kafka.cluster_shadow import ClusterShadow
 from tests.peers_kafka.secured_cluster import (
     AUTHORITY,
     CLASSIC,
@@ -45,9 +41,7 @@ from tests.peers_kafka.secured_cluster import (
 )
 from tests.peers_kafka.transactions import Transactions
 from tests.readme.shown import block_with
-from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows
-from tests.waiting import until
+from tests.streaming.live import expect_each_fact_once, now_ms, read_rows
 
 JAVA, EXACTLY_ONCE = "orders-java", "orders-exactly-once"
 """A group of Java clients, and one that commits in transactions alone."""
@@ -63,43 +57,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-class Shadow:
-    """`rollcall shadow` as the user watcher, with the settings of a file."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.home = cluster.folder / "home"
-        conf = cluster.folder / "shadow.conf"
-        conf.write_text(
-            "kafka.security.protocol=SASL_SSL\nkafka.sasl.mechanism=SCRAM-SHA-512\n"
-            f"kafka.ssl.truststore.type=PEM\nkafka.ssl.truststore.location={AUTHORITY}\n"
-            f'kafka.sasl.jaas.config={SCRAM} username="watcher" password="{PASSWORD}";\n'
-        )
-        places = ["--conf", str(conf), "--home", str(self.home)]
-        self.command = [sys.executable, "-m", "jobs.rollcall", "shadow", f"kafka://{cluster.address}", *places]
-        self.log = cluster.folder / "shadow.log"
-
-    def start(self) -> None:
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=log, stderr=log)
-
-    def stop(self) -> str:
-        self.process.terminate()
-        assert self.process.wait(120) == 0, self.log.read_text()
-        return self.log.read_text()
-
-    def await_facts(self, query: str, what: str) -> list[tuple[Any, ...]]:
-        """The rows of a query once there are any."""
-
-        def are_there() -> list[tuple[Any, ...]] | None:
-            assert self.process.poll() is None, self.log.read_text()
-            return self.rows(query) if (self.home / "effects" / "_delta_log").exists() else None
-
-        return until(are_there, lambda: f"{what}: {self.log.read_text()}", within_s=180, every_s=0.5)
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in ask(self.home, query).rows]
-
-
 @pytest.fixture
 def java(cluster: Cluster) -> Iterator[Fleet]:
     user = {"user": "app", "password": PASSWORD, "mechanism": "PLAIN", "ca": AUTHORITY}
@@ -108,15 +65,23 @@ def java(cluster: Cluster) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def shadow(cluster: Cluster) -> Iterator[Shadow]:
-    shadow = Shadow(cluster)
+def shadow(cluster: Cluster) -> Iterator[ClusterShadow]:
+    """As the user watcher."""
+    settings = {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": AUTHORITY,
+        "kafka.sasl.jaas.config": f'{SCRAM} username="watcher" password="{PASSWORD}";',
+    }
+    shadow = ClusterShadow(cluster.folder, f"kafka://{cluster.address}", settings=settings)
     yield shadow
-    if shadow.process.poll() is None:
-        shadow.process.kill()
-        shadow.process.wait()
+    shadow.end()
 
 
-def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster, shadow: Shadow, java: Fleet) -> None:
+def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(
+    cluster: Cluster, shadow: ClusterShadow, java: Fleet
+) -> None:
     groups = (CLASSIC, CONSUMER)
     by_java = [java.start("java")]
     transactions = Transactions(cluster.client, EXACTLY_ONCE)
@@ -134,7 +99,7 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
     allow(cluster.admin)
     shadow.start()
     by_java.append(java.start("java"))
-    shadow.await_facts(f"select 1 from groups where group_id = '{CONSUMER}' and member_count = 2", "the first members")
+    shadow.await_rows(f"select 1 from groups where group_id = '{CONSUMER}' and member_count = 2", "the first members")
 
     java.await_shares(by_java, PARTITIONS)
     transactions.commit("orders", 7, is_aborted=True)
@@ -142,8 +107,7 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
     for group in groups:
         cluster.await_shared(group, *first[group], third[group])
     # Nobody has told it to stop: what it had done is not done again, and nothing of what follows is missed.
-    shadow.process.kill()
-    shadow.process.wait()
+    shadow.kill()
     for group in groups:
         first[group][0].close()
         cluster.await_shared(group, first[group][1], third[group])
@@ -158,10 +122,10 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
         cluster.await_shared(group, third[group])
     ends = f"select 1 from sessions where client_id = '{{}}-1' and ended_at >= timestamp_millis({killed_ms})"
     for group in groups:
-        shadow.await_facts(ends.format(group), f"the end of a killed member of {group}")
+        shadow.await_rows(ends.format(group), f"the end of a killed member of {group}")
     told_offset = "select 1 from offsets where group_id = '{}' and committed_offset = {}"
     for group, offset in ((EXACTLY_ONCE, 9), (JAVA, 3)):
-        shadow.await_facts(told_offset.format(group, offset), f"the last commit of {group}")
+        shadow.await_rows(told_offset.format(group, offset), f"the last commit of {group}")
     transactions.close()
     told = shadow.stop()
     assert "records read" in told
@@ -169,7 +133,7 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
         # Without when it was, and how long a machine took for it.
         assert re.sub(r"^\S+ +|, [0-9.]+ s$", "", line) in told
 
-    expect_each_fact_once(shadow)
+    expect_each_fact_once(shadow.home)
     expect_what_the_admin_says(cluster, shadow, JAVA)
     assert committed(shadow, JAVA) == [
         (3, shadow.rows(f"select member_id from members where group_id = '{JAVA}'")[0][0])
@@ -178,11 +142,11 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(cluster: Cluster
     for group in groups:
         expect_what_the_admin_says(cluster, shadow, group)
         expect_what_the_clients_said(cluster, shadow, group, killed_ms)
-    topics = dict(shadow.rows("select group_id, max(topic) from assignments group by group_id"))
+    topics: dict[str, str] = dict(shadow.rows("select group_id, max(topic) from assignments group by group_id"))
     assert topics[SHOWN] == SHOWN
     assert topics[HIDDEN] != HIDDEN
     assert len(topics[HIDDEN]) == 22
-    assert not read_rows(str(shadow.home / "quarantine"))
+    assert not read_rows(shadow.home.quarantine)
 
 
 def allow(admin: AdminClient) -> None:
@@ -198,23 +162,14 @@ def allow(admin: AdminClient) -> None:
         made.result()
 
 
-def committed(shadow: Shadow, group: str) -> list[tuple[int, str]]:
+def committed(shadow: ClusterShadow, group: str) -> list[tuple[int, str]]:
     """Every offset that is told of as committed, with whose partition it was."""
-    rows = [row for row in read_rows(str(shadow.home / "effects")) if row["group_id"] == group]
+    rows = [row for row in read_rows(shadow.home.effects) if row["group_id"] == group]
     commits = [row for row in sorted(rows, key=lambda row: row["seq"]) if row["effect"] == "offsets_committed"]
     return [(json.loads(row["detail"])["offsets"][0]["committed_offset"], row["member_id"]) for row in commits]
 
 
-def expect_each_fact_once(shadow: Shadow) -> None:
-    """A group's facts are numbered from one on, none twice and none left out."""
-    numbers: dict[str, list[int]] = defaultdict(list)
-    for row in read_rows(str(shadow.home / "effects")):
-        numbers[row["group_id"]].append(row["seq"])
-    for group, found in numbers.items():
-        assert sorted(found) == list(range(1, len(found) + 1)), group
-
-
-def expect_what_the_admin_says(cluster: Cluster, shadow: Shadow, group: str) -> None:
+def expect_what_the_admin_says(cluster: Cluster, shadow: ClusterShadow, group: str) -> None:
     """State, members and who has what, in the end."""
     described = cluster.admin.describe_consumer_groups([group])[group].result()
     rows = shadow.rows(f"select state, member_count from groups where group_id = '{group}'")
@@ -229,7 +184,7 @@ def expect_what_the_admin_says(cluster: Cluster, shadow: Shadow, group: str) -> 
     assert set(shadow.rows(now)) == owned
 
 
-def expect_what_the_clients_said(cluster: Cluster, shadow: Shadow, group: str, killed_ms: int) -> None:
+def expect_what_the_clients_said(cluster: Cluster, shadow: ClusterShadow, group: str, killed_ms: int) -> None:
     """Each span of ownership against the clients' own callbacks.
 
     A consumer group's members take and give up a partition with a heartbeat. A classic group's hold theirs until the

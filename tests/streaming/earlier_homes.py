@@ -1,4 +1,4 @@
-"""The homes that earlier versions left, packed by `make_homes`, and what those versions told of them.
+"""The homes that earlier versions left, packed by `make_homes` or with their cluster, and what those versions told.
 
 Knows how they are packed. Must not know what a version does.
 """
@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 HOMES = Path(__file__).parent / "homes"
 TOLD = "told.json"
-JOB, SHADOW, DUMP = "job", "shadow", "dump"
-VERSIONS = sorted(path.name.removesuffix(".tar.gz") for path in HOMES.glob("*.tar.gz") if path.name != "v1.tar.gz")
+JOB, SHADOW, DUMP, TOPIC = "job", "shadow", "dump", "topic"
+CLUSTER, WITH_CLUSTER = "cluster", "-with-cluster"
+_PACKED = {path.name.removesuffix(".tar.gz") for path in HOMES.glob("*.tar.gz")} - {"v1"}
+CLUSTERS = sorted(name for name in _PACKED if name.endswith(WITH_CLUSTER))
+"""Each has the home of a topic's shadow, and beside it the data of the cluster that it follows."""
+VERSIONS = sorted(_PACKED - set(CLUSTERS))
 
 
 class Told(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -132,6 +133,15 @@ def form(live: Live, client: str, group: str = "orders", **more: Any) -> str:
     synced = live.ask(sync(member_id, reply["generation_id"], now_ms(), group, assigned=[member_id]))
     assert synced["error_code"] == "NONE"
     return member_id
+
+
+def expect_each_fact_once(home: Home) -> None:
+    """A group's facts are numbered from one on, none twice and none left out."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for row in read_rows(home.effects):
+        numbers[row["group_id"]].append(row["seq"])
+    for group, found in numbers.items():
+        assert sorted(found) == list(range(1, len(found) + 1)), group
 
 
 def read_rows(path: str) -> list[Effect]:

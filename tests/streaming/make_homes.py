@@ -167,16 +167,21 @@ def make(name: str, version: Version) -> Path:
         _shadow(version, homes / "shadow", Path(folder) / "requests.log")
         if version.reads_dumps:
             version.run(*version.command("replay", homes / "dump", str(DUMP)))
-        told = Path(folder) / "told.json"
-        version.run(sys.executable, "-c", TELL, str(homes), str(told))
-        for each in NOT_KEPT:
-            for path in homes.glob(f"*/{each}"):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        target = HOMES / f"{name}.tar.gz"
-        with tarfile.open(target, "w:gz") as packed:
-            packed.add(homes, "homes")
-            packed.add(told, "told.json")
-        return target
+        return pack(version, Path(folder), name)
+
+
+def pack(version: Version, folder: Path, name: str, *beside: str) -> Path:
+    """Packs a folder's homes as NAME with what the version tells of them, and what else of the folder is named."""
+    told = folder / "told.json"
+    version.run(sys.executable, "-c", TELL, str(folder / "homes"), str(told))
+    for each in NOT_KEPT:
+        for path in folder.glob(f"homes/*/{each}"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    target = HOMES / f"{name}.tar.gz"
+    with tarfile.open(target, "w:gz") as packed:
+        for each in ("homes", told.name, *beside):
+            packed.add(folder / each, each)
+    return target
 
 
 def _settings(version: Version) -> list[str]:
@@ -190,10 +195,10 @@ def _shadow(version: Version, home: Path, log: Path) -> None:
     log.write_bytes(b"".join(lines[: len(lines) // 2]))
     option = () if version.has_one_command else ("--zone", "UTC")
     with version.running("shadow", home, str(log), *option):
-        until(_Stillness(home), "the shadow's facts", PATIENCE_S)
+        until(Stillness(home), "the shadow's facts", PATIENCE_S)
 
 
-class _Stillness:
+class Stillness:
     """Whether a home has facts, and no new ones for so long."""
 
     def __init__(self, home: Path) -> None:
@@ -206,5 +211,10 @@ class _Stillness:
         return facts > 0 and time.monotonic() - self._since > STILL_S
 
 
+def asked_for() -> tuple[str, Version]:
+    """NAME and version of the command line."""
+    return sys.argv[1], Version(Path(sys.argv[2]).absolute() if len(sys.argv) > 2 else ROOT)
+
+
 if __name__ == "__main__":
-    print(make(sys.argv[1], Version(Path(sys.argv[2]).absolute() if len(sys.argv) > 2 else ROOT)))
+    print(make(*asked_for()))

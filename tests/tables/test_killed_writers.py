@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 
 from jobs.home import Home
 from tables.delta_log import DeltaLog
+from tests.kills.checked import own_seed
 from tests.source_tree import ROOT
 from tests.tables.doomed_writers import COMMITTED
 from tests.waiting import until
@@ -90,7 +91,7 @@ class Writer:
 def test_killed_writers_lose_nothing_and_write_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seed = SEED or random.SystemRandom().randrange(1, 10**6)
+    seed = SEED or own_seed()
     dice, home, done = random.Random(seed), Home(tmp_path), Counter[str]()
     writers = {who: Writer(who, home) for who in ("job", "gateway")}
     try:

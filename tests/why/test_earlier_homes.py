@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +12,13 @@ import pytest
 from jobs.home import Home
 from jobs.sql import answer_query
 from jobs.why import answer
-from tests.streaming.earlier_homes import VERSIONS, Earlier, unpacked
+from tests.page.asking import asked
+from tests.streaming.earlier_homes import CLUSTERS, VERSIONS, WITH_CLUSTER, Earlier, unpacked
 
 OLDEST = "0.1.0-first"
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=VERSIONS + CLUSTERS)
 def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
     return unpacked(request.param, tmp_path_factory.mktemp("homes"))
 
@@ -51,9 +52,22 @@ def test_every_rebalance_is_explained_as_the_version_explained_it(
             assert [{key: value for key, value in line.items() if value is not None} for line in now] == lines
 
 
+def test_the_page_shows_every_group_and_every_rebalance(earlier: Earlier) -> None:
+    for name, told in earlier.told.items():
+        with asked(earlier.home(name)) as client:
+            overview = client.get("/").text
+            for row in told.views["groups"]:
+                assert html.escape(row["group_id"]) in overview
+                assert client.get("/group", params={"group": row["group_id"]}).status_code == 200
+            for which in told.why:
+                group, _, generation = which.rpartition(" ")
+                shown = client.get("/rebalance", params={"group": group, "generation": generation})
+                assert (shown.status_code, group in shown.text) == (200, True)
+
+
 def test_homes_of_the_first_version_and_of_this_one_are_kept() -> None:
     from programs.version import VERSION
 
     assert OLDEST in VERSIONS
     assert VERSION in VERSIONS
-    assert all(Path(f"tests/streaming/homes/{version}.tar.gz") for version in VERSIONS)
+    assert VERSION + WITH_CLUSTER in CLUSTERS
