@@ -62,7 +62,8 @@ def request_of(run: HeartbeatRunRequest, beat: Beat) -> HeartbeatRequest:
 def heartbeat_run(group: Group, run: HeartbeatRunRequest, turn: Turn) -> None:
     """Takes every heartbeat of a run at its own moment, none later than the turn's, after what falls due before it.
 
-    A session counts from its heartbeat's moment, also where the run waited to be handed on. Errors: see `heartbeat`.
+    A session counts from its heartbeat's moment, also where the run waited to be handed on, but no heartbeat makes one
+    shorter: lost time may have been given back since. Errors: see `heartbeat`.
     """
     rest: HeartbeatRunRequest | None = run
     while rest is not None:
@@ -102,6 +103,18 @@ def _last_ms(run: HeartbeatRunRequest) -> int:
     return run.from_ms + max(one.beats[-1] for one in run.members if one.beats)
 
 
+def _session_from_ms(group: Group, member_id: str) -> int | None:
+    """From when a member's session counts; None: it has none, or is not in its first generation yet."""
+    if group.consumer is not None:
+        member = group.consumer.members.get(member_id)
+        ends_ms = None if member is None else member.session_deadline_ms
+        return None if member is None or ends_ms is None else ends_ms - member.session_length_ms
+    classic = group.members.get(member_id)
+    if classic is None or classic.is_new or classic.session_deadline_ms is None:
+        return None
+    return classic.session_deadline_ms - classic.session_timeout_ms
+
+
 class _Taking:
     """A piece of a run, in which no deadline passes, while it is taken."""
 
@@ -114,10 +127,17 @@ class _Taking:
         if turn.is_live and run.handed_on_ms is not None:
             until_ms = max(run.handed_on_ms, until_ms)
         self._later_ms = turn.armed_from_ms - until_ms
+        self._is_live = turn.is_live
 
-    def _turn(self, moment_ms: int) -> Turn:
+    def _turn(self, moment_ms: int, member_id: str = "") -> Turn:
         at_ms = max(min(moment_ms, self._now_ms), self._group.updated_at_ms)
-        return Turn(at_ms, self._config, moment_ms + self._later_ms)
+        return Turn(at_ms, self._config, self._armed_from_ms(moment_ms, member_id))
+
+    def _armed_from_ms(self, moment_ms: int, member_id: str) -> int:
+        """From when the session of a heartbeat's member counts."""
+        from_ms = moment_ms + self._later_ms
+        known_ms = _session_from_ms(self._group, member_id) if self._is_live else None
+        return from_ms if known_ms is None else max(from_ms, known_ms)
 
     def _is_taken(self, error: Error) -> bool:
         """Whether a heartbeat is told of among those that were answered NONE."""
@@ -150,7 +170,8 @@ class _Taking:
         member = self._group.members[self._run.members[last.place].member_id]
         if last.moment_ms >= member.last_seen_at_ms:
             at_ms = min(last.moment_ms, self._now_ms)
-            keep_alive(self._group, member, Turn(at_ms, self._config, last.moment_ms + self._later_ms))
+            armed_from_ms = self._armed_from_ms(last.moment_ms, member.member_id)
+            keep_alive(self._group, member, Turn(at_ms, self._config, armed_from_ms))
 
     def _refused(self, place: int, one: MemberBeats, error: Error) -> Iterator[Effect]:
         for beat in one.beats:
@@ -170,7 +191,7 @@ class _Taking:
         taken = [with_beats(one, []) for one in self._run.members]
         last_ms: int | None = None
         for beat in beats_of(self._run):
-            turn = self._turn(beat.moment_ms)
+            turn = self._turn(beat.moment_ms, self._run.members[beat.place].member_id)
             due_ms = self._group.next_due_ms
             if last_ms is not None and due_ms is not None and due_ms < turn.now_ms:
                 break

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import msgspec
 import pytest
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from coordinator_udfs.settings import StreamSettings
+from schemas.heartbeat_runs import packed
 from schemas.messages import StreamRequest
 from tests.requests import consumer_beat, heartbeat
 from tests.udf.live_clock import T, replies, stable
@@ -89,6 +91,18 @@ def test_a_machine_that_slept_ten_minutes_wakes_with_all_its_members(member: Mem
     assert member.gone_at(woken_ms) == []
     assert [e["error_code"] for e in member.says_at(woken_ms + 2000)] == ["NONE"]
     assert member.gone_at(woken_ms + 2000 + SESSION_MS - 1) == []
+
+
+def test_heartbeats_that_a_gateway_held_through_the_sleep_take_no_time_from_their_member() -> None:
+    stream = Stream(SETTINGS)
+    member_id = stable(stream)
+    woken_ms = T + TEN_MINUTES_MS
+    held = [heartbeat(member_id, 1, T + at_ms) for at_ms in (500, 1500)]
+    member = Member(stream, lambda at_ms: heartbeat(member_id, 1, at_ms))
+    assert member.gone_at(woken_ms) == []
+    stream.batch(woken_ms + 300, arrived(msgspec.structs.replace(packed(held, "held"), handed_on_ms=woken_ms + 100)))
+    assert member.gone_at(woken_ms + SESSION_MS) == []
+    assert member.gone_at(woken_ms + SESSION_MS + 2) == [("session_expired", woken_ms + 1 + SESSION_MS)]
 
 
 def test_a_job_that_is_started_after_its_clock_was_set_back_removes_nobody(member: Member) -> None:
