@@ -2,8 +2,7 @@
 
 Of a group at rest heartbeats are answered at the door (`heartbeat_door`), and handed over in runs. While the
 coordinator is away, which as a rule means that it is being started again, heartbeats are answered here as a broker
-answers those of groups that it is still loading: with NONE, whatever they say. They are handed over as well, so that
-the coordinator knows later who kept sending.
+answers those of groups that it is still loading (`unseen_answers`).
 
 Knows who waits for which answer, and no other rule of the protocol. The disk is read and written in threads, one for
 each direction.
@@ -31,9 +30,10 @@ from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact, News
 from gateway.tables.first_joins import first_answer
 from gateway.tables.handing_over import NotTaken, Requests
-from gateway.tables.heartbeat_door import HeartbeatDoor
+from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, HeartbeatDoor
 from gateway.tables.listings import Listings
 from gateway.tables.membership import Memberships, lasting
+from gateway.tables.unseen_answers import ConsumerBeats, unseen_answer
 from programs.steady_clock import now_ms
 from schemas.effect_names import EffectName
 from schemas.errors import Error
@@ -67,8 +67,7 @@ SLOWER_IN_A_STORE = 4.0
 
 class _Waiting(NamedTuple):
     answer: asyncio.Future[Response]
-    received_at_ms: int
-    is_heartbeat: bool
+    request: GroupRequest
 
 
 def new_gateway_id() -> str:
@@ -96,6 +95,7 @@ class TablesBackend:
         self._young_until = 0.0
         self._memberships = Memberships()
         self._door = HeartbeatDoor(self._memberships)
+        self._beats = ConsumerBeats()
         self._group_config = GroupConfig(
             group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
             group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
@@ -150,7 +150,7 @@ class TablesBackend:
         """When the first request came that is neither answered nor parked, ms since the epoch."""
         for request_id, waiting in list(self._waiting.items()):
             if request_id not in self._parked:
-                return waiting.received_at_ms
+                return waiting.request.received_at_ms
         return None
 
     def _batch_age_s(self) -> float | None:
@@ -186,16 +186,18 @@ class TablesBackend:
         return False
 
     def _send(self, request: GroupRequest, packed: str, answer: asyncio.Future[Response]) -> None:
-        is_heartbeat = isinstance(request, HeartbeatRequest)
         first = self._first_answer(request)
         if first is not None:
             answer.set_result(first)
-        elif is_heartbeat and self._is_away:
-            answer.set_result(HeartbeatResponse())
+        elif self._is_away and (unseen := unseen_answer(request)) is not None:
+            answer.set_result(unseen)
+            if self._beats.has_asked(request):
+                return
         else:
-            self._waiting[request.request_id] = _Waiting(answer, request.received_at_ms, is_heartbeat)
+            self._waiting[request.request_id] = _Waiting(answer, request)
             answer.add_done_callback(partial(self._forget, request.request_id))
         self._door.begin(request)
+        self._beats.begin(request)
         self._listings.begin(request, self._loop.time())
         self._queue_row(request, packed)
 
@@ -282,6 +284,7 @@ class TablesBackend:
         """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
         self._door.forget_lost(now_ms())
+        self._beats.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
         age_s = self._batch_age_s()
         if age_s is not None:
             self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
@@ -289,8 +292,9 @@ class TablesBackend:
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
             for waiting in list(self._waiting.values()):
-                if waiting.is_heartbeat and not waiting.answer.done():
-                    waiting.answer.set_result(HeartbeatResponse())
+                unseen = unseen_answer(waiting.request)
+                if unseen is not None and not waiting.answer.done():
+                    waiting.answer.set_result(unseen)
         if was_away and not self._is_away:
             log.warning("the coordinator is back")
 
@@ -308,11 +312,13 @@ class TablesBackend:
             self._learn_fact(fact)
         for start in range(0, len(news.replies), _ANSWERS_A_TURN):
             for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
-                self._settle(request_id)
                 waiting = self._waiting.get(request_id)
-                if waiting is not None and not waiting.answer.done():
+                is_awaited = waiting is not None and not waiting.answer.done()
+                told = self._beats.answered(request_id, response, is_awaited=is_awaited)
+                self._settle(request_id)
+                if waiting is not None and is_awaited:
                     self._forget(request_id)
-                    waiting.answer.set_result(response)
+                    waiting.answer.set_result(told)
             await asyncio.sleep(0)
 
     def _learn_fact(self, fact: Fact) -> None:
@@ -342,8 +348,11 @@ class TablesBackend:
     def _learn_group(self, fact: Fact) -> None:
         self.directory.learn(fact)
         self._memberships.learn(fact)
+        if fact.effect == EffectName.MEMBER_REMOVED:
+            self._beats.forget(fact.group_id, fact.member_id or "")
 
     def _settle(self, request_id: str) -> None:
         """A commit that has been read has taken a request."""
         self._door.settle(request_id)
+        self._beats.settle(request_id)
         self._listings.settle(request_id)

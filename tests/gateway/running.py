@@ -1,4 +1,4 @@
-"""A gateway over the pure core in this process, for the length of a test, and a way to write tests as coroutines."""
+"""A gateway in this process for the length of a test, over the pure core or a home; tests written as coroutines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec
 
 from coordinator_udfs.protocol.config import GroupConfig
-from gateway.assembly import stand_alone
+from gateway.assembly import gateway_on, stand_alone
 from gateway.server import Server
 from gateway.settings import Address, Settings
 from programs.settings import from_texts
@@ -59,5 +60,16 @@ async def gateway(settings: dict[str, str] | None = None, group: GroupConfig = G
     await server.start()
     try:
         yield Running(server, backend)
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def gateway_of(home: Path, **pairs: str) -> AsyncIterator[Server]:
+    """A gateway with these settings over the usual ones, over the tables of a home."""
+    server = gateway_on(home, Settings.from_pairs({**DEFAULTS, **pairs}))
+    await server.start()
+    try:
+        yield server
     finally:
         await server.close()

@@ -6,8 +6,6 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,8 +13,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from gateway.assembly import gateway_on
-from gateway.server import Server
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact
@@ -31,21 +27,11 @@ from tables.delta_log import DeltaLog
 from tables.request_rows import RequestRow
 from tables.request_table import RequestTable
 from tests.gateway.gateway_before import other
-from tests.gateway.running import DEFAULTS, GROUPS, asynchronous
+from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import Client, alone_in, heartbeat, join
 from tests.waiting import WITHIN_S, until_true
-
-
-@asynccontextmanager
-async def gateway_of(home: Path, **pairs: str) -> AsyncIterator[Server]:
-    server = gateway_on(home, Settings.from_pairs({**DEFAULTS, **pairs}))
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.close()
 
 
 def requests_of(home: Path) -> list[GroupRequest]:
@@ -147,46 +133,6 @@ async def test_what_is_asked_while_no_coordinator_runs_is_answered_once_one_does
             correlation_id, given = await client.receive("JoinGroup", 9)
         assert (correlation_id, given.error_code.name) == (sent, "member_id_required")
         assert backend.figures().backlog == 0
-
-
-@asynchronous
-async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_handed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.2)
-    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
-    coordinator = TableCoordinator(tmp_path, GROUPS)
-    async with gateway_of(tmp_path) as server:
-        client, other = await Client.connect(server.address), await Client.connect(server.address)
-        with coordinator:
-            member, generation = await alone_in(client)
-        ours = heartbeat(member=member, generation=generation)
-        for _ in range(2):
-            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
-        asked = other.send("DescribeGroups", 5, groups=["g"])
-        assert (await client.call("Heartbeat", 4, **heartbeat(member="nobody"))).error_code.name == "none"
-        with coordinator:
-            assert (await other.receive("DescribeGroups", 5))[0] == asked
-            beat = await client.call("Heartbeat", 4, **heartbeat(member="nobody"))
-            assert beat.error_code.name == "unknown_member_id"
-            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
-    beats = [request for request in coordinator.requests if isinstance(request, HeartbeatRequest)]
-    assert [request.member_id for request in beats] == [member, member, "nobody", "nobody", member]
-
-
-@asynchronous
-async def test_a_coordinator_that_ends_batches_is_not_away_whatever_it_leaves_unanswered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.1)
-    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
-    async with gateway_of(tmp_path) as server:
-        client = await Client.connect(server.address)
-        (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int(time.time() * 1000) + 60_000}))
-        client.send("Heartbeat", 4, **heartbeat())
-        client.patience_s = 0.5
-        with pytest.raises(TimeoutError):
-            await client.receive("Heartbeat", 4)
 
 
 @asynchronous

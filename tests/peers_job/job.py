@@ -35,6 +35,8 @@ ANYWHERE = Address("127.0.0.1", 0)
 class Job(Told):
     """A coordinator and the gateways beside it. Ends what still runs when it is left."""
 
+    every_s = 0.5  # To read the whole table takes a core from those who are waited for.
+
     def __init__(self, home: Path, topics: Mapping[str, int], settings: Mapping[str, object] | None = None) -> None:
         self.home = Home(home)
         self._topics = ",".join(f"{topic}:{count}" for topic, count in topics.items())

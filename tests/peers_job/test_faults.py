@@ -22,62 +22,13 @@ CROWDS = {
 """By group protocol, how many of which kind."""
 PATIENT = {"classic": ("confluent", "java"), "consumer": ("java",)}
 """They wait a minute for a commit's answer, the others half of it: a busy machine may take as long to start Spark.
-librdkafka ends its connection when a heartbeat of the newer protocol is not answered within an interval, and gives up a
-commit with it.
+librdkafka ends its connection when a heartbeat of the newer protocol, which waits behind the commit, is not answered
+within an interval, and gives up the commit with it.
 """
 LOCKS_UP = "kafka-python"
 """When it loses its connection, 3.0.12 may stand still for ever: its loop waits for a lock whose holder waits for the
 loop, in lookup_coordinator. It was seen with one in ten; no broker can wake it."""
 SURVIVORS = [kind for kind in KINDS if kind != LOCKS_UP]
-
-
-@pytest.fixture(scope="module", params=CROWDS)
-def crowd(running: Running, request: pytest.FixtureRequest) -> Iterator[Fleet]:
-    """Thirty consumers of several kinds in one group, at work."""
-    bootstrap, protocol = running.coordinator.bootstrap, request.param
-    with Fleet(bootstrap, f"crowd-{protocol}", WIDE_TOPIC, protocol=protocol, **AS_SHIPPED) as fleet:
-        kinds = [kind for kind, count in CROWDS[protocol].items() for _ in range(count)]
-        gather(running.coordinator, fleet, kinds, AT_A_TIME[protocol], WIDE)
-        yield fleet
-
-
-def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Running, crowd: Fleet) -> None:
-    job, before = running.job, running.coordinator.member_ids(crowd.group)
-    told = story(job, crowd.group)
-    EFFECTS_COMMITTED.wait(job.home.path, random.Random(0))
-    job.kill_coordinator()
-    patient = {worker.kind: worker for worker in crowd.workers if worker.kind in PATIENT[crowd.options["protocol"]]}
-    for worker in patient.values():
-        worker.tell("commit", min(worker.partitions), 42)
-    job.start_coordinator()
-    await_heartbeats(job, before)
-    for worker in patient.values():
-        until(lambda worker=worker: worker.answers, f"an answer of {worker.client_id}", PATIENCE_S)  # type: ignore[misc]
-        assert worker.ask("committed", min(worker.partitions)) == 42
-    assert running.coordinator.member_ids(crowd.group) == before
-    assert story(job, crowd.group) == told
-    assert_told_once(job)
-    assert_no_gap(job)
-
-
-def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids(
-    running: Running, crowd: Fleet
-) -> None:
-    job = running.job
-    staying = [worker for worker in crowd.workers if worker.kind in SURVIVORS]
-    for worker in crowd.workers:
-        if worker not in staying:
-            worker.close()
-    crowd.await_shares(staying, WIDE)
-    running.coordinator.await_stable(crowd.group, len(staying))
-    before, told = running.coordinator.member_ids(crowd.group), story(job, crowd.group)
-    job.kill_gateway(running.gateway)
-    assert job.start_gateway(running.gateway) == running.gateway
-    await_heartbeats(job, before)
-    assert running.coordinator.member_ids(crowd.group) == before
-    assert story(job, crowd.group) == told
-    assert all(worker.process.poll() is None for worker in staying)
-    assert_told_once(job)
 
 
 def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
@@ -134,3 +85,55 @@ def test_a_job_whose_disk_is_full_ends_and_goes_on_once_there_is_room(running: R
         assert story(job, fleet.group) == told
     assert_told_once(job)
     assert_no_gap(job)
+
+
+# ---------------------------------------------------------------- thirty in one group
+
+
+@pytest.fixture(scope="module", params=CROWDS)
+def crowd(running: Running, request: pytest.FixtureRequest) -> Iterator[Fleet]:
+    """Thirty consumers of several kinds in one group, at work."""
+    bootstrap, protocol = running.coordinator.bootstrap, request.param
+    with Fleet(bootstrap, f"crowd-{protocol}", WIDE_TOPIC, protocol=protocol, **AS_SHIPPED) as fleet:
+        kinds = [kind for kind, count in CROWDS[protocol].items() for _ in range(count)]
+        gather(running.coordinator, fleet, kinds, AT_A_TIME[protocol], WIDE)
+        yield fleet
+
+
+def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Running, crowd: Fleet) -> None:
+    job, before = running.job, running.coordinator.member_ids(crowd.group)
+    told = story(job, crowd.group)
+    EFFECTS_COMMITTED.wait(job.home.path, random.Random(0))
+    job.kill_coordinator()
+    patient = {worker.kind: worker for worker in crowd.workers if worker.kind in PATIENT[crowd.options["protocol"]]}
+    for worker in patient.values():
+        worker.tell("commit", min(worker.partitions), 42)
+    job.start_coordinator()
+    await_heartbeats(job, before)
+    for worker in patient.values():
+        until(lambda worker=worker: worker.answers, f"an answer of {worker.client_id}", PATIENCE_S)  # type: ignore[misc]
+        assert worker.ask("committed", min(worker.partitions)) == 42
+    assert running.coordinator.member_ids(crowd.group) == before
+    assert story(job, crowd.group) == told
+    assert_told_once(job)
+    assert_no_gap(job)
+
+
+def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids(
+    running: Running, crowd: Fleet
+) -> None:
+    job = running.job
+    staying = [worker for worker in crowd.workers if worker.kind in SURVIVORS]
+    for worker in crowd.workers:
+        if worker not in staying:
+            worker.close()
+    crowd.await_shares(staying, WIDE)
+    running.coordinator.await_stable(crowd.group, len(staying))
+    before, told = running.coordinator.member_ids(crowd.group), story(job, crowd.group)
+    job.kill_gateway(running.gateway)
+    assert job.start_gateway(running.gateway) == running.gateway
+    await_heartbeats(job, before)
+    assert running.coordinator.member_ids(crowd.group) == before
+    assert story(job, crowd.group) == told
+    assert all(worker.process.poll() is None for worker in staying)
+    assert_told_once(job)

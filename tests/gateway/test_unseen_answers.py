@@ -1,0 +1,196 @@
+"""While the coordinator is away: heartbeats are answered at once, and what it gave meanwhile is told later, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.tables.unseen_answers import ConsumerBeats, unseen_answer
+from schemas.errors import Error
+from schemas.messages import (
+    ConsumerGroupAssignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
+    HeartbeatRequest,
+)
+from tests.gateway.consumer_beats import beat, given
+from tests.gateway.running import GROUPS, asynchronous, gateway_of
+from tests.gateway.table_coordinator import TableCoordinator
+from tests.gateway.test_consumer_groups import AT_ONCE, T1
+from tests.gateway.wire_client import Client, alone_in, heartbeat
+from tests.requests import consumer_beat
+from tests.waiting import until_true
+
+AT_MS = 1_700_000_000_000
+PLAIN = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}
+
+
+@pytest.fixture
+def away_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.2)
+    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
+
+
+@asynchronous
+async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_handed_over(
+    tmp_path: Path, away_soon: None
+) -> None:
+    coordinator = TableCoordinator(tmp_path, GROUPS)
+    async with gateway_of(tmp_path) as server:
+        client, other = await Client.connect(server.address), await Client.connect(server.address)
+        with coordinator:
+            member, generation = await alone_in(client)
+        ours = heartbeat(member=member, generation=generation)
+        for _ in range(2):
+            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
+        asked = other.send("DescribeGroups", 5, groups=["g"])
+        assert (await client.call("Heartbeat", 4, **heartbeat(member="nobody"))).error_code.name == "none"
+        with coordinator:
+            assert (await other.receive("DescribeGroups", 5))[0] == asked
+            beat = await client.call("Heartbeat", 4, **heartbeat(member="nobody"))
+            assert beat.error_code.name == "unknown_member_id"
+            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
+    beats = [request for request in coordinator.requests if isinstance(request, HeartbeatRequest)]
+    assert [request.member_id for request in beats] == [member, member, "nobody", "nobody", member]
+
+
+@asynchronous
+async def test_a_coordinator_that_ends_batches_is_not_away_whatever_it_leaves_unanswered(
+    tmp_path: Path, away_soon: None
+) -> None:
+    async with gateway_of(tmp_path) as server:
+        client = await Client.connect(server.address)
+        (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int(time.time() * 1000) + 60_000}))
+        client.send("Heartbeat", 4, **heartbeat())
+        client.patience_s = 0.5
+        with pytest.raises(TimeoutError):
+            await client.receive("Heartbeat", 4)
+
+
+@asynchronous
+async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_loads_and_handed_over_once(
+    tmp_path: Path, away_soon: None
+) -> None:
+    coordinator = TableCoordinator(tmp_path, AT_ONCE)
+    async with gateway_of(tmp_path) as server:
+        client, newcomer = await Client.connect(server.address), await Client.connect(server.address)
+        with coordinator:
+            joined = await beat(client, "m1", 0)
+            assert (joined.error_code.name, given(joined)) == ("none", [(T1, (0, 1, 2, 3))])
+        for _ in range(3):
+            for who, member, epoch in ((client, "m1", joined.member_epoch), (newcomer, "m2", 0)):
+                told = await beat(who, member, epoch)
+                assert (told.error_code.name, given(told)) == ("coordinator_load_in_progress", None)
+        with coordinator:
+            await until_true(lambda: len(coordinator.groups["g"].roster.members) == 2)
+            while (told := await beat(newcomer, "m2", 0)).error_code.name == "coordinator_load_in_progress":
+                await asyncio.sleep(0.01)
+            assert (told.error_code.name, given(told)) == ("none", [])
+    beats = [one for one in coordinator.requests if isinstance(one, ConsumerGroupHeartbeatRequest)]
+    assert [one.member_id for one in beats[:3]] == ["m1", "m1", "m2"]
+    assert {one.member_id for one in beats[3:]} == {"m2"}
+
+
+@asynchronous
+async def test_an_assignment_whose_answer_nobody_awaited_is_given_with_the_next(tmp_path: Path) -> None:
+    coordinator = TableCoordinator(tmp_path, AT_ONCE)
+    async with gateway_of(tmp_path) as server:
+        client, other = await Client.connect(server.address), await Client.connect(server.address)
+        with coordinator:
+            epoch = (await beat(client, "m1", 0)).member_epoch
+            await beat(other, "m2", 0)
+        client.send("ConsumerGroupHeartbeat", 1, group_id="g", member_id="m1", member_epoch=epoch, **PLAIN)
+        await until_true(lambda: server.backend.figures().backlog == 1)
+        client.close()
+        await until_true(lambda: server.backend.figures().backlog == 0)
+        again = await Client.connect(server.address)
+        with coordinator:
+            assert given(await beat(again, "m1", epoch)) == [(T1, (0, 1))]
+            assert given(await beat(again, "m1", epoch)) is None
+
+
+# ---------------------------------------------------------------- which, and what becomes of them
+
+
+LOADING = ConsumerGroupHeartbeatResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "answer"),
+    [("m", 0, LOADING), ("m", 7, LOADING), ("m", -1, None), ("m", -2, None), ("", 0, None)],
+)
+def test_who_leaves_or_has_no_id_yet_waits(member_id: str, epoch: int, answer: object) -> None:
+    assert unseen_answer(consumer_beat(member_id, epoch, AT_MS)) == answer
+
+
+def gives(*partitions: int) -> ConsumerGroupHeartbeatResponse:
+    topics = [ConsumerGroupTopicPartitions(topic_id="t1", partitions=list(partitions))]
+    return ConsumerGroupHeartbeatResponse(assignment=ConsumerGroupAssignment(topic_partitions=topics))
+
+
+NOTHING_NEW = ConsumerGroupHeartbeatResponse()
+
+
+class Talk:
+    """Heartbeats of one member, and what its client is told of the answers."""
+
+    def __init__(self) -> None:
+        self.beats = ConsumerBeats()
+        self.asked = 0
+
+    def ask(self, member_id: str = "m", group: str = "g", at_ms: int = AT_MS) -> str:
+        self.asked += 1
+        request = consumer_beat(member_id, 3, at_ms, group=group, request_id=f"r{self.asked}")
+        self.beats.begin(request)
+        return request.request_id
+
+    def told(self, response: ConsumerGroupHeartbeatResponse, who: str = "m", group: str = "g") -> object:
+        return self.beats.answered(self.ask(who, group), response, is_awaited=True)
+
+    def lost(self, response: ConsumerGroupHeartbeatResponse, who: str = "m") -> None:
+        self.beats.answered(self.ask(who), response, is_awaited=False)
+
+
+def test_what_is_given_anew_is_told_in_place_of_what_was_lost() -> None:
+    talk = Talk()
+    talk.lost(gives(0, 1))
+    assert talk.told(gives(1)) == gives(1)
+    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+
+
+def test_the_last_that_was_lost_is_told_however_many_answers_are_lost_after_it() -> None:
+    talk = Talk()
+    for response in (gives(0, 1), gives(1), NOTHING_NEW):
+        talk.lost(response)
+    assert talk.told(NOTHING_NEW) == gives(1)
+
+
+def test_nobody_else_is_told_and_a_member_that_is_gone_or_refused_is_told_nothing() -> None:
+    talk = Talk()
+    talk.lost(gives(0))
+    assert talk.told(NOTHING_NEW, "other") == talk.told(NOTHING_NEW, group="other") == NOTHING_NEW
+    talk.beats.forget("g", "m")
+    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+    talk.lost(gives(0))
+    fenced = ConsumerGroupHeartbeatResponse(error_code=Error.FENCED_MEMBER_EPOCH)
+    assert talk.told(fenced) == fenced
+    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+
+
+def test_a_heartbeat_is_with_the_coordinator_until_it_is_answered_or_lost() -> None:
+    talk = Talk()
+    of_m = consumer_beat("m", 3, AT_MS, "g")
+    first, second = talk.ask(), talk.ask(at_ms=AT_MS + 1)
+    talk.beats.settle(first)
+    assert talk.beats.has_asked(of_m)
+    talk.beats.forget_lost(AT_MS + 1)
+    assert talk.beats.has_asked(of_m)
+    talk.beats.forget_lost(AT_MS + 2)
+    assert not talk.beats.has_asked(of_m)
+    assert talk.beats.answered(second, gives(0), is_awaited=False) == gives(0)
+    assert talk.told(NOTHING_NEW) == NOTHING_NEW
