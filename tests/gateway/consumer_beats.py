@@ -1,11 +1,17 @@
-"""A member of a consumer group (KIP-848) by its heartbeats on the wire. Knows the message; knows no test."""
+"""A member of a consumer group (KIP-848) by its heartbeats on the wire, and what its group needs. Knows no test."""
 
 from __future__ import annotations
 
 import uuid
 from typing import Any
 
+from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from gateway.topic_ids import TopicIds
 from tests.gateway.wire_client import Client
+
+T1 = TopicIds({"t1": 4}).by_name["t1"]
+AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))
+"""A coordinator that was told of no topics."""
 
 
 async def beat(client: Client, member: str, epoch: int, group: str = "g", version: int = 1, **fields: Any) -> Any:

@@ -6,16 +6,10 @@ import uuid
 
 import pytest
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from gateway.topic_ids import TopicIds
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from tests.gateway.consumer_beats import beat, given
+from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import Client, alone_in, join
-
-T1 = TopicIds({"t1": 4}).by_name["t1"]
-AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))
-"""A coordinator that was told of no topics."""
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from pathlib import Path
@@ -18,10 +17,9 @@ from schemas.messages import (
     ConsumerGroupTopicPartitions,
     HeartbeatRequest,
 )
-from tests.gateway.consumer_beats import beat, given
+from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.test_consumer_groups import AT_ONCE, T1
 from tests.gateway.wire_client import Client, alone_in, heartbeat
 from tests.requests import consumer_beat
 from tests.waiting import until_true
@@ -88,8 +86,9 @@ async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_l
                 assert (told.error_code.name, given(told)) == ("coordinator_load_in_progress", None)
         with coordinator:
             await until_true(lambda: len(coordinator.groups["g"].roster.members) == 2)
-            while (told := await beat(newcomer, "m2", 0)).error_code.name == "coordinator_load_in_progress":
-                await asyncio.sleep(0.01)
+            told = await beat(newcomer, "m2", 0)
+            while told.error_code.name == "coordinator_load_in_progress":
+                told = await beat(newcomer, "m2", 0)
             assert (told.error_code.name, given(told)) == ("none", [])
     beats = [one for one in coordinator.requests if isinstance(one, ConsumerGroupHeartbeatRequest)]
     assert [one.member_id for one in beats[:3]] == ["m1", "m1", "m2"]
