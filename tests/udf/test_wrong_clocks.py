@@ -93,6 +93,11 @@ def test_a_machine_that_slept_ten_minutes_wakes_with_all_its_members(member: Mem
     assert member.gone_at(woken_ms + 2000 + SESSION_MS - 1) == []
 
 
+def test_whose_session_ended_just_before_the_machine_woke_is_removed(member: Member) -> None:
+    late_ms = T + SESSION_MS + SETTINGS.stall_ms
+    assert member.gone_at(late_ms) == [("session_expired", T + SESSION_MS)]
+
+
 def test_heartbeats_that_a_gateway_held_through_the_sleep_take_no_time_from_their_member() -> None:
     stream = Stream(SETTINGS)
     member_id = stable(stream)
