@@ -37,7 +37,7 @@ from gateway.wire.codec import Codec, WireError
 from gateway.wire.shaping import elements_in, entity_of, values_of
 from programs.steady_clock import now_ms
 from schemas.errors import Error
-from schemas.fan_out import group_id_of, join, listings, split
+from schemas.fan_out import each_once, group_id_of, join, split
 from schemas.messages import (
     APIS,
     ClientGroupRequest,
@@ -95,8 +95,8 @@ Outcome = Response | BackendError
 class GroupApis:
     """Answers the group APIs from a backend.
 
-    coordinator: the node that a client is told to ask about its group. answer_max_bytes: what many groups tell
-    together may not be longer.
+    coordinator: the node that a client is told to ask about its group. answer_max_bytes: a longer answer is
+    not built.
     """
 
     def __init__(
@@ -146,14 +146,13 @@ class GroupApis:
                 )
             case ListGroupsRequest():
                 return Later(self._backend.groups(), lambda done: self._listing(request, caller, done, written))
-        parts = split(request)
+        once = each_once(request)
+        parts = split(once)
         if len(parts) == 1:
             future = self._ask_group(parts[0], caller)
-            if parts[0] is request:
-                return Later(future, lambda done: self._told_of_one(request, caller, _outcome(done), written))
-            return Later(future, lambda done: self._told(request, parts, caller, [_outcome(done)], written))
-        asked = asyncio.ensure_future(self._ask_groups(parts, listings(request), caller))
-        return Later(asked, lambda done: self._told(request, parts, caller, done.result(), written))
+            return Later(future, lambda done: self._told(once, parts, caller, [self._one_outcome(done)], written))
+        asked = asyncio.ensure_future(self._ask_groups(parts, caller))
+        return Later(asked, lambda done: self._told(once, parts, caller, done.result(), written))
 
     def _request(self, ask: Ask) -> ClientRequest:
         number = next(self._numbers)
@@ -188,10 +187,8 @@ class GroupApis:
         answer.add_done_callback(partial(self._topic_ids.settle, named))
         return answer
 
-    async def _ask_groups(
-        self, parts: Sequence[ClientGroupRequest], listed: Sequence[int], caller: Caller
-    ) -> list[Outcome]:
-        """What each of many groups answers. Raises WireError: as often as they are listed, that is too long to send."""
+    async def _ask_groups(self, parts: Sequence[ClientGroupRequest], caller: Caller) -> list[Outcome]:
+        """What each of many groups answers. Raises WireError: all of it is too long to send."""
         outcomes: list[Outcome] = []
         room_bytes = self._answer_max_bytes
         while len(outcomes) < len(parts):
@@ -204,23 +201,24 @@ class GroupApis:
                 for future in asked:
                     await asyncio.wait([future])
                     outcomes.append(_outcome(future))
-                    room_bytes -= self._length(outcomes[-1]) * listed[len(outcomes) - 1]
-                    if room_bytes < 0:
-                        raise WireError(f"an answer of more than {self._answer_max_bytes} bytes")
+                    room_bytes = self._room_left(room_bytes, outcomes[-1])
             finally:
                 for future in asked:
                     future.cancel()
         return outcomes
 
-    def _length(self, outcome: Outcome) -> int:
-        return len(self._encoder.encode(outcome)) if isinstance(outcome, Response) else 0
+    def _one_outcome(self, done: asyncio.Future[Response]) -> Outcome:
+        """What the only group answers. Raises WireError: it is too long to send."""
+        outcome = _outcome(done)
+        self._room_left(self._answer_max_bytes, outcome)
+        return outcome
 
-    def _told_of_one(
-        self, request: ClientGroupRequest, caller: Caller, outcome: Outcome, written: Callable[[Response], Any]
-    ) -> Building:
-        """The answer to a request that can name one group alone."""
-        elements = elements_in(outcome) if isinstance(outcome, Response) else 0
-        return Building(elements, lambda: written(self._response(request, caller, outcome)))
+    def _room_left(self, room_bytes: int, outcome: Outcome) -> int:
+        """How many bytes of an answer are left behind what a group answers. Raises WireError: less than none."""
+        left = room_bytes - (len(self._encoder.encode(outcome)) if isinstance(outcome, Response) else 0)
+        if left < 0:
+            raise WireError(f"an answer of more than {self._answer_max_bytes} bytes")
+        return left
 
     def _told(
         self,
@@ -237,7 +235,7 @@ class GroupApis:
             return written(join(request, told))
 
         told_of = (outcome for outcome in outcomes if isinstance(outcome, Response))
-        return Building(sum(map(elements_in, told_of)) + sum(listings(request)), build)
+        return Building(sum(map(elements_in, told_of)) + len(parts) - 1, build)
 
     def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome) -> Response:
         if isinstance(outcome, BackendError):

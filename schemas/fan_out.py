@@ -9,7 +9,7 @@ Knows the messages; knows no rule of the protocol.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -32,6 +32,8 @@ from schemas.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchResponse,
     Response,
     StreamRequest,
@@ -83,6 +85,47 @@ def groups_named(request: StreamRequest) -> list[str]:
             assert_never(request)
 
 
+def each_once(request: AGroupRequest) -> AGroupRequest:
+    """The request with each group that it describes, fetches or deletes listed once, where it is first mentioned.
+
+    An OffsetFetch that lists a group several times asks it for everything together, each partition once; who asks is
+    what the first mention says.
+    """
+    match request:
+        case DescribeGroupsRequest():
+            return msgspec.structs.replace(request, groups=list(dict.fromkeys(request.groups)))
+        case ConsumerGroupDescribeRequest():
+            return msgspec.structs.replace(request, group_ids=list(dict.fromkeys(request.group_ids)))
+        case DeleteGroupsRequest():
+            return msgspec.structs.replace(request, groups_names=list(dict.fromkeys(request.groups_names)))
+        case OffsetFetchRequest() if names_many_groups(request):
+            mentions: dict[str, list[OffsetFetchRequestGroup]] = {}
+            for group in request.groups:
+                mentions.setdefault(group.group_id, []).append(group)
+            return msgspec.structs.replace(request, groups=[_together(groups) for groups in mentions.values()])
+        case OffsetFetchRequest() if request.topics is not None:
+            return msgspec.structs.replace(request, topics=_topics_once(request.topics))
+    return request
+
+
+def _together(mentions: list[OffsetFetchRequestGroup]) -> OffsetFetchRequestGroup:
+    asked = [group.topics for group in mentions]
+    listed = [topics for topics in asked if topics is not None]
+    # One mention that asks for all topics asks for the others' as well.
+    together = None if len(listed) < len(asked) else _topics_once(topic for topics in listed for topic in topics)
+    return msgspec.structs.replace(mentions[0], topics=together)
+
+
+def _topics_once(topics: Iterable[OffsetFetchRequestTopic]) -> list[OffsetFetchRequestTopic]:
+    once: dict[tuple[str, str], dict[int, None]] = {}
+    for topic in topics:
+        once.setdefault((topic.name, topic.topic_id), {}).update(dict.fromkeys(topic.partition_indexes))
+    return [
+        OffsetFetchRequestTopic(name=name, topic_id=topic_id, partition_indexes=list(partitions))
+        for (name, topic_id), partitions in once.items()
+    ]
+
+
 def split(request: AGroupRequest) -> list[AGroupRequest]:
     """A request for each group that it names, in order, however often a group is listed.
 
@@ -115,20 +158,6 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
             return [request]
         case _:
             assert_never(request)
-
-
-def listings(request: StreamRequest) -> list[int]:
-    """How often the request lists each group of `split(request)`, in its order."""
-    match request:
-        case DescribeGroupsRequest():
-            return list(Counter(request.groups).values())
-        case ConsumerGroupDescribeRequest():
-            return list(Counter(request.group_ids).values())
-        case OffsetFetchRequest() if names_many_groups(request):
-            return list(Counter(_keys(request)).values())
-        case DeleteGroupsRequest():
-            return [1] * len(set(request.groups_names))
-    return [1]
 
 
 def _keys(request: OffsetFetchRequest) -> list[bytes]:

@@ -192,9 +192,19 @@ def otherwise(scenario: Scenario, answers: Mapping[int, Answer], with_times: boo
     """What is answered otherwise than Kafka did, one line a field; with_times: also when."""
     contents = copy.deepcopy(scenario)
     for step in contents.steps:
+        step["answer"] = _told_once(step["answer"])
         step["answer"].pop("when", None)
-    found = differences(contents, {n: {k: v for k, v in a.items() if k != "when"} for n, a in answers.items()})
+    given = {number: _told_once(answer) for number, answer in answers.items()}
+    found = differences(contents, {n: {k: v for k, v in a.items() if k != "when"} for n, a in given.items()})
     return found + list(_untimely(scenario, answers)) if with_times else found
+
+
+def _told_once(answer: Mapping[str, Any]) -> Answer:
+    """The answer with each of its groups once; Kafka tells of a group as often as it is asked (decision 11)."""
+    groups = answer.get("groups")
+    if not isinstance(groups, list):
+        return dict(answer)
+    return {**answer, "groups": [group for place, group in enumerate(groups) if group not in groups[:place]]}
 
 
 def _untimely(scenario: Scenario, answers: Mapping[int, Answer]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pytest
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
 from tests.gateway.running import Running, asynchronous, gateway
-from tests.gateway.wire_client import Client, alone_in, heartbeat
+from tests.gateway.wire_client import Client, heartbeat
 
 SOON_S = 0.25
 """Of processor time, for tests share their machine with others; a gateway by itself takes less than half of it."""
@@ -118,27 +118,72 @@ async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("api", "version", "field", "entry"),
-    [("DescribeGroups", 5, "groups", "g"), ("OffsetFetch", 8, "groups", {"group_id": "g", "topics": None})],
+    [
+        ("DescribeGroups", 5, "groups", "g"),
+        ("ConsumerGroupDescribe", 1, "group_ids", "g"),
+        ("OffsetFetch", 8, "groups", {"group_id": "g", "topics": None}),
+    ],
 )
 @asynchronous
-async def test_a_group_is_asked_once_and_told_of_as_often_as_it_is_listed(
+async def test_a_group_is_asked_and_told_of_once_however_often_it_is_named(
     api: str, version: int, field: str, entry: object
 ) -> None:
     async with gateway() as running:
         client = await running.client()
         told = await client.call(api, version, **{field: [entry] * 1000})
-        assert [group.group_id for group in told.groups] == ["g"] * 1000
+        assert [group.group_id for group in told.groups] == ["g"]
         assert len(running.backend.asked) == 1
 
 
 @asynchronous
-async def test_an_answer_longer_than_may_be_unread_is_not_built() -> None:
+async def test_a_group_that_is_fetched_twice_is_fetched_once_for_everything_asked() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        asked = [("t2", [1, 0, 1]), ("t1", [3]), ("t2", [0, 2])]
+        groups = [{"group_id": "g", "topics": [{"name": name, "partition_indexes": at}]} for name, at in asked]
+        (told,) = (await client.call("OffsetFetch", 8, groups=groups)).groups
+        assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in told.topics] == [
+            ("t2", [1, 0, 2]),
+            ("t1", [3]),
+        ]
+        topics = [{"name": name, "partition_indexes": at} for name, at in asked]
+        alone = await client.call("OffsetFetch", 7, group_id="g", topics=topics)
+        assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in alone.topics] == [
+            ("t2", [1, 0, 2]),
+            ("t1", [3]),
+        ]
+        everything = [*groups, {"group_id": "g", "topics": None}]
+        assert (await client.call("OffsetFetch", 8, groups=everything)).groups[0].topics == ()
+        assert len(running.backend.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "asked"),
+    [
+        (8, {"groups": [{"group_id": "g", "topics": None}]}),
+        (8, {"groups": [{"group_id": name, "topics": None} for name in ("g", "h")]}),
+        (7, {"group_id": "g", "topics": None}),
+    ],
+    ids=["one group", "two groups", "no list of groups"],
+)
+@asynchronous
+async def test_an_answer_longer_than_may_be_unread_is_not_built(version: int, asked: dict[str, object]) -> None:
     async with gateway({"gateway.send.max.bytes": "20000"}) as running:
         client = await running.client()
-        await alone_in(client)
-        assert len((await client.call("DescribeGroups", 5, groups=["g", "a"])).groups) == 2
-        client.send("DescribeGroups", 5, groups=["g", "a"] * 200)
+        partitions = [{"partition_index": n, "committed_offset": 1, "committed_metadata": "m" * 4000} for n in range(4)]
+        for group in ("g", "h"):
+            topics = [{"name": "t1", "partitions": partitions[: 2 if group == "h" else 4]}]
+            await client.call("OffsetCommit", 8, group_id=group, generation_id_or_member_epoch=-1, topics=topics)
+        two = {"group_id": "h", "topics": None}
+        assert len((await client.call("OffsetFetch", 8, groups=[two])).groups[0].topics[0].partitions) == 2
+        more = [{"name": f"t{n}", "partitions": partitions[:1]} for n in (2, 3)]
+        await client.call("OffsetCommit", 8, group_id="g", generation_id_or_member_epoch=-1, topics=more)
+        client.send("OffsetFetch", version, **asked)
         assert await client.is_closed_by_peer()
+        ended = running.server.metrics.registry.get_sample_value(
+            "rollcall_gateway_closed_connections_total", {"reason": "request"}
+        )
+        assert ended == 1
 
 
 @asynchronous
