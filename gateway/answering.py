@@ -104,6 +104,9 @@ class Answering:
                 self._client.end("request", str(error))
             except Exception:
                 self._client.fail("a request could not be answered")
+            if (failed := done.exception()) is not None:
+                # Its frames hold the request, and this future, which holds it: only the collector would free them.
+                failed.__traceback__ = None
             self._client.go_on()
 
         return is_done

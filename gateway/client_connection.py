@@ -108,6 +108,7 @@ class ClientConnection(asyncio.Protocol):
         self._when_lost()
         self.answers.close()
         self._taker.lost()
+        self._cutter.clear()
         self._connections.forget(self)
 
     # ------------------------------------------------------------ requests

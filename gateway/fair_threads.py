@@ -10,14 +10,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-class _Job(NamedTuple):
-    work: Callable[[], Any]
+@dataclass(slots=True)
+class _Job:
+    work: Callable[[], Any] | None
+    """None: nobody waits for it any more."""
     done: asyncio.Future[Any]
+
+    def when_done(self, done: asyncio.Future[Any]) -> None:
+        """Lets go of what the work would work on, before its turn as well."""
+        self.work = None
 
 
 class FairThreads:
@@ -32,7 +39,9 @@ class FairThreads:
     def run(self, address: str, work: Callable[[], T]) -> asyncio.Future[T]:
         """What the work gives, or raises. Work whose future is cancelled before its turn is not done."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(address, deque()).append(_Job(work, done))
+        job = _Job(work, done)
+        self._waiting.setdefault(address, deque()).append(job)
+        done.add_done_callback(job.when_done)
         self._start()
         return done
 
@@ -43,7 +52,7 @@ class FairThreads:
             del self._waiting[address]
             if jobs:
                 self._waiting[address] = jobs
-            if not job.done.done():
+            if job.work is not None and not job.done.done():
                 self._free -= 1
                 task = asyncio.get_running_loop().run_in_executor(self._executor, job.work)
                 task.add_done_callback(lambda finished, job=job: self._finished(job, finished))  # type: ignore[misc]

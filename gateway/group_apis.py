@@ -313,7 +313,6 @@ def _values(spoken: Codec, message: Any) -> dict[str, Any]:
 
 
 def _outcome(done: asyncio.Future[Response]) -> Outcome:
-    try:
-        return done.result()
-    except BackendError as error:
-        return error
+    # Not raised, or the error's frames would hold the future that holds the error.
+    error = done.exception()
+    return error if isinstance(error, BackendError) else done.result()

@@ -235,6 +235,8 @@ class Link(asyncio.Protocol):
         self._is_closed = True
         self._patience.cancel()
         self._connecting.cancel()
+        self._cutter.clear()
+        self._unsent.clear()
         for transport in (self._entering, self._transport):
             if transport is not None:
                 transport.abort()

@@ -1,0 +1,118 @@
+"""What a refused, unfinished or abandoned request took is free at once, and waits for no garbage collection."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import struct
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.backend import BackendError
+from gateway.fair_threads import FairThreads
+from gateway.wire.codec import codec
+from gateway.wire.shaping import entity_of
+from schemas.errors import Error
+from tests.gateway.running import Running, asynchronous, gateway
+from tests.waiting import until_true
+
+TIMES = 8
+LONG = b"x" * 1_500_000
+
+
+def framed(api: str, version: int, **values: object) -> bytes:
+    spoken = codec(api, version)
+    return spoken.write_request(1, "client", entity_of(spoken.request_type, values))
+
+
+def cut(frame: bytes) -> bytes:
+    """A frame that ends early, with a length that says so."""
+    return struct.pack(">i", len(frame) - 5) + frame[4:-1]
+
+
+SYNC = framed(
+    "SyncGroup",
+    3,
+    group_id="g",
+    generation_id=1,
+    member_id="m",
+    assignments=[{"member_id": "m", "assignment": LONG}],
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("frame", "is_answered"),
+    [
+        (cut(SYNC), True),
+        (framed("DescribeGroups", 5, groups=["g" * 140] * 10_001), True),
+        (SYNC, True),
+        (SYNC[:-1], False),
+    ],
+    ids=["malformed", "too many elements", "refused by the backend", "unfinished"],
+)
+@asynchronous
+async def test_a_refused_requests_memory_is_free_at_once(frame: bytes, is_answered: bool) -> None:
+    async with gateway() as running:
+        running.backend.fails = BackendError("the request is too long", Error.INVALID_REQUEST)
+        await _ask_and_leave(running, frame, is_answered)
+        tracemalloc.start()
+        try:
+            for _ in range(TIMES):
+                await _ask_and_leave(running, frame, is_answered)
+            held_bytes, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert held_bytes < 2 * len(frame)
+
+
+async def _ask_and_leave(running: Running, frame: bytes, is_answered: bool) -> None:
+    client = await running.client()
+    client.send_raw(frame)
+    if is_answered:
+        # An answer, or the end of the connection.
+        await client.reader.read(1 << 16)
+        client.close()
+    else:
+        await client.writer.drain()
+        client.writer.transport.abort()
+    await until_true(lambda: len(running.server.connections) == 0)
+    running.backend.asked.clear()
+    running.backend.effects.clear()
+
+
+@asynchronous
+async def test_work_that_nobody_waits_for_is_dropped_before_its_turn() -> None:
+    threads = FairThreads(1, "test")
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def wait() -> None:
+        begun.set()
+        await may_end.wait()
+
+    first = threads.run("a", lambda: asyncio.run_coroutine_threadsafe(wait(), loop).result())
+    await begun.wait()
+    tracemalloc.start()
+    try:
+        for _ in range(TIMES):
+            frame = bytes(len(LONG))
+            threads.run("a", lambda frame=frame: len(frame)).cancel()  # type: ignore[misc]
+        del frame
+        await asyncio.sleep(0)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        may_end.set()
+    await first
+    threads.close()
+    assert held_bytes < len(LONG)
