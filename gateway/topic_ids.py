@@ -73,8 +73,8 @@ class TopicIds:
         self.name_by_id: Mapping[str, str] = {}
         self._are_learned = topics is None
         self._sizes: dict[str, int] | None = None
-        self._told: set[str] = set()
-        """The groups that have been told of the topics as they are now."""
+        self._told: set[int] = set()
+        """The groups that have been told of the topics as they are now, by the hashes of their ids."""
         if topics:
             self.learn(topics, {name: _id_of(name) for name in topics})
 
@@ -102,7 +102,7 @@ class TopicIds:
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.error_code is Error.NONE:
             if len(self._told) >= _TOLD_MAX:
                 self._told.clear()
-            self._told.add(request.group_id)
+            self._told.add(hash(request.group_id))
 
     def named(self, request: ClientGroupRequest) -> ClientGroupRequest:
         """The request with names where ids stand; topics of unknown id are left out."""
@@ -123,7 +123,9 @@ class TopicIds:
 
     def _is_to_be_told(self, request: ConsumerGroupHeartbeatRequest) -> bool:
         """A group that a member joins may be new; whoever leaves brings nothing."""
-        return request.member_epoch == JOIN or (request.member_epoch > JOIN and request.group_id not in self._told)
+        return request.member_epoch == JOIN or (
+            request.member_epoch > JOIN and hash(request.group_id) not in self._told
+        )
 
     def answered(self, request: ClientGroupRequest, response: Response) -> Response:
         """The response to `named(request)` with ids again, and with what the unknown ids get."""

@@ -9,7 +9,10 @@ Knows the order of JoinGroup's checks. Must not know a table or a clock.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
+
+import msgspec
 
 from coordinator_udfs.protocol.answers import refuse_join
 from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
@@ -23,11 +26,11 @@ from schemas.messages import JoinGroupRequest, Response
 
 
 def first_answer(
-    request: JoinGroupRequest, group: Standing | None, others: Collection[JoinGroupRequest], config: GroupConfig
+    request: JoinGroupRequest, group: Standing | None, others: Collection[bytes], config: GroupConfig
 ) -> Response | None:
     """MEMBER_ID_REQUIRED with the new id; None where the coordinator may answer otherwise.
 
-    group: as of the last commit, None: there is none. others: the JoinGroups to it that are under way.
+    group: as of the last commit, None: there is none. others: the offers of the JoinGroups to it that are under way.
     """
     if request.api_version < TWO_STEP_JOIN_SINCE or request.member_id or request.group_instance_id is not None:
         return None
@@ -38,7 +41,7 @@ def first_answer(
     is_empty = group is None or group.state == GroupState.EMPTY
     if config.group_max_size < INT32_MAX and (others or not is_empty):
         return None
-    if not all(_speaks_alike(request, other) for other in others):
+    if others and set(others) != {offer_of(request)}:
         return None
     if group is not None and not is_empty and not _fits(request, group):
         return None
@@ -59,8 +62,10 @@ def _fits(request: JoinGroupRequest, group: Standing) -> bool:
     return request.protocol_type == group.protocol_type and group.protocol_name in _names(request)
 
 
-def _speaks_alike(request: JoinGroupRequest, other: JoinGroupRequest) -> bool:
-    return request.protocol_type == other.protocol_type and _names(request) == _names(other)
+def offer_of(request: JoinGroupRequest) -> bytes:
+    """The type and the names of a JoinGroup's protocols in a few bytes, however long they are: alike or not."""
+    offer = msgspec.msgpack.encode([request.protocol_type, *sorted(_names(request))])
+    return hashlib.blake2b(offer, digest_size=16).digest()
 
 
 def _names(request: JoinGroupRequest) -> set[str]:

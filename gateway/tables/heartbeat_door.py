@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coordinator_udfs.protocol.states import GroupState
+from gateway.tables.first_joins import offer_of
 from gateway.tables.membership import Memberships, Standing
 from schemas.fan_out import group_id_of
 from schemas.heartbeat_runs import RunPacker
@@ -60,9 +62,21 @@ class _Group:
 
 @dataclass(slots=True)
 class _UnderWay:
-    request: GroupRequest
-    group_id: str
+    """What is kept of a request until a commit answers it. It may be long, so neither it nor an id in it is kept."""
+
+    group: int
+    """The hash of its group's id; two groups of the same hash are held for one, and their heartbeats handed on."""
+    received_at_ms: int
+    offer: bytes | None
+    """Of a JoinGroup: see `first_joins`."""
     is_parked: bool = False
+
+
+class _Asked(NamedTuple):
+    """A heartbeat of a group that is known; the coordinator is to answer it."""
+
+    group_id: str
+    received_at_ms: int
 
 
 @dataclass(slots=True)
@@ -81,10 +95,10 @@ class HeartbeatDoor:
         self._memberships = memberships
         self._groups: dict[str, _Group] = {}
         self._under_way: dict[str, _UnderWay] = {}
-        self._changing: dict[str, set[str]] = {}
+        self._changing: dict[int, set[str]] = {}
+        """Request ids by their groups' hashes."""
         self._heard: dict[str, _Heard] = {}
-        self._asked: dict[str, HeartbeatRequest] = {}
-        """Heartbeats that the coordinator is to answer."""
+        self._asked: dict[str, _Asked] = {}
         self.next_due_ms: int | None = None
         """No run must be handed on before; None: none is held."""
 
@@ -92,14 +106,15 @@ class HeartbeatDoor:
 
     def begin(self, request: GroupRequest) -> None:
         """A request goes to the coordinator."""
-        if isinstance(request, HeartbeatRequest):
-            self._asked[request.request_id] = request
         if isinstance(request, HEARD):
             self._hear(request.group_id, request.member_id, request.received_at_ms)
+        if isinstance(request, HeartbeatRequest) and request.group_id in self._heard:
+            self._asked[request.request_id] = _Asked(request.group_id, request.received_at_ms)
         if isinstance(request, CHANGING):
-            group_id = group_id_of(request)
-            self._under_way[request.request_id] = _UnderWay(request, group_id)
-            self._changing.setdefault(group_id, set()).add(request.request_id)
+            group = hash(group_id_of(request))
+            offer = offer_of(request) if isinstance(request, JoinGroupRequest) else None
+            self._under_way[request.request_id] = _UnderWay(group, request.received_at_ms, offer)
+            self._changing.setdefault(group, set()).add(request.request_id)
 
     def park(self, request_id: str) -> None:
         """The coordinator has taken a request and will answer it later."""
@@ -115,22 +130,35 @@ class HeartbeatDoor:
         known = self._under_way.pop(request_id, None)
         if known is None:
             return
-        of_group = self._changing[known.group_id]
+        of_group = self._changing[known.group]
         of_group.discard(request_id)
         if not of_group:
-            del self._changing[known.group_id]
+            del self._changing[known.group]
 
-    def joins_under_way(self, group_id: str) -> list[JoinGroupRequest]:
-        """The JoinGroups to a group that no commit has answered yet."""
-        asked = (self._under_way[request_id].request for request_id in self._changing.get(group_id, ()))
-        return [request for request in asked if isinstance(request, JoinGroupRequest)]
+    def offers_under_way(self, group_id: str) -> list[bytes]:
+        """What the JoinGroups to a group offer that no commit has answered yet."""
+        asked = (self._under_way[request_id].offer for request_id in self._changing.get(hash(group_id), ()))
+        return [offer for offer in asked if offer is not None]
+
+    def forget(self, group_id: str, member_id: str | None = None) -> None:
+        """A member is gone, None: its whole group."""
+        if member_id is None:
+            self._heard.pop(group_id, None)
+            held = self._groups.get(group_id)
+            if held is not None and held.run is None:
+                del self._groups[group_id]
+            return
+        if group_id in self._heard:
+            self._heard[group_id].last_ms.pop(member_id, None)
+        if group_id in self._groups:
+            self._groups[group_id].sure_ms.pop(member_id, None)
 
     def forget_lost(self, now_ms: int) -> None:
         """Forgets requests that will never be answered."""
         lost = [
             request_id
             for request_id, known in self._under_way.items()
-            if not known.is_parked and now_ms - known.request.received_at_ms > FORGOTTEN_AFTER_MS
+            if not known.is_parked and now_ms - known.received_at_ms > FORGOTTEN_AFTER_MS
         ]
         beats = [one for one, beat in self._asked.items() if now_ms - beat.received_at_ms > FORGOTTEN_AFTER_MS]
         for request_id in (*lost, *beats):
@@ -141,7 +169,7 @@ class HeartbeatDoor:
     def is_open_for(self, beat: HeartbeatRequest) -> bool:
         """Whether the last commit answers it with NONE and nothing is under way that could change that."""
         group = self._memberships.of(beat.group_id)
-        if group is None or group.state != GroupState.STABLE or beat.group_id in self._changing:
+        if group is None or group.state != GroupState.STABLE or hash(beat.group_id) in self._changing:
             return False
         member = group.members.get(beat.member_id)
         if member is None or beat.generation_id != group.generation_id or member.session_timeout_ms < 0:
@@ -151,10 +179,14 @@ class HeartbeatDoor:
         return not self._may_have_expired(group, beat)
 
     def _hear(self, group_id: str, member_id: str, at_ms: int) -> None:
-        heard, group = self._heard.setdefault(group_id, _Heard()), self._memberships.of(group_id)
+        """Notes a member alone: anybody may write any id."""
+        group = self._memberships.of(group_id)
         member = None if group is None else group.members.get(member_id)
+        if member is None:
+            return
+        heard = self._heard.setdefault(group_id, _Heard())
         heard.last_ms[member_id] = at_ms
-        heard.first_end_ms = min(heard.first_end_ms, at_ms if member is None else at_ms + member.session_timeout_ms)
+        heard.first_end_ms = min(heard.first_end_ms, at_ms + member.session_timeout_ms)
 
     def _may_have_expired(self, group: Standing, beat: HeartbeatRequest) -> bool:
         """Whether a member that was heard of here has been silent for its whole session: no commit tells that yet."""
@@ -166,7 +198,7 @@ class HeartbeatDoor:
         heard.first_end_ms = min(ends, default=beat.received_at_ms + SURELY_OVER_MS)
         return heard.first_end_ms <= beat.received_at_ms
 
-    def _forget_those_elsewhere(self, beat: HeartbeatRequest) -> None:
+    def _forget_those_elsewhere(self, beat: _Asked) -> None:
         """The coordinator has answered a heartbeat: silent members that it keeps are at other gateways."""
         heard, group = self._heard.get(beat.group_id), self._memberships.of(beat.group_id)
         if heard is None or group is None or beat.received_at_ms < heard.first_end_ms:
@@ -247,8 +279,6 @@ class HeartbeatDoor:
         return run
 
     def _forget_groups(self) -> None:
-        for group_id in [one for one in self._heard if self._memberships.of(one) is None]:
-            del self._heard[group_id]
         for group_id, held in list(self._groups.items()):
             standing = self._memberships.of(group_id)
             if held.run is None and (standing is None or standing.generation_id != held.generation_id):

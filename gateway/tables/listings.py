@@ -51,9 +51,9 @@ class Listings:
 
     def tell(self, groups: Iterable[Known], now_s: float) -> None:
         """The effects have been read to their end: answers the listings that wait for nothing more."""
+        first = self._first(now_s)
         if not self._waiting:
             return
-        first = self._first(now_s)
         still: list[_Listing] = []
         for listing in self._waiting:
             if listing.answer.done():

@@ -206,7 +206,7 @@ class TablesBackend:
         if not isinstance(request, JoinGroupRequest) or not self._is_young:
             return None
         group = self._memberships.of(request.group_id)
-        return first_answer(request, group, self._door.joins_under_way(request.group_id), self._group_config)
+        return first_answer(request, group, self._door.offers_under_way(request.group_id), self._group_config)
 
     @property
     def _away_after_s(self) -> float:
@@ -285,6 +285,7 @@ class TablesBackend:
         self._looked_at = time.monotonic()
         self._door.forget_lost(now_ms())
         self._beats.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
+        self._beats.forget_gone(self._memberships)
         age_s = self._batch_age_s()
         if age_s is not None:
             self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
@@ -349,7 +350,10 @@ class TablesBackend:
         self.directory.learn(fact)
         self._memberships.learn(fact)
         if fact.effect == EffectName.MEMBER_REMOVED:
+            self._door.forget(fact.group_id, fact.member_id or "")
             self._beats.forget(fact.group_id, fact.member_id or "")
+        elif fact.effect == EffectName.GROUP_REMOVED:
+            self._door.forget(fact.group_id)
 
     def _settle(self, request_id: str) -> None:
         """A commit that has been read has taken a request."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN
+from gateway.tables.membership import Memberships
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupAssignment,
@@ -43,6 +44,10 @@ class _Beat(NamedTuple):
     received_at_ms: int
 
 
+REMEMBERED = 100_000
+"""So many heartbeats that are with the coordinator are remembered; of an older one it is forgotten that it is."""
+REMEMBERED_CHARACTERS = 1024
+"""Those of longer ids are not, for clients can make them up."""
 _Who = tuple[str, str]
 """Group and member."""
 
@@ -62,6 +67,10 @@ class ConsumerBeats:
     def begin(self, request: GroupRequest) -> None:
         """A request goes to the coordinator."""
         if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_id:
+            if len(request.group_id) + len(request.member_id) > REMEMBERED_CHARACTERS:
+                return
+            if len(self._asked) >= REMEMBERED:
+                self.settle(next(iter(self._asked)))
             self._asked[request.request_id] = _Beat(request.group_id, request.member_id, request.received_at_ms)
             self._last[request.group_id, request.member_id] = request.request_id
 
@@ -97,6 +106,13 @@ class ConsumerBeats:
     def forget(self, group_id: str, member_id: str) -> None:
         """A member is gone."""
         self._untold.pop((group_id, member_id), None)
+
+    def forget_gone(self, memberships: Memberships) -> None:
+        """Forgets what was given to members that had gone, or never were, when it came."""
+        for who in list(self._untold):
+            group = memberships.of(who[0])
+            if group is None or who[1] not in group.members:
+                del self._untold[who]
 
     def forget_lost(self, before_ms: int) -> None:
         """Forgets heartbeats that came before and will not be answered any more."""

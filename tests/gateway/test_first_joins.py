@@ -13,7 +13,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
-from gateway.tables.first_joins import first_answer
+from gateway.tables.first_joins import first_answer, offer_of
 from gateway.tables.membership import Memberships, Standing
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, Response
@@ -98,15 +98,15 @@ def test_a_stable_group_whose_protocol_the_client_supports() -> None:
 
 def test_the_others_that_are_under_way_must_speak_alike() -> None:
     other = a_join()
-    assert first_answer(a_join(), None, [other], GroupConfig()) is not None
-    assert first_answer(a_join(), None, [a_join(protocol_type="connect")], GroupConfig()) is None
-    assert first_answer(a_join(), None, [a_join(protocols={"sticky": b""})], GroupConfig()) is None
+    assert first_answer(a_join(), None, [offer_of(other)], GroupConfig()) is not None
+    assert first_answer(a_join(), None, [offer_of(a_join(protocol_type="connect"))], GroupConfig()) is None
+    assert first_answer(a_join(), None, [offer_of(a_join(protocols={"sticky": b""}))], GroupConfig()) is None
 
 
 def test_where_groups_have_a_greatest_size_only_an_empty_one_takes_anybody() -> None:
     small = GroupConfig(group_max_size=2)
     assert first_answer(a_join(), None, [], small) is not None
-    assert first_answer(a_join(), None, [a_join()], small) is None
+    assert first_answer(a_join(), None, [offer_of(a_join())], small) is None
     assert first_answer(a_join(), STABLE, [], small) is None
 
 

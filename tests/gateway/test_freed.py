@@ -108,7 +108,9 @@ async def test_work_that_nobody_waits_for_is_dropped_before_its_turn() -> None:
             frame = bytes(len(LONG))
             threads.run("a", lambda frame=frame: len(frame)).cancel()  # type: ignore[misc]
         del frame
-        await asyncio.sleep(0)
+        turned = asyncio.Event()
+        loop.call_soon(turned.set)
+        await turned.wait()
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
