@@ -15,9 +15,10 @@ import hmac
 import os
 import secrets
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from programs.errors import ConfigError
 
@@ -64,11 +65,24 @@ def keys_of(password: str, mechanism: str, iterations: int, salt: bytes) -> tupl
     return hmac.digest(salted, b"Client Key", name), hmac.digest(salted, b"Server Key", name)
 
 
+class _Kind(NamedTuple):
+    """What a client sees of a credential, or how long its check takes."""
+
+    mechanism: str
+    iterations: int
+    salt_bytes: int
+
+
+def _kinds(credentials: Iterable[Credential]) -> set[_Kind]:
+    return {_Kind(made.mechanism, made.iterations, len(made.salt)) for made in credentials}
+
+
 class Users:
     """The users of a file, read again when the file has changed.
 
     An unknown user is answered as a known one with another password would be, so that nobody learns who is known: with
-    the same salt each time, also after a restart, with as many iterations as some known user has, after as long.
+    the same salt each time, also after a restart, and with iterations that some known user has, each number of them as
+    often, however few users have it. A password is checked with as much work for every user, known or not.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,24 +93,36 @@ class Users:
     def credential(self, name: str, mechanism: str) -> Credential:
         """A user's credential; of an unknown user one that no password fits, the same each time."""
         self._refresh()
-        unfitting = self._unfitting(name, mechanism, [made for (_, by), made in self._known if by == mechanism])
+        unfitting = self._unfitting(
+            name, mechanism, _kinds(made for (_, by), made in self._by_name.items() if by == mechanism)
+        )
         return self._by_name.get((name, mechanism), unfitting)
 
     def is_password(self, name: str, password: str) -> bool:
-        """Whether it is a user's password. Takes as long for an unknown user."""
+        """Whether it is a user's password. Takes as long for every user, known or not."""
         self._refresh()
-        unfitting = self._unfitting(name, "SCRAM-SHA-256", list(self._checked.values()))
-        return self._checked.get(name, unfitting).is_of(password)
+        kinds = _kinds(self._checked.values())
+        made = self._checked.get(name) or self._unfitting(name, "SCRAM-SHA-256", kinds)
+        is_of = made.is_of(password)
+        for mechanism in {kind.mechanism for kind in kinds}:
+            most = max(kind.iterations for kind in kinds if kind.mechanism == mechanism)
+            rest = most - (made.iterations if made.mechanism == mechanism else 0)
+            if rest:
+                keys_of(password, mechanism, rest, made.salt)
+        return is_of
 
-    def _unfitting(self, name: str, mechanism: str, alike: Sequence[Credential]) -> Credential:
-        """A credential that looks like one of some others and that no password fits."""
+    def _unfitting(self, name: str, mechanism: str, kinds: Iterable[_Kind]) -> Credential:
+        """A credential of one of some kinds that no password fits."""
         mark = hmac.digest(self._decoys, name.encode(), "sha512")
-        model = alike[int.from_bytes(mark[:8], "big") % len(alike)] if alike else None
-        made_by = mechanism if model is None else model.mechanism
-        salt = hmac.digest(mark, b"salt", "sha512")[: _SALT_BYTES if model is None else len(model.salt)]
-        size = hashlib.new(HASHES[made_by]).digest_size
-        iterations = ITERATIONS if model is None else model.iterations
-        return Credential(made_by, iterations, salt, secrets.token_bytes(size), secrets.token_bytes(size))
+        # Of those there are the one with the greatest digest: a kind that is new takes its share from all others.
+        like = max(
+            kinds,
+            key=lambda kind: hmac.digest(mark, str(kind).encode(), "sha512"),
+            default=_Kind(mechanism, ITERATIONS, _SALT_BYTES),
+        )
+        salt = hmac.digest(mark, b"salt", "sha512")[: like.salt_bytes]
+        size = hashlib.new(HASHES[like.mechanism]).digest_size
+        return Credential(like.mechanism, like.iterations, salt, secrets.token_bytes(size), secrets.token_bytes(size))
 
     def _refresh(self) -> None:
         """Reads the file if it has changed. Raises ConfigError at first; later an unfit file leaves the users be."""
@@ -117,8 +143,7 @@ class Users:
         by_name = _users_in(text, self._path)
         self._decoys = _decoys_in(text) or hashlib.sha256(text.encode()).digest()
         self._by_name = by_name
-        self._known = sorted(by_name.items())
-        self._checked = {name: made for (name, _), made in reversed(self._known)}
+        self._checked = {name: made for (name, _), made in sorted(by_name.items(), reverse=True)}
         """What PLAIN checks a user's password by."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.security.credentials import Credential, Users, credential_of, write_user
+from gateway.security.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from gateway.security.mechanisms import AuthenticationError, Plain, Scram
 from tests.gateway.logging_in import ScramClient
 
@@ -125,6 +126,58 @@ def test_an_unknown_users_password_is_checked_with_as_much_work(
     assert not users.is_password("user", "wrong")
     assert not users.is_password("nobody", "wrong")
     assert work == [("sha512", 5000)] * 2
+
+
+OF_MANY_KINDS = {"rare": ("SCRAM-SHA-256", 40_000), "other": ("SCRAM-SHA-512", 5000)} | {
+    f"user-{n}": ("SCRAM-SHA-256", 4096) for n in range(30)
+}
+
+
+def _of_many_kinds(folder: Path) -> Users:
+    blank = base64.b64encode(bytes(32)).decode()
+    path = folder / "users"
+    path.write_text(
+        "# keep this line, by which unknown users look like known ones: ab\n"
+        + "".join(f"{name} {by} {count} {blank} {blank} {blank}\n" for name, (by, count) in OF_MANY_KINDS.items())
+    )
+    return Users(path)
+
+
+def test_every_password_is_checked_with_as_much_work_whatever_its_users_iterations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = _of_many_kinds(tmp_path)
+    work: Counter[str] = Counter()
+
+    def count(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+        work[name] += iterations
+        return b"x" * 32
+
+    monkeypatch.setattr("hashlib.pbkdf2_hmac", count)
+    taken = []
+    for name in (*OF_MANY_KINDS, *(f"nobody-{n}" for n in range(30))):
+        work.clear()
+        assert not users.is_password(name, "wrong")
+        taken.append(dict(work))
+    assert taken == [{"sha256": 40_000, "sha512": 5000}] * len(taken)
+
+
+def test_iterations_that_one_user_has_do_not_give_it_away(tmp_path: Path) -> None:
+    users = _of_many_kinds(tmp_path)
+    told = Counter(users.credential(f"nobody-{n}", "SCRAM-SHA-256").iterations for n in range(200))
+    assert told.keys() == {4096, 40_000}
+    assert min(told.values()) > 50
+
+
+def test_a_user_that_is_added_changes_what_most_unknown_ones_are_told_in_nothing(tmp_path: Path) -> None:
+    users = _of_many_kinds(tmp_path)
+    names = [f"nobody-{n}" for n in range(200)]
+    before = [users.credential(name, "SCRAM-SHA-256").iterations for name in names]
+    path = tmp_path / "users"
+    write_user(path, "user-again", "secret")
+    after = [Users(path).credential(name, "SCRAM-SHA-256").iterations for name in names]
+    changed = {(old, new) for old, new in zip(before, after, strict=True) if old != new}
+    assert {new for _, new in changed} == {ITERATIONS}
 
 
 def test_an_unknown_user_has_the_same_salt_each_time_as_a_known_one_has(users_file: Path) -> None:
