@@ -8,9 +8,12 @@ Knows files and locks; knows no socket.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from gateway.settings import Address, parse_address
@@ -19,6 +22,9 @@ from programs.errors import ConfigError
 GATEWAYS_FOLDER = "gateways"
 _FRESH_S = 1.0
 _MOST = 1000
+_ADDRESS_CHARACTERS = 1000
+_NO_FILES = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+"""What the system says of a link, of a FIFO or a socket, and of a folder."""
 
 
 class Registry:
@@ -37,7 +43,9 @@ class Registry:
         known = self._addresses()
         own = [number for number, known_address in known.items() if known_address == address]
         for number in [*own, *range(_MOST)]:
-            handle = os.open(self._folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = self._opened(number, os.O_RDWR | os.O_CREAT)
+            if handle is None:
+                continue
             if not _lock(handle, fcntl.LOCK_EX):
                 os.close(handle)
                 continue
@@ -67,23 +75,44 @@ class Registry:
 
     def _addresses(self) -> dict[int, Address]:
         addresses = {}
-        for path in self._folder.iterdir():
-            if path.name.isdecimal():
-                try:
-                    addresses[int(path.name)] = parse_address(path.name, path.read_text().strip())
-                except (OSError, ConfigError):
-                    continue
+        for name in filter(str.isdecimal, os.listdir(self._folder)):
+            with suppress(OSError, ConfigError):
+                handle = self._opened(int(name), os.O_RDONLY)
+                if handle is not None:
+                    with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+                        addresses[int(name)] = parse_address(name, file.read(_ADDRESS_CHARACTERS).strip())
         return addresses
 
     def _lives(self, number: int) -> bool:
         try:
-            handle = os.open(self._folder / str(number), os.O_RDONLY | os.O_CLOEXEC)
+            handle = self._opened(number, os.O_RDONLY)
         except OSError:
+            return False
+        if handle is None:
             return False
         try:
             return not _lock(handle, fcntl.LOCK_SH)
         finally:
             os.close(handle)
+
+    def _opened(self, number: int, flags: int) -> int | None:
+        """A number's file; None: it is none. A link is not followed, a FIFO not waited for.
+
+        Raises OSError: it cannot be opened; the folder is a link.
+        """
+        folder = os.open(self._folder, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            handle = os.open(str(number), flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=folder)
+        except OSError as error:
+            if error.errno in _NO_FILES:
+                return None
+            raise
+        finally:
+            os.close(folder)
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
+        return None
 
 
 def _lock(handle: int, kind: int) -> bool:

@@ -124,6 +124,12 @@ class EmptyLog:
 def _after(wait_s: float, answer: Building) -> Later:
     loop = asyncio.get_running_loop()
     waited: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(wait_s, waited.set_result, None)
+
+    def is_over() -> None:
+        # It may have been cancelled in the same turn of the loop.
+        if not waited.done():
+            waited.set_result(None)
+
+    timer = loop.call_later(wait_s, is_over)
     waited.add_done_callback(lambda _: timer.cancel())
     return Later(waited, lambda _: answer)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 import tracemalloc
 import uuid
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -218,6 +221,26 @@ async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
     (told,) = later.response(later.future).build().responses
     assert len(told.partitions) == 40_000
     later.future.cancel()
+
+
+@asynchronous
+async def test_a_fetch_that_is_cancelled_when_its_time_is_up_says_nothing() -> None:
+    spoken, loop = codec("Fetch", 11), asyncio.get_running_loop()
+    (fetches,) = [e for e in EmptyLog({"t": 1}, TopicIds({"t": 1}), 0).endpoints() if e.api == "Fetch"]
+    message = entity_of(spoken.request_type, {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]})
+    errors: list[object] = []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    # So short that it is over in the loop's next turn, before which its connection ends.
+    later = fetches.answer(
+        Ask(spoken, replace(message, max_wait=timedelta(microseconds=1)), b"", "c", Caller("c", "/h", ("h", 1)))
+    )
+    assert isinstance(later, Later)
+    loop.call_soon(later.future.cancel)
+    over = asyncio.Event()
+    loop.call_later(0.01, over.set)
+    await over.wait()
+    assert errors == []
+    assert later.future.cancelled()
 
 
 @asynchronous
