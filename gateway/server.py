@@ -62,8 +62,7 @@ class Server:
         self.threads = FairThreads(1, "long")
         self._turns = Turns(_call_soon, time.thread_time)
         self._sparing = Sparing()
-        self._doors: list[Door] = []
-        self._addresses: list[Address] = []
+        self._doors: dict[Address, Door] = {}
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
@@ -91,9 +90,13 @@ class Server:
         """Gives every client that comes to a port such a request taker; the port that it became. Raises OSError."""
         door = Door(self.connections, self.metrics, self._tls)
         address = await door.open(self._settings.listen.host, port, partial(self.inside, taker_for))
-        self._doors.append(door)
-        self._addresses.append(address)
+        self._doors[address] = door
         return address.port
+
+    def close_port(self, port: int) -> None:
+        """Lets nobody in any more at one of its ports; who is in stays."""
+        for address in [address for address in self._doors if address.port == port]:
+            self._doors.pop(address).close()
 
     def inside(self, taker_for: Callable[[Client], RequestTaker], when_lost: Callable[[], None]) -> ClientConnection:
         """What serves one client that was let in."""
@@ -102,7 +105,7 @@ class Server:
     @property
     def address(self) -> Address:
         """Where it listens; the port that the system chose, if it was to."""
-        return self._addresses[0]
+        return next(iter(self._doors))
 
     def _known_as(self) -> Address:
         if self._settings.advertised is not None:
@@ -128,7 +131,7 @@ class Server:
 
     async def close(self) -> None:
         """Takes no more clients, ends the connections, and hands over the requests that were read."""
-        for door in self._doors:
+        for door in self._doors.values():
             door.close()
         self._watch.cancel()
         self.connections.close_all()

@@ -7,8 +7,9 @@ knows no message but the Metadata that it asks at the start.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from gateway.settings import MAX_PORT, Address
@@ -33,20 +34,32 @@ class Broker:
     """Where the broker is."""
     port: int = 0
     """The port of ours behind which it stands."""
+    is_first: bool = False
+    """Whether it was there at the start: clients may have its port in their settings."""
+    named_at: float = 0.0
+    """When the upstream last named it, by the loop's clock."""
 
+
+GONE_MAX = 100
+"""So many brokers that the upstream names no more keep their ports, for they may be back."""
+GONE_FOR_S = 600.0
+"""None of them keeps it for longer."""
 
 Listen = Callable[[Broker, int], Awaitable[int]]
 """Opens a port for a broker, 0 for any, and gives the one it became. Raises OSError: it is taken."""
+Close = Callable[[int], None]
+"""Closes such a port; who came before stays."""
 
 
 class Brokers:
     """Every broker that is known."""
 
-    def __init__(self, bootstrap: Address, entrance: Entrance, first_port: int, listen: Listen) -> None:
+    def __init__(self, bootstrap: Address, entrance: Entrance, first_port: int, listen: Listen, close: Close) -> None:
         self._bootstrap = bootstrap
         self._entrance = entrance
         self._first_port = first_port
         self._listen = listen
+        self._close = close
         self._by_id: dict[int, Broker] = {}
         self._lock = asyncio.Lock()
 
@@ -57,6 +70,7 @@ class Brokers:
             raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")
         for node_id, host, port in sorted(known):
             await self.port_of(node_id, Address(host, port))
+            self._by_id[node_id].is_first = True
 
     async def port_of(self, node_id: int, address: Address) -> int:
         """The port of ours behind which a broker stands. Raises OSError: no port can be opened for it."""
@@ -69,11 +83,30 @@ class Brokers:
                 broker.port = await self._listen(broker, self._next_port())
                 self._by_id[node_id] = broker
                 log.info("upstream: broker %d, %s, stands behind port %d", node_id, address, broker.port)
-            broker.address = address
+            broker.address, broker.named_at = address, asyncio.get_running_loop().time()
             return broker.port
 
+    def named(self, node_ids: Collection[int]) -> None:
+        """An answer names these as all brokers there are. Closes the ports of those that are gone for long, or many.
+
+        Those of the start keep theirs.
+        """
+        now, gone = asyncio.get_running_loop().time(), []
+        for broker in self._by_id.values() if node_ids else ():
+            if broker.node_id in node_ids:
+                broker.named_at = now
+            elif not broker.is_first:
+                gone.append(broker)
+        gone.sort(key=lambda broker: broker.named_at)
+        for place, broker in enumerate(gone):
+            if len(gone) - place > GONE_MAX or now - broker.named_at > GONE_FOR_S:
+                del self._by_id[broker.node_id]
+                self._close(broker.port)
+                log.info("upstream: broker %d is gone, and port %d is closed", broker.node_id, broker.port)
+
     def _next_port(self) -> int:
-        port = self._first_port + len(self._by_id) if self._first_port else 0
+        taken = {broker.port for broker in self._by_id.values()}
+        port = next(port for port in itertools.count(self._first_port) if port not in taken) if self._first_port else 0
         if port > MAX_PORT:
             raise UpstreamError(f"gateway.listen: ports from {self._first_port} on are too few for the brokers")
         return port
@@ -83,8 +116,9 @@ class Brokers:
         return [broker.address for _, broker in sorted(self._by_id.items())]
 
     def behind(self, port: int) -> Broker:
-        """The broker behind a port of ours."""
-        return next(broker for broker in self._by_id.values() if broker.port == port)
+        """The broker behind a port of ours; the first one for who came to a port that is closed by now."""
+        brokers = list(self._by_id.values())
+        return next((broker for broker in brokers if broker.port == port), brokers[0])
 
 
 async def _ask_for_brokers(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:

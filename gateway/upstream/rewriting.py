@@ -5,7 +5,7 @@ Knows the four messages; knows no connection. Everything else passes as it is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,6 +37,8 @@ _MAX_ELEMENTS = MAX_PARTITIONS
 _ERROR_CODE = slice(4, 6)
 """Of an answer to ApiVersions, behind the correlation id."""
 
+Named = Callable[[Collection[int]], None]
+"""Hears the ids of all brokers that there are."""
 PortOf = Callable[[int, Address], Awaitable[int]]
 """Node id and the upstream's address -> our port behind which that broker stands."""
 
@@ -44,8 +46,11 @@ PortOf = Callable[[int, Address], Awaitable[int]]
 class Rewriting:
     """Rewrites the answers of all brokers. threads: for answers that would keep the loop too long."""
 
-    def __init__(self, port_of: PortOf, has_sasl: bool, topic_ids: TopicIds, threads: FairThreads) -> None:
+    def __init__(
+        self, port_of: PortOf, named: Named, has_sasl: bool, topic_ids: TopicIds, threads: FairThreads
+    ) -> None:
         self._port_of = port_of
+        self._named = named
         self._threads = threads
         self._has_sasl = has_sasl
         self._topic_ids = topic_ids
@@ -82,6 +87,7 @@ class Rewriting:
             parts = split(version, frame)
         else:
             parts = await self._threads.run(caller.host, partial(split, version, frame))
+        self._named({broker.node_id for broker in parts.brokers})
         ours = parts._replace(brokers=await self._ours(parts.brokers, "node_id", host))
         return joined(version, ours)
 
@@ -107,6 +113,7 @@ class Rewriting:
     async def _describe_cluster(self, message: Any, version: int, host: str) -> Any:
         if getattr(message, "endpoint_type", _BROKERS) != _BROKERS:
             return message
+        self._named({broker.broker_id for broker in message.brokers})
         return replace(message, brokers=await self._ours(message.brokers, "broker_id", host))
 
     async def _find_coordinator(self, message: Any, version: int, host: str) -> Any:

@@ -41,8 +41,10 @@ class UpstreamServer(Server):
     ) -> None:
         super().__init__(settings, Routing(endpoints(self._node)), backend, tls)
         self._entrance = entrance_of(settings)
-        self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for)
-        self._rewriting = Rewriting(self._brokers.port_of, settings.users is not None, topic_ids, self.threads)
+        self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for, self.close_port)
+        self._rewriting = Rewriting(
+            self._brokers.port_of, self._brokers.named, settings.users is not None, topic_ids, self.threads
+        )
         self._topics = FollowedTopics(
             upstream,
             self._brokers.addresses,

@@ -134,6 +134,65 @@ async def test_an_upstream_that_names_brokers_without_end_takes_no_more_ports_th
         assert await is_served(server.address)
 
 
+async def _listens(address: Address, port: int) -> bool:
+    try:
+        (await Client.connect(Address(address.host, port))).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("api", ["Metadata", "DescribeCluster"])
+@asynchronous
+async def test_an_upstream_that_names_other_brokers_each_time_keeps_few_ports_open(
+    api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "GONE_MAX", 10)
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+
+        async def described(head: Head, frame: bytes) -> bytes:
+            nodes = [{"broker_id": node, "host": "kafka.example", "port": 9092} for node in broker.nodes]
+            return written("DescribeCluster", head, {"brokers": nodes})
+
+        broker.answer = described
+        client = await Client.connect(server.address)
+        ports: list[int] = []
+        for turn in range(10):
+            broker.nodes = list(range(100 + 5 * turn, 105 + 5 * turn))
+            ports += [each.port for each in (await client.call(api, 1)).brokers]
+        still = [await _listens(server.address, port) for port in ports]
+        # The last answer's, as many that are gone as may be, and those that the last answer took the places of.
+        assert still[-15:] == [True] * 15
+        assert sum(still) == 15
+        assert await is_served(server.address)
+
+
+@asynchronous
+async def test_a_broker_that_is_gone_for_long_has_no_port_but_the_first_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+
+        async def ports() -> list[int]:
+            return [each.port for each in (await client.call("Metadata", 12, topics=None)).brokers]
+
+        broker.nodes = [7, 8]
+        first, second = await ports()
+        old = await Client.connect(Address(server.address.host, second))
+        broker.nodes = [9]
+        await ports()
+        assert await _listens(server.address, second)
+        monkeypatch.setattr(brokers, "GONE_FOR_S", -1.0)
+        await ports()
+        assert [await _listens(server.address, port) for port in (first, second)] == [True, False]
+        # Who came while it was there is served on.
+        found = await old.call("FindCoordinator", 4, coordinator_keys=["g"])
+        assert found.coordinators[0].node_id == 7
+        broker.nodes = [7, 8]
+        assert await _listens(server.address, (await ports())[1])
+
+
 @asynchronous
 async def test_answers_to_be_rewritten_are_taken_one_at_a_time_however_many_are_asked_for() -> None:
     count = 300_000
