@@ -9,6 +9,7 @@ from gateway.access import Access, Everybody, read_rules
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
 from gateway.group_apis import GroupApis, Node
+from gateway.metrics import Metrics
 from gateway.registry import Registry
 from gateway.routing import Routing
 from gateway.security.credentials import Users
@@ -48,25 +49,25 @@ def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: s
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
     """A gateway that answers for topics and records as well. Raises ConfigError: a file that cannot be used."""
     nodes = Nodes(settings, registry)
-    topic_ids = TopicIds(settings.topics)
+    topic_ids, metrics = TopicIds(settings.topics), Metrics(backend.figures)
     endpoints = [
-        *GroupApis(backend, nodes.own, _access(settings), topic_ids, settings.send_max_bytes).endpoints(),
+        *GroupApis(backend, nodes.own, _access(settings), topic_ids, settings.send_max_bytes, metrics).endpoints(),
         *Cluster(settings.topics, topic_ids, nodes.all).endpoints(),
         *EmptyLog(settings.topics, topic_ids, settings.end_offset).endpoints(),
         *_sasl(settings),
     ]
-    return Server(settings, Routing(endpoints), backend, tls_context(settings), registry)
+    return Server(settings, Routing(endpoints), backend, metrics, tls_context(settings), registry)
 
 
 def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:
     """A gateway that passes on all requests but those about groups. Raises ConfigError: a file that cannot be used."""
-    access, topic_ids = _access(settings), TopicIds()
+    access, topic_ids, metrics = _access(settings), TopicIds(), Metrics(backend.figures)
 
     def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
-        groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes)
+        groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes, metrics)
         return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
 
-    return UpstreamServer(settings, upstream, backend, endpoints, topic_ids, tls_context(settings))
+    return UpstreamServer(settings, upstream, backend, metrics, endpoints, topic_ids, tls_context(settings))
 
 
 class Nodes:

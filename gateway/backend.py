@@ -39,6 +39,8 @@ class Figures:
     """Time since the coordinator's last batch; None: unknown."""
     groups_by_state: Mapping[str, int] = field(default_factory=dict)
     rebalances_by_cause: Mapping[str, int] = field(default_factory=dict)
+    refused_groups: int = 0
+    """Requests that were refused because their groups' maker has made too many."""
     is_failing: bool = False
     """Whether requests could not be handed over the last time."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
@@ -31,6 +32,7 @@ from gateway.exchange import (
     Endpoint,
     Later,
 )
+from gateway.metrics import Metrics
 from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import Codec, WireError
@@ -54,7 +56,9 @@ from schemas.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    ListedGroup,
     ListGroupsRequest,
+    ListGroupsResponse,
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
@@ -79,10 +83,14 @@ PARTITIONS_APIS = frozenset({"OffsetCommit", "OffsetFetch", "OffsetDelete", "Syn
 """Their requests name partitions or members, of which there may be many."""
 GROUP_KEY_TYPE = 0
 NO_OPERATIONS_TOLD = -(1 << 31)
+_LENGTH_BYTES = 3
+"""At most: a string has its length before it, and a group in a list its tagged fields behind it."""
 _ASKED_AT_A_TIME = 1000
 """So many groups that one request names are asked before the first of them have answered."""
 _ASKED_A_TURN = 50
 """So many are asked before other clients have their turn."""
+
+log = logging.getLogger("gateway")
 
 Node = tuple[int, str, int]
 """Node id, host and port."""
@@ -106,12 +114,14 @@ class GroupApis:
         access: Access,
         topic_ids: TopicIds,
         answer_max_bytes: int,
+        metrics: Metrics,
     ) -> None:
         self._backend = backend
         self._coordinator = coordinator
         self._access = access
         self._topic_ids = topic_ids
         self._answer_max_bytes = answer_max_bytes
+        self._metrics = metrics
         self._encoder = msgspec.json.Encoder()
         self._numbers = itertools.count(1)
 
@@ -275,9 +285,25 @@ class GroupApis:
         groups = list(listing.result())
 
         def build() -> Any:
-            return written(list_groups((group for group in groups if self._may_describe(caller, group[0])), request))
+            seen = (group for group in groups if self._may_describe(caller, group[0]))
+            return written(self._in_what_fits(list_groups(seen, request), caller))
 
         return Building(len(groups), build)
+
+    def _in_what_fits(self, listed: ListGroupsResponse, caller: Caller) -> ListGroupsResponse:
+        """Of a list that takes more than half of what may be unread, the groups with the shortest ids."""
+        room_bytes, kept = self._answer_max_bytes // 2, []
+        if sum(map(_listed_bytes, listed.groups)) <= room_bytes:
+            return listed
+        for group in sorted(listed.groups, key=lambda group: len(group.group_id.encode())):
+            room_bytes -= _listed_bytes(group)
+            if room_bytes < 0:
+                break
+            kept.append(group)
+        text = "%s: of %d groups %d are listed: more is longer than half of gateway.send.max.bytes=%d"
+        log.warning(text, caller.connection_id, len(listed.groups), len(kept), self._answer_max_bytes)
+        self._metrics.cut_lists.inc()
+        return ListGroupsResponse(groups=kept)
 
     def _may_describe(self, caller: Caller, group_id: str) -> bool:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
@@ -301,6 +327,11 @@ def _operation(request: ClientGroupRequest) -> Operation:
             return Operation.READ
         case _:
             assert_never(request)
+
+
+def _listed_bytes(group: ListedGroup) -> int:
+    texts = (group.group_id, group.protocol_type, group.group_state, group.group_type)
+    return sum(len(text.encode()) + _LENGTH_BYTES for text in texts)
 
 
 def _hidden(key: str) -> Coordinator:

@@ -65,6 +65,11 @@ class BackendFigures(Collector):
         yield _gauge("append_failing", "1 if the last append to the request table failed", float(now.is_failing))
         if now.batch_age_s is not None:
             yield _gauge("last_batch_age_seconds", "Since the coordinator's last batch was done", now.batch_age_s)
+        refused = CounterMetricFamily(
+            f"{_PREFIX}refused_groups", "Requests for new groups that were refused: gateway.new.groups.max.bytes"
+        )
+        refused.add_metric([], now.refused_groups)
+        yield refused
         groups = GaugeMetricFamily(f"{_PREFIX}groups", "Groups by state", labels=["state"])
         for state, count in sorted(now.groups_by_state.items()):
             groups.add_metric([state], count)
@@ -90,6 +95,11 @@ class Metrics:
         self.registry.register(self.latencies)
         self.registry.register(BackendFigures(figures))
         self.connections = Gauge(f"{_PREFIX}connections", "Clients' connections", registry=self.registry)
+        self.cut_lists = Counter(
+            f"{_PREFIX}cut_lists",
+            "Lists of groups that were told in part, for they were too long",
+            registry=self.registry,
+        )
         self.closed = Counter(
             f"{_PREFIX}closed_connections",
             "Connections that the gateway ended, by reason",

@@ -49,6 +49,7 @@ class Server:
         settings: Settings,
         routing: Routing,
         backend: Backend,
+        metrics: Metrics,
         tls: ssl.SSLContext | None = None,
         registry: Registry | None = None,
     ) -> None:
@@ -57,7 +58,7 @@ class Server:
         self.backend = backend
         self._tls = tls
         self._registry = registry
-        self.metrics = Metrics(backend.figures)
+        self.metrics = metrics
         self.connections = Connections(settings, self.metrics)
         self.threads = FairThreads(1, "long")
         self._turns = Turns(_call_soon, time.thread_time)

@@ -166,6 +166,12 @@ class Settings:
         "a client that leaves so many bytes unread is cut off at once",
         least=1024,
     )
+    new_groups_max_bytes: int = setting(
+        PREFIX + "new.groups.max.bytes",
+        16_777_216,
+        "when the groups that one user or address has made take more, each its id and 100 bytes, it makes no more",
+        least=1024,
+    )
     flush_interval_ms: int = setting(
         PREFIX + "flush.interval.ms", 30, "the least time between two appends to the request table"
     )

@@ -33,6 +33,7 @@ from gateway.tables.handing_over import NotTaken, Requests
 from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, HeartbeatDoor
 from gateway.tables.listings import Listings
 from gateway.tables.membership import Memberships, lasting
+from gateway.tables.new_groups import NewGroups
 from gateway.tables.unseen_answers import ConsumerBeats, unseen_answer
 from programs.steady_clock import now_ms
 from schemas.effect_names import EffectName
@@ -104,6 +105,7 @@ class TablesBackend:
         self._waiting: dict[str, _Waiting] = {}
         self._parked: set[str] = set()
         self._listings = Listings()
+        self._new_groups = NewGroups(self._is_there, settings.new_groups_max_bytes)
         self._queue: list[RequestRow] = []
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
@@ -144,6 +146,7 @@ class TablesBackend:
             groups_by_state=self.directory.by_state(),
             rebalances_by_cause=dict(self.rebalances),
             is_failing=self._is_failing,
+            refused_groups=self._new_groups.refused,
         )
 
     def _oldest_waiting(self) -> int | None:
@@ -171,6 +174,9 @@ class TablesBackend:
             answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
+        elif (refused := self._new_groups.refusal(request)) is not None:
+            log.warning("%s %s: no more groups may be made", request.client_host, request.principal or "")
+            answer.set_exception(BackendError("the groups of its maker take too much", refused))
         else:
             self._send(request, packed.decode(), answer)
         return answer
@@ -216,6 +222,9 @@ class TablesBackend:
     def _is_young(self) -> bool:
         """Whether the last commit is young enough to be gone by."""
         return self._loop.time() < self._young_until
+
+    def _is_there(self, group_id: str) -> bool:
+        return self._memberships.of(group_id) is not None
 
     def _hand_on(self, runs: Iterable[HeartbeatRunRequest]) -> None:
         for run in runs:
@@ -286,6 +295,7 @@ class TablesBackend:
         self._door.forget_lost(now_ms())
         self._beats.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
         self._beats.forget_gone(self._memberships)
+        self._new_groups.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
         age_s = self._batch_age_s()
         if age_s is not None:
             self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
@@ -354,9 +364,11 @@ class TablesBackend:
             self._beats.forget(fact.group_id, fact.member_id or "")
         elif fact.effect == EffectName.GROUP_REMOVED:
             self._door.forget(fact.group_id)
+            self._new_groups.forget(fact.group_id)
 
     def _settle(self, request_id: str) -> None:
         """A commit that has been read has taken a request."""
         self._door.settle(request_id)
         self._beats.settle(request_id)
         self._listings.settle(request_id)
+        self._new_groups.settle(request_id)

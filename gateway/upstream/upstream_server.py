@@ -9,6 +9,7 @@ from gateway.answering import Answering
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
 from gateway.group_apis import Node
+from gateway.metrics import Metrics
 from gateway.routing import Routing
 from gateway.server import Server
 from gateway.settings import Address, Settings
@@ -35,11 +36,12 @@ class UpstreamServer(Server):
         settings: Settings,
         upstream: Address,
         backend: Backend,
+        metrics: Metrics,
         endpoints: Endpoints,
         topic_ids: TopicIds,
         tls: ssl.SSLContext | None,
     ) -> None:
-        super().__init__(settings, Routing(endpoints(self._node)), backend, tls)
+        super().__init__(settings, Routing(endpoints(self._node)), backend, metrics, tls)
         self._entrance = entrance_of(settings)
         self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for, self.close_port)
         self._rewriting = Rewriting(
