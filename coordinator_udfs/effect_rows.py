@@ -88,7 +88,7 @@ def row_of(effect: Effect, seq: int) -> EffectRow:
 
 def detail_of_response(response: Response, version: int) -> str | None:
     """`{"response": {...}}` as its version carries it; None where it carries no more than its error code."""
-    if _is_said_by_error_code(type(response), version):
+    if _is_said_by_error_code(type(response), version) and not response.wait_ms:
         return None
     return _encoder.encode({"response": carried(response, version)}).decode()
 

@@ -122,6 +122,7 @@ class ClientConnection(asyncio.Protocol):
             or answers.asked_bytes >= settings.max_in_flight_bytes
             or len(answers) >= settings.max_in_flight
             or self._taker.is_full
+            or (self.caller.muted_until_s and self.caller.muted_until_s > self._loop.time())
         )
 
     def go_on(self) -> None:
@@ -212,8 +213,11 @@ class ClientConnection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """Ends the connection if it is idle, or if its client reads nothing. Called about once a second.
 
-        One that has ended is cut off if its end takes long, as that of a TLS connection may.
+        One whose client had to wait is read on if that is over. One that has ended is cut off if its end takes long, as
+        that of a TLS connection may.
         """
+        if self.caller.muted_until_s and not self.is_ended:
+            self.go_on()
         unread = self._transport.get_write_buffer_size()
         if unread == 0 or unread < self._unread_bytes or self._unread_bytes == 0:
             self._unread_since = now

@@ -34,6 +34,8 @@ class Caller:
     """Whether the client has said who it is, or need not."""
     is_refused: bool = False
     """Whether authentication has failed; the connection ends when the client has been told."""
+    muted_until_s: float = 0.0
+    """No request is taken before, by the loop's clock: the client was told to wait (KIP-219)."""
     mechanism: Any = None
     """The SASL conversation that is going on."""
 

@@ -244,7 +244,10 @@ class GroupApis:
             told = [self._response(part, caller, outcome) for part, outcome in zip(parts, outcomes, strict=True)]
             return written(join(request, told))
 
-        told_of = (outcome for outcome in outcomes if isinstance(outcome, Response))
+        told_of = [outcome for outcome in outcomes if isinstance(outcome, Response)]
+        wait_ms = max((outcome.wait_ms for outcome in told_of), default=0)
+        if wait_ms:
+            caller.muted_until_s = asyncio.get_running_loop().time() + wait_ms / 1000
         return Building(sum(map(elements_in, told_of)) + len(parts) - 1, build)
 
     def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome) -> Response:

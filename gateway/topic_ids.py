@@ -131,19 +131,18 @@ class TopicIds:
         """The response to `named(request)` with ids again, and with what the unknown ids get."""
         match request, response:
             case OffsetCommitRequest(), OffsetCommitResponse() if _has_ids(request):
-                return OffsetCommitResponse(
-                    topics=[self._with_id(topic) for topic in response.topics] + self._unknown_committed(request)
-                )
+                committed = [self._with_id(topic) for topic in response.topics] + self._unknown_committed(request)
+                return msgspec.structs.replace(response, topics=committed)
             case OffsetFetchRequest(), OffsetFetchResponse() if _has_ids(request):
                 group = response.groups[0]
                 known = [self._with_id(topic) for topic in group.topics if topic.topic_id in self.by_name]
                 topics = known + self._unknown_fetched(request.groups[0].topics or [])
-                return OffsetFetchResponse(groups=[msgspec.structs.replace(group, topics=topics)])
+                return msgspec.structs.replace(response, groups=[msgspec.structs.replace(group, topics=topics)])
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse() if response.assignment is not None:
                 given = [self._renamed(topic) for topic in response.assignment.topic_partitions if self._id(topic)]
                 return msgspec.structs.replace(response, assignment=ConsumerGroupAssignment(topic_partitions=given))
             case ConsumerGroupDescribeRequest(), ConsumerGroupDescribeResponse():
-                return ConsumerGroupDescribeResponse(groups=[self._described(group) for group in response.groups])
+                return msgspec.structs.replace(response, groups=[self._described(group) for group in response.groups])
         return response
 
     def _with_names(self, topics: Sequence[Asked]) -> list[Asked]:

@@ -168,20 +168,26 @@ def _keys(request: OffsetFetchRequest) -> list[bytes]:
 def join(request: StreamRequest, responses: list[Response]) -> Response:
     """The responses to `split(request)`, in its order, as the one response the client asked for.
 
-    As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once.
+    As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once. The
+    client waits as long as the group that tells it to wait longest.
     """
+    wait_ms = max((response.wait_ms for response in responses), default=0)
     match request:
         case DescribeGroupsRequest():
             told = dict(zip(dict.fromkeys(request.groups), responses, strict=True))
-            return DescribeGroupsResponse(groups=[g for name in request.groups for g in told[name].groups])  # type: ignore[attr-defined]
+            described = [g for name in request.groups for g in told[name].groups]  # type: ignore[attr-defined]
+            return DescribeGroupsResponse(throttle_time_ms=wait_ms, groups=described)
         case ConsumerGroupDescribeRequest():
             told = dict(zip(dict.fromkeys(request.group_ids), responses, strict=True))
-            return ConsumerGroupDescribeResponse(groups=[g for name in request.group_ids for g in told[name].groups])  # type: ignore[attr-defined]
+            shown = [g for name in request.group_ids for g in told[name].groups]  # type: ignore[attr-defined]
+            return ConsumerGroupDescribeResponse(throttle_time_ms=wait_ms, groups=shown)
         case DeleteGroupsRequest():
-            return DeleteGroupsResponse(results=[result for r in responses for result in r.results])  # type: ignore[attr-defined]
+            results = [result for response in responses for result in response.results]  # type: ignore[attr-defined]
+            return DeleteGroupsResponse(throttle_time_ms=wait_ms, results=results)
         case OffsetFetchRequest() if names_many_groups(request):
             fetched = dict(zip(dict.fromkeys(_keys(request)), responses, strict=True))
-            return OffsetFetchResponse(groups=[g for key in _keys(request) for g in fetched[key].groups])  # type: ignore[attr-defined]
+            groups = [g for key in _keys(request) for g in fetched[key].groups]  # type: ignore[attr-defined]
+            return OffsetFetchResponse(throttle_time_ms=wait_ms, groups=groups)
         case (
             JoinGroupRequest()
             | SyncGroupRequest()

@@ -60,3 +60,8 @@ ENVELOPE_FIELDS = frozenset(Request.__struct_fields__)
 
 class Response(Shape, kw_only=True):
     """Base of every response."""
+
+    @property
+    def wait_ms(self) -> int:
+        """How long its client is told to wait; every response has such a field, from some version on."""
+        return int(getattr(self, "throttle_time_ms", 0))

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
+import msgspec
+
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
@@ -41,6 +43,8 @@ class CoreBackend:
         self.asked: list[GroupRequest] = []
         self.listed: list[Known] = []
         """Groups to list that are not there."""
+        self.throttle_time_ms = 0
+        """What every answer says."""
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -115,6 +119,7 @@ class CoreBackend:
             self.effects.append((group_id, effect))
             match effect:
                 case Reply() if effect.request_id in self._waiting:
-                    self._waiting.pop(effect.request_id).set_result(effect.response)
+                    told = msgspec.structs.replace(effect.response, throttle_time_ms=self.throttle_time_ms)
+                    self._waiting.pop(effect.request_id).set_result(told)
                 case RequestDropped():
                     self._waiting.pop(effect.request_id, None)

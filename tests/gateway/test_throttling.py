@@ -1,0 +1,88 @@
+"""The time that the coordinator tells a client to wait reaches the client, and holds whether it waits or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.effect_rows import detail_of_response
+from gateway.topic_ids import TopicIds
+from schemas.errors import Error
+from schemas.messages import APIS
+from schemas.wire_fields import carried_names
+from tables.replies import response_of
+from tests.gateway.running import asynchronous, gateway
+from tests.gateway.wire_client import heartbeat, join
+
+T1 = TopicIds({"t1": 4, "t2": 4}).by_name["t1"]
+COMMITTED = [{"partition_index": 0, "committed_offset": 5}]
+ASKED: dict[str, dict[str, Any]] = {
+    "JoinGroup": join(),
+    "SyncGroup": {"group_id": "g", "protocol_type": "c", "protocol_name": "p"},
+    "Heartbeat": heartbeat(),
+    "LeaveGroup": {"group_id": "g", "members": [{"member_id": "m"}]},
+    "OffsetCommit": {"group_id": "g", "topics": [{"topic_id": T1, "partitions": COMMITTED}]},
+    "OffsetFetch": {"groups": [{"group_id": "g", "topics": [{"topic_id": T1, "partition_indexes": [0]}]}]},
+    "OffsetDelete": {"group_id": "g", "topics": []},
+    "DescribeGroups": {"groups": ["g", "h"]},
+    "DeleteGroups": {"groups_names": ["g", "h"]},
+    "ConsumerGroupDescribe": {"group_ids": ["g", "h"]},
+    "ConsumerGroupHeartbeat": {
+        "group_id": "g",
+        "member_id": "m",
+        "rebalance_timeout_ms": 1000,
+        "subscribed_topic_names": ["t1"],
+        "topic_partitions": [],
+    },
+}
+
+
+def test_every_api_whose_groups_answer_is_here() -> None:
+    assert ASKED.keys() == APIS.keys() - {"ListGroups", "FindCoordinator"}
+
+
+@pytest.mark.parametrize("api", ASKED)
+@asynchronous
+async def test_every_answer_says_how_long_to_wait(api: str) -> None:
+    async with gateway() as running:
+        running.backend.throttle_time_ms = 1500
+        client = await running.client()
+        answer = await client.call(api, APIS[api].versions.last, **ASKED[api])
+        assert answer.throttle_time.total_seconds() == 1.5
+
+
+@pytest.mark.parametrize("api", ASKED)
+def test_a_row_of_the_effects_table_says_it_in_every_version_that_can(api: str) -> None:
+    response: Any = APIS[api].response
+    told = 0
+    for version in range(APIS[api].versions.first, APIS[api].versions.last + 1):
+        answer = response(throttle_time_ms=1500)
+        names = {name for name, _ in carried_names(response, version)}
+        read = response_of(api, Error.NONE, detail_of_response(answer, version))
+        assert read.wait_ms == (1500 if "throttle_time_ms" in names else 0)
+        told += read.wait_ms > 0
+    assert told
+
+
+@asynchronous
+async def test_a_client_that_does_not_wait_is_read_no_further_meanwhile() -> None:
+    async with gateway() as running:
+        client, other = await running.client(), await running.client()
+        running.backend.throttle_time_ms = 3_600_000
+        await client.call("Heartbeat", 4, **heartbeat())
+        running.backend.throttle_time_ms = 0
+        client.send("Heartbeat", 4, **heartbeat())
+        for _ in range(20):
+            await other.call("Heartbeat", 4, **heartbeat())
+        assert len(running.backend.asked) == 21
+
+
+@asynchronous
+async def test_when_the_time_is_over_it_is_answered() -> None:
+    async with gateway() as running:
+        client = await running.client()
+        running.backend.throttle_time_ms = 20
+        for _ in range(2):
+            await client.call("Heartbeat", 4, **heartbeat())
+        assert len(running.backend.asked) == 2
