@@ -31,6 +31,8 @@ log = logging.getLogger("gateway")
 HELD_BYTES = 65_536
 """The most bytes that wait behind a held request before the client is read no further."""
 SEND_HIGH_WATER_BYTES = 262_144
+UNREAD_BYTES = 4 * SEND_HIGH_WATER_BYTES
+"""What answers that are passed on leave unread stays far below; where there is more, a long answer is unread."""
 _GONE = ("", 0)
 """The address of a client that has reset its connection before it was served."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
@@ -189,6 +191,8 @@ class ClientConnection(asyncio.Protocol):
         """Tells how much of long requests, unfinished or unanswered, and of long answers it keeps."""
         parts = (self._cutter.held_bytes, self.answers.asked_bytes, self._held_answer_bytes)
         held_bytes = sum(part for part in parts if part > HELD_BYTES)
+        unread_bytes = self._transport.get_write_buffer_size()
+        held_bytes += unread_bytes if unread_bytes > UNREAD_BYTES else 0
         if held_bytes != self._held_bytes and not self.is_ended:
             self._held_bytes = held_bytes
             self._connections.holds(self, held_bytes)
@@ -222,6 +226,7 @@ class ClientConnection(asyncio.Protocol):
         if unread == 0 or unread < self._unread_bytes or self._unread_bytes == 0:
             self._unread_since = now
         self._unread_bytes = unread
+        self._tell_held()
         if unread and (now - self._unread_since) * 1000 >= self._settings.send_timeout_ms:
             self.end("slow reader", "nothing read for too long", at_once=True)
         elif self.is_ended:

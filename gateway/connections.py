@@ -25,8 +25,8 @@ class Watched(Protocol):
     def close(self) -> None:
         """Ends the connection because the gateway ends."""
 
-    def end(self, reason: str, why: str = "") -> None:
-        """Ends the connection. reason: one word for the metrics; why: for the log."""
+    def end(self, reason: str, why: str = "", at_once: bool = False) -> None:
+        """Ends the connection. reason: one word for the metrics; why: for the log; at_once: whatever is unread."""
 
 
 class Connections:
@@ -71,7 +71,7 @@ class Connections:
         self._metrics.connections.set(self._count)
 
     def holds(self, connection: Watched, held_bytes: int) -> None:
-        """Notes how many bytes are kept of a connection's long requests and answers.
+        """Notes how many bytes are kept of a connection's long requests and answers, unread ones too.
 
         If all connections' together are too many, ends those that keep most, of equals the one that began first.
         """
@@ -84,7 +84,8 @@ class Connections:
         while self._held_bytes > self._settings.held_max_bytes:
             most = max(self._held, key=self._held.__getitem__)
             self._held_bytes -= self._held.pop(most)
-            most.end("held", f"more than gateway.held.max.bytes={self._settings.held_max_bytes} of all clients")
+            why = f"more than gateway.held.max.bytes={self._settings.held_max_bytes} of all clients"
+            most.end("held", why, at_once=True)
 
     def watch_over(self, connection: Watched) -> None:
         """Checks a connection from now on."""

@@ -148,7 +148,7 @@ class Settings:
     held_max_bytes: int = setting(
         PREFIX + "held.max.bytes",
         134_217_728,
-        "when all clients' long requests, unfinished or unanswered, take more, those with most end their connections",
+        "when all clients' long requests and unread answers together take more, the connections with most of it end",
         least=1024,
     )
     max_in_flight_bytes: int = setting(

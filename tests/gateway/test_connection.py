@@ -189,6 +189,24 @@ async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection
 
 
 @asynchronous
+async def test_long_answers_that_nobody_reads_are_kept_of_few_clients_only() -> None:
+    async with gateway({"gateway.held.max.bytes": "20000000"}) as running:
+        running.backend.listed = [(f"{n}".ljust(32_000, "x"), "", "Empty", "classic") for n in range(400)]
+        hoarders = [await running.client() for _ in range(4)]
+        for client in hoarders:
+            client.stop_reading()
+            client.send("ListGroups", 5)
+        closed = running.server.metrics.closed.labels("held")
+        await until_true(lambda: closed._value.get() >= 2)
+        await until_true(lambda: len(running.server.connections) <= 2)
+        for client in hoarders:
+            client.start_reading()
+        await until_true(lambda: not running.server.connections._held)
+        reader = await running.client()
+        assert len((await reader.call("ListGroups", 5)).groups) == 400
+
+
+@asynchronous
 async def test_a_silent_connection_is_closed_but_not_one_whose_answer_is_withheld() -> None:
     async with gateway({"gateway.connections.max.idle.ms": "900"}) as running:
         silent, first, second = [await running.client() for _ in range(3)]
