@@ -56,6 +56,8 @@ log = logging.getLogger("gateway")
 
 _LINGER_S = 0.002
 """How long a flush waits for more requests after its first."""
+_QUEUED_MAX_BYTES = 67_108_864
+"""So much waits to be handed over at the most: a disk or a topic may be slower than clients."""
 _ANSWERS_A_TURN = 200
 _LOOK_EVERY_S = 0.5
 _AWAY_AFTER_S = 3.0
@@ -107,6 +109,8 @@ class TablesBackend:
         self._listings = Listings()
         self._new_groups = NewGroups(self._is_there, settings.new_groups_max_bytes)
         self._queue: list[RequestRow] = []
+        self._queued_bytes = 0
+        """Of all that is not handed over yet."""
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
         self._appending = asyncio.Lock()
@@ -174,6 +178,8 @@ class TablesBackend:
             answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
         elif len(packed) > self._settings.packed_max_bytes:
             answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
+        elif self._queued_bytes + len(packed) > _QUEUED_MAX_BYTES:
+            answer.set_exception(BackendError("requests come faster than they can be handed over"))
         elif (refused := self._new_groups.refusal(request)) is not None:
             log.warning("%s %s: no more groups may be made", request.client_host, request.principal or "")
             answer.set_exception(BackendError("the groups of its maker take too much", refused))
@@ -233,6 +239,7 @@ class TablesBackend:
     def _queue_row(self, request: StreamRequest, packed: str) -> None:
         row = RequestRow(group_id_of(request), request.request_id, request.received_at_ms, request.request_seq, packed)
         self._queue.append(row)
+        self._queued_bytes += len(packed)
         self._wake.set()
 
     def _forget(self, request_id: str, _: asyncio.Future[Response] | None = None) -> None:
@@ -256,6 +263,7 @@ class TablesBackend:
             rows, self._queue = self._queue, []
             if rows:
                 await self._append(rows)
+                self._queued_bytes -= sum(len(row.request) for row in rows)
 
     async def _append(self, rows: list[RequestRow]) -> None:
         try:

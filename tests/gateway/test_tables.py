@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from gateway.backend import BackendError
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact
@@ -20,6 +21,7 @@ from gateway.tables.handing_over import ToTable
 from gateway.tables.membership import lasting
 from gateway.tables.tables_backend import TablesBackend
 from schemas.effect_names import EffectName
+from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, HeartbeatRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
@@ -224,21 +226,45 @@ class OneAtATime:
         self._turn.release()
 
 
+def numbered(number: int, member_id: str = "m") -> HeartbeatRequest:
+    return HeartbeatRequest(
+        request_id=f"me-{number}",
+        api_version=4,
+        received_at_ms=1,
+        group_id=f"g{number}",
+        generation_id=1,
+        member_id=member_id,
+    )
+
+
+@asynchronous
+async def test_more_than_can_be_appended_in_time_is_a_coordinator_to_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.tables.tables_backend._QUEUED_MAX_BYTES", 10_000)
+    taking = OneAtATime()
+    backend = TablesBackend(tmp_path, Settings(), taking, "me")
+    await backend.start()
+    asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]
+    await until_true(taking.begun.is_set)
+    refused = [done.exception() for done in asked if done.done()]
+    told = [error.answer for error in refused if isinstance(error, BackendError)]
+    assert told == [Error.COORDINATOR_NOT_AVAILABLE] * 3
+    assert len(refused) == 3
+    taking.may_go_on.set()
+    await until_true(lambda: len(taking.taken) == 3)
+    backend.submit(numbered(6))
+    await until_true(lambda: taking.taken == ["g0", "g1", "g2", "g6"])
+    await backend.close()
+
+
 @asynchronous
 async def test_a_stop_waits_for_the_append_that_goes_on(tmp_path: Path) -> None:
     taking = OneAtATime()
     backend = TablesBackend(tmp_path, Settings(), taking, "me")
     await backend.start()
     for number in range(3):
-        beat = HeartbeatRequest(
-            request_id=f"me-{number}",
-            api_version=4,
-            received_at_ms=1,
-            group_id=f"g{number}",
-            generation_id=1,
-            member_id="m",
-        )
-        backend.submit(beat)
+        backend.submit(numbered(number))
         await until_true(taking.begun.is_set)
     asyncio.get_running_loop().call_later(0.2, taking.may_go_on.set)
     await backend.close()
