@@ -6,13 +6,15 @@ shows a colleague the same. Knows addresses and their fields; must not know how 
 
 from __future__ import annotations
 
+import asyncio
 import importlib.resources
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -28,6 +30,7 @@ from page.fields import FieldError, Fields
 from page.history import History, ms_of
 from page.live import Watch
 from page.queries import QueryRefused
+from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.stretch import NothingToShow
 from views.catalog import VIEWS
 from why.rebalances import Span
@@ -37,6 +40,8 @@ HERE = Path(__file__).parent
 DEFAULT_QUERY = "select group_id, state, generation_id, member_count from groups order by group_id"
 DEFAULT_MINUTES = 30.0
 LONGEST_MINUTES = 24 * 60.0
+_FILES = {"csv": ("text/csv; charset=utf-8", "answer.csv"), "json": ("application/x-ndjson", "answer.jsonl")}
+_PIECE_BYTES = 65_536
 
 Answering = Callable[[Request], Awaitable[Response]]
 
@@ -73,6 +78,7 @@ class Pages:
         self.history = history
         self.watch = watch
         self.name = name
+        self.sql_processes = SqlProcesses(history.home)
         self.templates = Jinja2Templates(directory=HERE / "templates")
         self.templates.env.globals |= {
             "time_of": shown.time_of,
@@ -150,33 +156,39 @@ class Pages:
     @once_loaded
     async def sql(self, request: Request) -> Response:
         fields = Fields(request.query_params)
-        query, refused, answer = fields.query, "", None
+        query, refused, answer, status = fields.query, "", None, 200
         if query:
             try:
-                answer = await run_in_threadpool(queries.answer, self.history, query, fields.until_ms)
+                answer = await self._answered(request, fields, "html")
             except QueryRefused as refusal:
                 refused = str(refusal)
-        return self.page(
+            except Busy as busy:
+                refused, status = str(busy), 503
+        else:
+            await self.sql_processes.warm_up()
+        page = self.page(
             request,
             "sql.html",
             fields,
+            status,
             query=query or DEFAULT_QUERY,
-            is_asked=bool(query),
             answer=answer,
+            table="" if answer is None else Markup(answer.body.decode()),
             refused=refused,
             views=VIEWS,
             most_rows=queries.MOST_ROWS,
         )
+        return page if answer is None else _in_pieces(bytes(page.body), page.media_type or "text/html")
 
     # ------------------------------------------------------------ what scripts and programs ask for
 
     async def sql_file(self, request: Request) -> Response:
         fields = Fields(request.query_params)
         await self.watch.look()
-        found = await run_in_threadpool(queries.answer, self.history, fields.query, fields.until_ms)
-        if request.path_params["form"] == "csv":
-            return _file(queries.as_csv(found), "text/csv; charset=utf-8", "answer.csv")
-        return _file(queries.as_json(found), "application/x-ndjson", "answer.jsonl")
+        form = "csv" if request.path_params["form"] == "csv" else "json"
+        media_type, name = _FILES[form]
+        found = await self._answered(request, fields, form)
+        return _in_pieces(found.body, media_type, {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def picture(self, request: Request) -> Response:
         fields = Fields(request.query_params)
@@ -208,6 +220,19 @@ class Pages:
         return PlainTextResponse("ok\n")
 
     # ------------------------------------------------------------ parts
+
+    async def _answered(self, request: Request, fields: Fields, form: str) -> queries.Written:
+        """The answer to the query, which is given up once its client has gone. Raises QueryRefused, Busy."""
+        answering = asyncio.ensure_future(self.sql_processes.answer(fields.query, fields.until_ms, form))
+        going = asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait((answering, going), return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                raise QueryRefused("The client has gone.")
+            return answering.result()
+        finally:
+            answering.cancel()
+            going.cancel()
 
     def _explained(self, fields: Fields) -> dict[str, Any] | None:
         started_ms = fields.started_ms
@@ -242,6 +267,10 @@ class Pages:
         """A field that does not fit, a query that is refused, nothing to draw: a sentence, as text for scripts."""
         return PlainTextResponse(f"{error}\n", 400)
 
+    async def is_busy(self, request: Request, error: Exception) -> Response:
+        """More is asked than is answered at a time."""
+        return PlainTextResponse(f"{error}\n", 503, {"Retry-After": str(RETRY_AFTER_S)})
+
 
 def application(history: History, watch: Watch, name: str) -> Starlette:
     """The pages of a home, which start and stop the watch over its history. name: how the home is called on them."""
@@ -252,6 +281,7 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
         pages.watch.start()
         yield
         pages.watch.stop()
+        await pages.sql_processes.close()
         history.close()
 
     return Starlette(
@@ -271,7 +301,12 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)],
-        exception_handlers={FieldError: pages.refused, QueryRefused: pages.refused, NothingToShow: pages.refused},
+        exception_handlers={
+            FieldError: pages.refused,
+            QueryRefused: pages.refused,
+            NothingToShow: pages.refused,
+            Busy: pages.is_busy,
+        },
         lifespan=lifespan,
     )
 
@@ -281,5 +316,18 @@ async def _plotly(request: Request) -> Response:
     return FileResponse(str(library), media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
 
 
-def _file(text: str, media_type: str, name: str) -> Response:
-    return Response(text, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+async def _gone(request: Request) -> None:
+    """Returns once the client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _in_pieces(body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A long answer, between whose pieces others have their turn."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for place in range(0, len(body), _PIECE_BYTES):
+            yield body[place : place + _PIECE_BYTES]
+            await asyncio.sleep(0)
+
+    return StreamingResponse(pieces(), media_type=media_type, headers=headers)

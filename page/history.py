@@ -24,7 +24,7 @@ from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
 from tables.duck_database import files_of, open_database, rows_of
 from tables.own_folder import own_folder
-from views.catalog import VIEWS, names_in, with_foundations
+from views.catalog import VIEWS, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
 from why.explanation import Read
@@ -231,14 +231,6 @@ class History:
         cursor.close()
         self._times_made += 1
 
-    def _table_view(self, table: TableView, until_ms: int | None) -> str:
-        """One of the tables that are read as they lie: requests, quarantine."""
-        files = self._files_of(table)
-        times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in table.times)
-        until = "" if until_ms is None else f" WHERE {table.moment} <= {until_ms:d}"
-        own = ", ".join(table.table.names)
-        return f"CREATE TEMP VIEW {table.name} AS SELECT {own}, {times} FROM {_source(files, table)}{until}"
-
     # ------------------------------------------------------------ asking
 
     def all(self, sql: str, values: Sequence[Any] = (), until_ms: int | None = None) -> list[dict[str, Any]]:
@@ -256,26 +248,6 @@ class History:
         with self._cursor() as cursor:
             _make_views(cursor, list(queries), where, is_narrow=True)
             return {name: _rows(cursor.execute(sql)) for name, sql in queries.items()}
-
-    def rows_of(self, query: str, sql: str, until_ms: int | None, longest_s: float) -> list[tuple[Any, ...]] | None:
-        """Rows of a translated query over all views. query: as it was asked, for the names in it.
-
-        None: it was stopped after longest_s.
-        """
-        with self._cursor() as cursor:
-            _make_views(cursor, names_in(query), f"true{_until(until_ms)}")
-            for table in TABLE_VIEWS:
-                if table.name in names_in(query) and table is not _EFFECTS:
-                    cursor.execute(self._table_view(table, until_ms))
-            timer = threading.Timer(longest_s, cursor.interrupt)
-            timer.daemon = True
-            timer.start()
-            try:
-                return cursor.execute(sql).fetchall()
-            except duckdb.InterruptException:
-                return None
-            finally:
-                timer.cancel()
 
     def reader(self, group_id: str, until_ms: int | None = None) -> Read:
         """Reads a group's facts, for explanations and pictures."""

@@ -1,31 +1,36 @@
-"""The SQL box: one query in Spark's SQL over the home's views, answered by DuckDB, bounded in rows and in time.
+"""One query in Spark's SQL over a home's views, as the SQL box shows it: answered by DuckDB, bounded in size.
 
-Only what the translation knows is run, so a query reaches the views and no file, setting or network. Knows how a query
-is refused; must not know a template.
+Only what the translation knows is run, so a query reaches the views and no file, setting or network. Whoever calls this
+bounds its time and memory: see `page.sql_processes`. Knows how a query is refused and how its answer is written; must
+not know a template.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-from duck_sql import catalog
-from duck_sql.dialect import parsed
-from duck_sql.queries import Queries
-from duck_sql.selects import shown
-from duck_sql.statements import answer_to
+import duckdb
+from markupsafe import Markup, escape
+
+from duck_sql.engine import ask
 from duck_sql.terms import NoSuchName, NotProven
-from page.history import History
+from page import shown
 from programs.errors import UserError
 
 MOST_ROWS = 10_000
-LONGEST_S = 30.0
+MOST_COLUMNS = 500
+MOST_CELLS = 500_000
+MOST_BYTES = 16_000_000
+"""An answer's rows end before it is longer than this, as text."""
 LONGEST_QUERY = 20_000
 # What a spreadsheet would take for a formula when it opens a CSV file.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -36,48 +41,94 @@ class QueryRefused(UserError):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer's columns and rows."""
+class Written:
+    """An answer as text."""
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    body: bytes
+    row_count: int
     is_cut: bool
-    """Whether there are more rows than MOST_ROWS."""
+    """Whether there are more rows than were written."""
 
 
-def answer(history: History, query: str, until_ms: int | None, longest_s: float = LONGEST_S) -> Answer:
-    """Answers a query. Raises QueryRefused, in this order: too long, it would write or is not proven, too slow."""
+def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
+    """Answers a query. form: one of FORMS.
+
+    Raises QueryRefused, in this order: too long, it would write or is not proven, a name that is not there, too many
+    columns, a row that is too long, more memory than there is.
+    """
     if len(query) > LONGEST_QUERY:
         raise QueryRefused(f"The query has {len(query)} characters, and {LONGEST_QUERY} are the most.")
     try:
-        told = answer_to(query)
-        if told is not None:
-            names, listed = told
-            return Answer([name for name, *_ in names], list(listed), False)
-        relation = shown(Queries().query(parsed(query), catalog.relations()))
+        found = ask(home, query, until_ms, MOST_ROWS + 1)
+        columns = [column.name for column in found.columns]
+        if len(columns) > MOST_COLUMNS:
+            raise QueryRefused(f"The answer has {len(columns)} columns, and {MOST_COLUMNS} are the most.")
+        return _written(FORMS[form], columns, found.rows)
     except NotProven as error:
+        if isinstance(error.__context__, duckdb.OutOfMemoryException):
+            raise _too_large() from None
         raise QueryRefused(f"The page does not answer {error}. make sql answers it, by Spark.") from None
     except NoSuchName as error:
         raise QueryRefused(str(error)) from None
-    rows = history.rows_of(query, f"SELECT * FROM ({relation.sql}) LIMIT {MOST_ROWS + 1}", until_ms, longest_s)
-    if rows is None:
-        raise QueryRefused(f"The query was stopped after {longest_s:g} s. make sql has no such limit.")
-    return Answer([column.name for column in relation.columns], rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+    except RecursionError:
+        raise QueryRefused("The query is nested too deeply.") from None
+    except (MemoryError, duckdb.OutOfMemoryException):
+        raise _too_large() from None
 
 
-def as_csv(found: Answer) -> str:
-    """As a file of comma-separated values; an apostrophe stands before what a spreadsheet takes for a formula."""
+def _too_large() -> QueryRefused:
+    return QueryRefused("The query needs more memory than the page gives to one. make sql has no such limit.")
+
+
+Form = Callable[[Sequence[str], Iterable[Sequence[Any]]], Iterator[str]]
+"""An answer's columns and rows -> its head, then each row's text."""
+
+
+def _written(form: Form, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Written:
+    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(columns), 1))
+    texts = form(columns, rows)
+    parts = [next(texts).encode()]
+    room_bytes = MOST_BYTES
+    for text in texts:
+        part = text.encode("utf-8", "replace")
+        room_bytes -= len(part)
+        if len(parts) > most_rows or (room_bytes < 0 and len(parts) > 1):
+            return Written(b"".join(parts), len(parts) - 1, True)
+        if room_bytes < 0:
+            raise QueryRefused(f"A row of the answer is longer than {MOST_BYTES} bytes.")
+        parts.append(part)
+    return Written(b"".join(parts), len(parts) - 1, False)
+
+
+def _as_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Head and rows of a table; every text is escaped."""
+    names = Markup().join(
+        Markup('<th scope="col"><button>{}</button></th>').format(shown.shortened(name)) for name in columns
+    )
+    yield f"<thead><tr>{names}</tr></thead>"
+    for row in rows:
+        yield f"<tr>{''.join(f'<td>{escape(shown.cell(value))}</td>' for value in row)}</tr>"
+
+
+def _as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Comma-separated values; an apostrophe stands before what a spreadsheet takes for a formula."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([_cell(name) for name in found.columns])
-    writer.writerows([_cell(value) for value in row] for row in found.rows)
-    return out.getvalue()
+    for row in itertools.chain([columns], rows):
+        writer.writerow([_cell(value) for value in row])
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
 
 
-def as_json(found: Answer) -> str:
+def _as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """One object a line; timestamps in ISO 8601, UTC."""
-    lines = (json.dumps(dict(zip(found.columns, map(_plain, row), strict=True))) for row in found.rows)
-    return "".join(f"{line}\n" for line in lines)
+    yield ""
+    for row in rows:
+        yield json.dumps(dict(zip(columns, map(_plain, row), strict=True))) + "\n"
+
+
+FORMS: dict[str, Form] = {"html": _as_html, "csv": _as_csv, "json": _as_json}
 
 
 def _cell(value: Any) -> Any:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
 from page import queries
-from page.history import History
 from page.queries import QueryRefused
+from page.serving import PageServer
+from page.settings import settings_of
+from page.sql_processes import MOST_RUNNING, MOST_WAITING, Busy, SqlProcesses
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
+from tests.waiting import until, until_true
 
 QUERIES = (
     "select group_id, count(*) as n from rebalances group by group_id order by group_id",
@@ -75,19 +85,119 @@ def test_a_query_reaches_no_file_setting_or_network_and_writes_nothing(client: T
     assert client.get("/answer.csv", params={"q": query}).status_code == 400
 
 
-def test_an_answer_is_cut_and_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "MOST_ROWS", 10)
-    with asked(home) as client:
-        answer = client.get("/sql", params={"q": "select group_id from effects"}).text
-    assert len(Page(answer).tables["answer"]) == 11
-    assert "the answer is cut at 10 rows" in answer
+MANY = "from effects a cross join effects b"
 
 
-def test_a_query_that_takes_too_long_is_stopped(home: Path) -> None:
-    history = History(home)
-    history.refresh()
-    endless = "select count(*) as n from effects a cross join effects b cross join effects c cross join effects d"
-    with pytest.raises(QueryRefused, match=r"stopped after 0\.3 s"):
-        queries.answer(history, endless, None, 0.3)
-    assert queries.answer(history, "select 1 as a", None).rows == [(1,)]
-    history.close()
+def test_an_answer_is_cut_and_says_so(client: TestClient) -> None:
+    answer = client.get("/sql", params={"q": f"select a.group_id {MANY}"}).text
+    assert len(Page(answer).tables["answer"]) == queries.MOST_ROWS + 1
+    assert f"the answer is cut at {queries.MOST_ROWS} rows" in answer
+
+
+def test_an_answer_is_cut_before_it_has_more_than_its_most_cells(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MOST_CELLS", 100)
+    written = queries.answer(home, f"select 1, 2, 3 {MANY}", None, "json")
+    assert (written.row_count, written.is_cut) == (33, True)
+
+
+def test_an_answer_is_cut_before_it_is_longer_than_its_most_bytes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MOST_BYTES", 1000)
+    written = queries.answer(home, "select effect, group_id from effects", None, "csv")
+    assert 800 < len(written.body) <= 1000 + len(b"effect,group_id\r\n")
+    assert written.is_cut
+    assert written.body.count(b"\n") == written.row_count + 1
+    with pytest.raises(QueryRefused, match="A row of the answer is longer than 1000 bytes"):
+        queries.answer(home, "select lpad('x', 2000, 'y') as a", None, "csv")
+
+
+SUBSTRINGS = "1"
+while len(SUBSTRINGS) < 390:
+    SUBSTRINGS = f"substring_index({SUBSTRINGS},'a',1)"
+TOO_COSTLY = {
+    "columns": f"select {','.join(['1'] * 4000)} {MANY}",
+    "a text of a gigabyte": "select lpad('x', 1000000000, 'y') as a",
+    "a translation that doubles with each call": f"select {SUBSTRINGS} as a",
+    "rows without end": "select count(*) as n from effects a cross join effects b cross join effects c "
+    "cross join effects d",
+}
+
+
+def with_processes(home: Path, asking: Callable[[SqlProcesses], Awaitable[None]], longest_s: float = 30) -> None:
+    """Runs what asks the processes, and ends them."""
+
+    async def run() -> None:
+        processes = SqlProcesses(home, longest_s)
+        try:
+            await asking(processes)
+        finally:
+            await processes.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("query", TOO_COSTLY.values(), ids=TOO_COSTLY)
+def test_a_query_that_costs_too_much_ends_and_the_next_is_answered(home: Path, query: str) -> None:
+    async def asking(processes: SqlProcesses) -> None:
+        with pytest.raises(QueryRefused, match=r"columns, and|more memory than|stopped after 2 s"):
+            await processes.answer(query, None, "html")
+        assert (await processes.answer("select 1 as a", None, "csv")).body == b"a\r\n1\r\n"
+
+    with_processes(home, asking, longest_s=2)
+
+
+def test_queries_wait_for_their_turn_and_too_many_are_asked_to_come_again(home: Path) -> None:
+    most = MOST_RUNNING + MOST_WAITING
+
+    async def asking(processes: SqlProcesses) -> None:
+        all_asked = (processes.answer(f"select {n} as n", None, "csv") for n in range(most + 3))
+        answers = await asyncio.gather(*all_asked, return_exceptions=True)
+        written = [answer.body for answer in answers if isinstance(answer, queries.Written)]
+        assert written == [f"n\r\n{n}\r\n".encode() for n in range(most)]
+        assert [type(answer) for answer in answers[most:]] == [Busy] * 3
+        assert len(processes._processes) == MOST_RUNNING
+
+    with_processes(home, asking)
+
+
+def test_a_query_whose_client_has_gone_is_ended(home: Path) -> None:
+    async def asking(processes: SqlProcesses) -> None:
+        query = TOO_COSTLY["rows without end"]
+        gone = [asyncio.ensure_future(processes.answer(query, None, "csv")) for _ in range(MOST_RUNNING)]
+        await until_true(lambda: len(processes._processes) == MOST_RUNNING)
+        running = list(processes._processes)
+        for answer in gone:
+            answer.cancel()
+        await asyncio.gather(*gone, return_exceptions=True)
+        ends = [await asyncio.wait_for(process.wait(), 30) for process in running]
+        assert ends == [-signal.SIGKILL] * MOST_RUNNING
+        assert (await processes.answer("select 1 as a", None, "csv")).row_count == 1
+
+    with_processes(home, asking)
+
+
+def test_the_page_ends_what_a_client_asked_that_has_gone(home: Path) -> None:
+    server = PageServer(home, "a home", settings_of("127.0.0.1:0", {}))
+    addresses: queue.Queue[str] = queue.Queue()
+    serving = threading.Thread(target=server.run, args=(addresses.put,))
+    serving.start()
+    try:
+        place = urlsplit(addresses.get(timeout=30))
+        path = f"/answer.csv?{urlencode({'q': TOO_COSTLY['rows without end']})}"
+        for _ in range(MOST_RUNNING + MOST_WAITING + 5):
+            # Were they not ended, the last of them would be asked to come again.
+            with socket.create_connection((place.hostname, place.port)) as client:
+                client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        until(lambda: _status(place.netloc, "/answer.csv?q=select+1+as+a") == 200, "an answer")
+    finally:
+        server.stop()
+        serving.join(30)
+    assert not serving.is_alive()
+
+
+def _status(netloc: str, path: str) -> int:
+    connection = HTTPConnection(netloc, timeout=30)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
