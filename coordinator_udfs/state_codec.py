@@ -79,6 +79,7 @@ class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     patterns: dict[str, tuple[str, ...]] = {}
     resolved_at_ms: int | None = None
     resolved_version: int = 0
+    resolved_names: str = ""
     cluster: dict[str, int] | None = None
     cluster_version: int = 0
     table: list[str] = []
@@ -145,6 +146,7 @@ _CONSUMER_SCALARS = (
     "patterns",
     "resolved_at_ms",
     "resolved_version",
+    "resolved_names",
     "cluster",
     "cluster_version",
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from gateway.settings import Address
 from programs.errors import ConfigError
@@ -168,7 +168,7 @@ class JobConfig:
         """The settings that the stream's function needs. What a broker has recorded is limited by nothing of ours."""
         group = self.group
         if self.clock is Clock.PROCESSING:
-            group = replace(group, offsets_max_bytes=self.offsets_max_bytes)
+            group = replace(group, offsets_max_bytes=self.offsets_max_bytes, expressions=ExpressionLimits())
         elif self.source == "request-log":
             group = group.of_a_recording()
         return StreamSettings(

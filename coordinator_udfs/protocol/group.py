@@ -203,6 +203,8 @@ class Group:
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     session_starts: int = 0
+    work: int = field(default=0, compare=False)
+    """What turns have cost beyond their requests and facts, about in microseconds, by sizes alone; not stored."""
     consumer: ConsumerGroup | None = None
     """Set in the newer protocol: generation_id is its epoch then, and the fields of the classic protocol are unused."""
     _awaiting_join: int = 0

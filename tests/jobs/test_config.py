@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol import config as group_config
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock
 from jobs.config import KEYS, JobConfig, load_config
 from programs.errors import ConfigError
@@ -59,6 +59,7 @@ def test_a_live_group_has_room_for_so_many_offsets_and_a_recorded_one_for_all() 
     live = JobConfig.from_pairs({"spark.coordinator.group.offsets.max.bytes": "5000"})
     recorded = JobConfig.from_pairs({"spark.coordinator.clock": "event"})
     assert live.stream_settings(0).group.offsets_max_bytes == 5000
+    assert live.stream_settings(0).group.expressions == ExpressionLimits()
     assert recorded.stream_settings(0).group == GroupConfig()
 
 

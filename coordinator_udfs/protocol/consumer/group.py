@@ -134,6 +134,8 @@ class ConsumerGroup:
     """When all of them were resolved."""
     resolved_version: int = 0
     """At which version of the topics that was."""
+    resolved_names: str = ""
+    """A fingerprint of the names of all topics then; "" where a recording told what the expressions stand for."""
     cluster: dict[str, int] | None = None
     """The topics that there are with their partition counts, as requests have told; None: as the settings say. Never
     changed in place.

@@ -7,7 +7,8 @@ it. A member keeps the others waiting from that beginning until it lets go of pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import ConsumerConfig
@@ -37,6 +38,11 @@ from coordinator_udfs.protocol.effects import (
 from coordinator_udfs.protocol.group import Group, MemberPart
 from coordinator_udfs.protocol.history import rebalance_ended, rebalance_started
 from coordinator_udfs.protocol.turn import Turn
+
+FACT_BYTES = 1_048_576
+"""About where a fact that lists much goes on in a further one."""
+_ITEM_BYTES = 100
+P = TypeVar("P")
 
 Terms = tuple[int, int, list[str]]
 Subscription = tuple[list[str], str, str | None, GroupType]
@@ -204,31 +210,50 @@ def topics_seen(consumer: ConsumerGroup, turn: Turn) -> None:
 
 
 def patterns_resolved(consumer: ConsumerGroup, turn: Turn) -> None:
-    """Tells which topics each regular expression of the group stands for."""
+    """Tells which topics each regular expression of the group stands for, in several facts if they are many."""
     found = [PatternTopics(pattern=pattern, topics=list(topics)) for pattern, topics in consumer.patterns.items()]
-    turn.emit(PatternsResolved(at_ms=turn.now_ms, patterns=found))
+    for part in _parts(found, lambda each: sum(map(len, each.topics), len(each.pattern))):
+        turn.emit(PatternsResolved(at_ms=turn.now_ms, patterns=part))
 
 
 def target_assigned(
     group: Group, consumer: ConsumerGroup, assignor: str, changed: Sequence[ConsumerMember], turn: Turn
 ) -> None:
-    """Tells of a target assignment, member by member where it differs from the one before."""
-    turn.emit(
-        TargetAssigned(
-            at_ms=turn.now_ms,
-            generation_id=consumer.target_epoch,
-            assignor=assignor,
-            member_count=len(consumer.members),
-            targets=[
-                MemberTarget(
-                    member_id=member.member_id,
-                    client_id=member.client_id,
-                    partitions=_by_topic({t: list(partitions) for t, partitions in (member.target or {}).items()}),
-                )
-                for member in changed
-            ],
+    """Tells of a target assignment, member by member where it differs from the one before; in several facts if these
+    are many.
+    """
+    targets = [
+        MemberTarget(
+            member_id=member.member_id,
+            client_id=member.client_id,
+            partitions=_by_topic({t: list(partitions) for t, partitions in (member.target or {}).items()}),
         )
-    )
+        for member in changed
+    ]
+    for part in _parts(targets, lambda each: sum(len(t.topic) + 6 * len(t.partitions) for t in each.partitions)):
+        turn.emit(
+            TargetAssigned(
+                at_ms=turn.now_ms,
+                generation_id=consumer.target_epoch,
+                assignor=assignor,
+                member_count=len(consumer.members),
+                targets=part,
+            )
+        )
+
+
+def _parts(items: list[P], size_of: Callable[[P], int]) -> Iterator[list[P]]:
+    """The items in lists that none exceeds by more than its last item; one, empty, of none."""
+    part: list[P] = []
+    size = 0
+    for item in items:
+        part.append(item)
+        size += size_of(item) + _ITEM_BYTES
+        if size >= FACT_BYTES:
+            yield part
+            part, size = [], 0
+    if part or not items:
+        yield part
 
 
 def state_changed(group: Group, from_state: str, to_state: str, turn: Turn) -> None:

@@ -1,37 +1,80 @@
-"""Regular expressions in RE2 syntax: whether one can be read, and which whole names it matches.
+"""Regular expressions in RE2 syntax: whether one can be read, how large it is, and which whole names it matches.
 
-The one module of the protocol that needs another package: RE2 has no backtracking, so that no expression of a client
-can hold the coordinator up, and Python has no such engine of its own. Pure: a text and names in, an answer out.
-Source: Kafka's TopicRegexResolver, which uses RE2/J.
+The one module of the protocol that needs another package: RE2 has no backtracking, so that an expression costs by its
+size and by the names, and Python has no such engine of its own. Pure: a text and names in, an answer out. What was
+compiled is kept for the next time, an error too. Source: Kafka's TopicRegexResolver, which uses RE2/J.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
+LIMITED_MEMORY_BYTES = 131_072
+"""What RE2 may take for an expression where there are limits: it gives a larger one up early."""
+_MEMORY_BYTES = 8_388_608
+
+
+class Reading(NamedTuple):
+    """What became of an expression that was read."""
+
+    error: str | None
+    """What is wrong with it; None if it can be read."""
+    program_size: int
+    """How many instructions it is compiled to."""
+
+
+def _options(max_bytes: int) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = max_bytes
+    return options
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str, max_bytes: int) -> Any:
+    return re2.compile(pattern, _options(max_bytes))
 
 
 @lru_cache(maxsize=1000)
-def _compiled(pattern: str) -> Any:
-    return re2.compile(pattern, _OPTIONS)
+def _read(pattern: str, max_bytes: int) -> Reading:
+    try:
+        return Reading(None, _compiled(pattern, max_bytes).programsize)
+    except re2.error as error:
+        return Reading(str(error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]), 0)
 
 
 def why_unreadable(pattern: str) -> str | None:
     """What is wrong with an expression, None if it can be read."""
-    try:
-        _compiled(pattern)
-    except re2.error as error:
-        return str(error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0])
-    return None
+    return _read(pattern, _MEMORY_BYTES).error
+
+
+def read_limited(pattern: str) -> Reading:
+    """Reads an expression within LIMITED_MEMORY_BYTES."""
+    return _read(pattern, LIMITED_MEMORY_BYTES)
+
+
+def work_of_reading(pattern: str) -> int:
+    """About how many microseconds it takes at worst to read an expression, by its length alone."""
+    return 3 * len(pattern) + 200 * unicode_classes(pattern)
+
+
+def work_of_matching(pattern: str, names_bytes: int) -> int:
+    """About how many microseconds it takes at worst to hold an expression against names of so many bytes."""
+    return names_bytes // 30 + names_bytes * read_limited(pattern).program_size // 300
+
+
+def unicode_classes(pattern: str) -> int:
+    """How many classes such as `\\pL` an expression names: reading costs most by them."""
+    return pattern.count("\\p") + pattern.count("\\P")
 
 
 def matching(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that an expression matches from their first to their last character, sorted."""
-    compiled = _compiled(pattern)
+    is_small = read_limited(pattern).error is None
+    compiled = _compiled(pattern, LIMITED_MEMORY_BYTES if is_small else _MEMORY_BYTES)
     return tuple(sorted(name for name in names if compiled.fullmatch(name)))

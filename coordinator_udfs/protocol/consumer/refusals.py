@@ -94,7 +94,7 @@ def refusal_of_beat(
     refusal = _refusal_of_member(group.consumer, roster, request, member_id, said)
     if refusal is not None:
         return refusal
-    why = why_refused(group.consumer, request.subscribed_topic_regex)
+    why = why_refused(group, member_id, request.subscribed_topic_regex, turn)
     if why is not None:
         message = f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {why}."
         return Refusal(Error.INVALID_REGULAR_EXPRESSION, message)

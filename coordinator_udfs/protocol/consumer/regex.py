@@ -6,6 +6,8 @@ request is answered. Source: GroupMetadataManager.maybeUpdateRegularExpressions,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import NamedTuple
 
 from coordinator_udfs.protocol.cause import Cause, CauseKind
@@ -13,7 +15,8 @@ from coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, settle_state
-from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
+from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable, work_of_matching, work_of_reading
+from coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
 
@@ -27,11 +30,19 @@ class PatternChange(NamedTuple):
     is_due: bool = False
 
 
-def why_refused(consumer: ConsumerGroup | None, pattern: str | None) -> str | None:
-    """What is wrong with a new expression; one that a member uses already has been read."""
-    if not pattern or (consumer is not None and pattern in consumer.patterns_in_use):
+def why_refused(group: Group, member_id: str, pattern: str | None, turn: Turn) -> str | None:
+    """What is wrong with a new expression; one that a member uses already has been read, and has its room."""
+    consumer = group.consumer
+    in_use = {} if consumer is None else consumer.patterns_in_use
+    if not pattern or pattern in in_use:
         return None
-    return why_unreadable(pattern)
+    group.work += work_of_reading(pattern)
+    if turn.config.expressions is None:
+        return why_unreadable(pattern)
+    member = None if consumer is None else consumer.members.get(member_id)
+    given_up = member.pattern if member is not None and in_use.get(member.pattern) == 1 else ""
+    others = {} if consumer is None else {p: consumer.patterns.get(p) for p in in_use if p != given_up}
+    return why_above(turn.config.expressions, others, pattern, turn.topics or ())
 
 
 def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str | None, turn: Turn) -> PatternChange:
@@ -67,16 +78,21 @@ def forget_unused_patterns(consumer: ConsumerGroup) -> None:
 
 
 def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Matches all expressions of the group against all topics, unless what they stand for is told.
+    """Holds the group's expressions against all topics, unless what they stand for is told.
 
-    The epoch rises once if any of them matches other topics than before; the target follows with the next heartbeat.
+    Where the topics are those of the last time, only expressions that were not there then are matched. The epoch rises
+    once if any of them matches other topics than before; the target follows with the next heartbeat.
     """
     if turn.config.are_patterns_told:
         return
     names = turn.topics or {}
-    found = {pattern: matching(pattern, names) for pattern in sorted(consumer.patterns_in_use)}
+    fingerprint = _fingerprint(names)
+    known = consumer.patterns if consumer.resolved_names == fingerprint else {}
+    found = {p: known[p] if p in known else matching(p, names) for p in sorted(consumer.patterns_in_use)}
+    names_bytes = bytes_of(names)
+    group.work += sum(work_of_matching(pattern, names_bytes) for pattern in found if pattern not in known)
     is_changed = any(topics != consumer.patterns.get(pattern, ()) for pattern, topics in found.items())
-    has_other_topics = _keep(consumer, found, turn)
+    has_other_topics = _keep(consumer, found, turn, fingerprint)
     if is_changed or has_other_topics:
         raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED), turn)
         settle_state(group, consumer, turn)
@@ -88,9 +104,13 @@ def take_patterns(group: Group, consumer: ConsumerGroup, found: dict[str, tuple[
     raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True), turn)
 
 
-def _keep(consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn) -> bool:
+def _fingerprint(names: Iterable[str]) -> str:
+    return blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()
+
+
+def _keep(consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn, fingerprint: str = "") -> bool:
     """The expressions stand for these topics now; True if the topics that the group subscribes to are others then."""
-    consumer.patterns = found
+    consumer.patterns, consumer.resolved_names = found, fingerprint
     consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.topics_version
     history.patterns_resolved(consumer, turn)
     return look_at_topics(consumer, turn)

@@ -32,6 +32,7 @@ def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, 
         return
     assignor = preferred_assignor(consumer, turn.config.consumer, asking)
     topics = existing_topics(consumer, turn.topics)
+    group.work += 10 * len(consumer.members) + sum(topics.values())
     plan = _plan(consumer, assignor, _specs(consumer, topics), topics)
     changed = []
     for member in consumer.members.values():
