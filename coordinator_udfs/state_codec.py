@@ -16,8 +16,9 @@ import msgspec
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
-from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember, Rebalance
+from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember
 from coordinator_udfs.protocol.java_maps import MemberTable
+from coordinator_udfs.protocol.rebalance_record import Rebalance
 from coordinator_udfs.protocol.states import GroupState
 
 VERSION = 2

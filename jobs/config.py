@@ -104,6 +104,12 @@ class JobConfig:
         "clock processing: a group whose offsets take so much takes no more; an offset takes 100 bytes and its texts",
         least=1,
     )
+    members_max_bytes: int = setting(
+        PREFIX + "group.members.max.bytes",
+        8_388_608,
+        "clock processing: a group whose members take so much takes no more; one member takes at most an eighth",
+        least=1,
+    )
     quarantine_raw_max_bytes: int = setting(
         PREFIX + "quarantine.raw.max.bytes", 1_048_576, "what is kept of a request in quarantine", least=1
     )
@@ -168,7 +174,12 @@ class JobConfig:
         """The settings that the stream's function needs. What a broker has recorded is limited by nothing of ours."""
         group = self.group
         if self.clock is Clock.PROCESSING:
-            group = replace(group, offsets_max_bytes=self.offsets_max_bytes, expressions=ExpressionLimits())
+            group = replace(
+                group,
+                offsets_max_bytes=self.offsets_max_bytes,
+                members_max_bytes=self.members_max_bytes,
+                expressions=ExpressionLimits(),
+            )
         elif self.source == "request-log":
             group = group.of_a_recording()
         return StreamSettings(

@@ -119,6 +119,8 @@ class GroupConfig:
     """
     offsets_max_bytes: int = INT32_MAX
     """How much a group's committed offsets may take; none of Kafka's settings, for Kafka does not limit them."""
+    members_max_bytes: int = INT32_MAX
+    """How much a group's members may take together, one of them an eighth of it; none of Kafka's settings either."""
     expressions: ExpressionLimits | None = None
     """None: no limits, as for what a broker has taken."""
     topics_version: int = 0

@@ -99,7 +99,7 @@ def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
 
     Both may end the join phase, also that of an initial rebalance.
     """
-    pending = group.pending.pop(member_id, None)
+    pending = group.take_back(member_id)
     if pending is not None:
         history.pending_member_gone(group, pending, turn)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.SESSION_EXPIRED))

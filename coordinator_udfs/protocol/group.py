@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Protocol
 
-from coordinator_udfs.protocol.cause import Cause, EndCause
+from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
+from coordinator_udfs.protocol.held_bytes import HeldBytes, size_of_classic, size_of_gone, size_of_pending
+from coordinator_udfs.protocol.rebalance_record import Rebalance
 from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 
 
@@ -113,53 +115,6 @@ class CommittedOffset:
     """Only for commits that named their own retention."""
 
 
-@dataclass(slots=True)
-class MemberPart:
-    """A member's part in the rebalance that is under way."""
-
-    client_id: str
-    client_host: str
-    group_instance_id: str | None
-    joined_at_ms: int | None = None
-    synced_at_ms: int | None = None
-    gone_at_ms: int | None = None
-    """When the others stopped waiting for it although it had not joined."""
-    held_others_ms: int = 0
-
-    def copy(self) -> MemberPart:
-        """An independent copy."""
-        return MemberPart(*_fields_of_part(self))
-
-
-_fields_of_part = attrgetter(*(field.name for field in fields(MemberPart)))
-
-
-@dataclass(slots=True)
-class Rebalance:
-    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew."""
-
-    cause: Cause
-    started_at_ms: int
-    from_generation_id: int
-    members_before: int
-    parts: dict[str, MemberPart] = field(default_factory=dict)
-    """By member id."""
-    joined: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    expired: list[str] = field(default_factory=list)
-    """`joined`, `left` and `expired` hold the names of members that came or went during the rebalance."""
-    last_progress_at_ms: int = 0
-    join_phase_ended_at_ms: int | None = None
-    """None while members are awaited."""
-
-    def copy(self) -> Rebalance:
-        """An independent copy."""
-        other = copy(self)
-        other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
-        other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
-        return other
-
-
 class Roster(Protocol):
     """Who is a member by which names: of a classic group the group itself, of a consumer group its `consumer`."""
 
@@ -210,6 +165,7 @@ class Group:
     _awaiting_join: int = 0
     _support: Counter[str | None] = field(default_factory=Counter)
     _static: dict[str, str] = field(default_factory=dict)
+    _held: HeldBytes | None = field(default=None, compare=False)
 
     # ------------------------------------------------------------ questions
 
@@ -253,6 +209,18 @@ class Group:
         return max((m.rebalance_timeout_ms for m in members.values()), default=0)
 
     @property
+    def held_bytes(self) -> int:
+        """What its members take, and those of the rebalance under way that went; see `protocol.held_bytes`."""
+        gone_bytes = 0 if self.rebalance is None else self.rebalance.gone_bytes
+        if self.consumer is not None:
+            return gone_bytes + self.consumer.held_bytes
+        if self._held is None:
+            self._held = HeldBytes((member_id, size_of_classic(m)) for member_id, m in self.members.items())
+            for pending in self.pending.values():
+                self._held.put(pending.member_id, size_of_pending(pending))
+        return gone_bytes + self._held.total
+
+    @property
     def has_known_timeouts(self) -> bool:
         """Whether every member's timeouts are known from its JoinGroup."""
         return all(member.has_known_timeouts for member in self.members.values())
@@ -275,17 +243,19 @@ class Group:
             self.protocol_type = protocol_type
         if self.leader_id is None:
             self.leader_id = member.member_id
-        self.pending.pop(member.member_id, None)
+        self.take_back(member.member_id)
         self.members[member.member_id] = member
         self._index(member)
 
     def remove(self, member_id: str) -> Member | None:
         """Removes a member or an id given out; if it was the leader, the oldest remaining member becomes the leader."""
-        self.pending.pop(member_id, None)
+        self.take_back(member_id)
         self.pending_sync.pop(member_id, None)
         member = self.members.pop(member_id, None)
         if member is None:
             return None
+        if self._held is not None:
+            self._held.drop(member_id)
         self._support.subtract(member.supported)
         if member.group_instance_id is not None:
             self._static.pop(member.group_instance_id, None)
@@ -326,6 +296,26 @@ class Group:
         """Records that a member is a static one."""
         member.group_instance_id = group_instance_id
         self._static[group_instance_id] = member.member_id
+        self._note_size(member)
+
+    def give_out(self, pending: PendingMember) -> None:
+        """An id has been given out."""
+        self.pending[pending.member_id] = pending
+        if self._held is not None:
+            self._held.put(pending.member_id, size_of_pending(pending))
+
+    def take_back(self, member_id: str) -> PendingMember | None:
+        """An id given out is awaited no more; None if it is none."""
+        pending = self.pending.pop(member_id, None)
+        if pending is not None and self._held is not None:
+            self._held.drop(member_id)
+        return pending
+
+    def assign(self, assignments: Mapping[str, bytes]) -> None:
+        """Gives every member its assignment, by member id; empty bytes where it has none."""
+        for member in self.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+        self._held = None
 
     def update(
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
@@ -341,6 +331,7 @@ class Group:
         self._support.subtract(member.supported)
         member.protocols = protocols
         self._support.update(member.supported)
+        self._note_size(member)
 
     def park_join(self, member: Member, parked: ParkedJoin) -> ParkedJoin | None:
         """Parks a JoinGroup on its member; returns the parked one that it replaces."""
@@ -358,7 +349,12 @@ class Group:
         member.parked_join = None
         return parked
 
+    def _note_size(self, member: Member) -> None:
+        if self._held is not None:
+            self._held.put(member.member_id, size_of_classic(member))
+
     def _index(self, member: Member) -> None:
+        self._note_size(member)
         self._support.update(member.supported)
         if member.group_instance_id is not None:
             self._static[member.group_instance_id] = member.member_id
@@ -379,7 +375,7 @@ class Group:
         other.pending_sync = self.pending_sync.copy()
         other.offsets = self.offsets.copy()
         other._support = self._support.copy()
-        other._static = self._static.copy()
+        other._static, other._held = self._static.copy(), None
         if self.rebalance is not None:
             other.rebalance = self.rebalance.copy()
         if self.consumer is not None:
@@ -396,6 +392,7 @@ class Group:
         """Notes in the running rebalance that a member has gone."""
         if self.rebalance is None:
             return
+        self.rebalance.gone_bytes += size_of_gone(member)
         if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
             self.rebalance.left.append(member.name)
         elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:

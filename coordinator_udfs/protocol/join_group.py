@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.effects import MemberIdGiven, PendingMemberRemove
 from coordinator_udfs.protocol.fresh_ids import fresh_id
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.lifecycle import create_group
+from coordinator_udfs.protocol.members_room import why_no_room_to_join
 from coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.static_member import replace_static_member
@@ -32,7 +33,8 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     """Parks the JoinGroup until the join phase ends, or answers at once where nothing has to change.
 
     Errors in the order checked: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, UNKNOWN_MEMBER_ID (an id for an unknown
-    group), GROUP_MAX_SIZE_REACHED, COORDINATOR_NOT_AVAILABLE, INCONSISTENT_GROUP_PROTOCOL, then by member: see below.
+    group), GROUP_MAX_SIZE_REACHED (no room for its bytes, then for a member), COORDINATOR_NOT_AVAILABLE,
+    INCONSISTENT_GROUP_PROTOCOL, then by member: see below.
     """
     config, member_id = turn.config, request.member_id
     if not request.group_id:
@@ -41,6 +43,8 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
         return refuse_join(request, Error.INVALID_SESSION_TIMEOUT, turn, member_id=member_id)
     if not group.is_known and member_id:
         return refuse_join(request, Error.UNKNOWN_MEMBER_ID, turn, member_id=member_id)
+    if why_no_room_to_join(group, request, config) is not None:
+        return _refuse_for_room(group, request, turn)
     if not group.is_known:
         create_group(group, turn)
     if not _accepts(group, member_id, config.group_max_size):
@@ -83,6 +87,13 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
     refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
 
 
+def _refuse_for_room(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
+    """Refuses the JoinGroup as above; a member that nobody waits for keeps its place, as long as its session lasts."""
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return _refuse_for_size(group, request, turn)
+    return refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
+
+
 def _supports(group: Group, request: JoinGroupRequest) -> bool:
     """Whether the member fits: an Empty group takes any type and any protocol; else the type must be the group's and
     one protocol common to all.
@@ -107,9 +118,7 @@ def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
         return add_member(group, member_id, request, turn)
     deadline_ms = note_deadline(group, turn.armed_from_ms + request.session_timeout_ms)
     group.session_starts += 1
-    group.pending[member_id] = PendingMember(
-        member_id, request.client_id, request.client_host, deadline_ms, group.session_starts
-    )
+    group.give_out(PendingMember(member_id, request.client_id, request.client_host, deadline_ms, group.session_starts))
     turn.emit(
         MemberIdGiven(
             at_ms=turn.now_ms,

@@ -70,8 +70,8 @@ def _leave(
     member_id = identity.member_id or group.static_member_id(identity.group_instance_id) or ""
     if not group.is_known:
         return Error.UNKNOWN_MEMBER_ID
-    if not by_instance_id_only and member_id in group.pending:
-        pending = group.pending.pop(member_id)
+    pending = None if by_instance_id_only else group.take_back(member_id)
+    if pending is not None:
         history.pending_member_gone(group, pending, turn)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.MEMBER_LEFT))
         causes.append(

@@ -54,7 +54,7 @@ def _answer_not_coordinator(group: Group, member: Member, turn: Turn) -> None:
 
 def _forget_pending(group: Group, turn: Turn) -> None:
     for member_id in list(group.pending):
-        del group.pending[member_id]
+        group.take_back(member_id)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_UNLOADED))
 
 

@@ -94,7 +94,8 @@ def _see_members(group: Group, request: GroupObservedRequest, turn: Turn) -> Non
     if request.is_complete:
         for member in [member for member in group.members.values() if member.member_id not in seen]:
             _forget(group, member, turn)
-        group.pending.clear()
+        for member_id in list(group.pending):
+            group.take_back(member_id)
     for observed in request.members:
         _see_member(group, observed, request.protocol_type or group.protocol_type or "", turn)
     if request.protocol_type is not None:
@@ -190,7 +191,7 @@ def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
     removed: list[tuple[Member, EndCause]] = []
     for identity in gone:
         end_cause = EndCause(identity.end_cause)
-        if group.pending.pop(identity.member_id, None) is not None:
+        if group.take_back(identity.member_id) is not None:
             turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=identity.member_id, end_cause=end_cause))
         member = group.members.get(identity.member_id)
         if member is not None:

@@ -100,8 +100,8 @@ def prepare_rebalance(
 
 def answer_parked_syncs_in_vain(group: Group, turn: Turn) -> None:
     """Clears every assignment and answers each parked SyncGroup REBALANCE_IN_PROGRESS."""
+    group.assign({})
     for member in group.members.values():
-        member.assignment = b""
         _answer_sync(group, member, SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS), turn)
 
 
@@ -278,8 +278,7 @@ def assign_and_stabilize(group: Group, assignments: dict[str, bytes], turn: Turn
 
     A member the leader left out gets empty bytes; ids that are no member are ignored.
     """
-    for member in group.members.values():
-        member.assignment = assignments.get(member.member_id, b"")
+    group.assign(assignments)
     for member in group.members.values():
         _answer_sync(group, member, own_assignment(group, member), turn)
     transition(group, GroupState.STABLE, turn)

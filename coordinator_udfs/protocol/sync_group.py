@@ -11,6 +11,7 @@ from typing import assert_never
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import park_sync, send_sync
 from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.members_room import has_room_to_assign
 from coordinator_udfs.protocol.membership import refusal_of_member
 from coordinator_udfs.protocol.rebalance import assign_and_stabilize, note_synced, own_assignment
 from coordinator_udfs.protocol.states import GroupState
@@ -27,13 +28,17 @@ def sync_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:
 
     Errors in the order checked: INCONSISTENT_GROUP_PROTOCOL (v5 without type or name), INVALID_GROUP_ID,
     UNKNOWN_MEMBER_ID (unknown or Empty group), COORDINATOR_NOT_AVAILABLE (Dead), UNKNOWN_MEMBER_ID or
-    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS;
+    UNKNOWN_SERVER_ERROR, as for a record too long for Kafka's topic: the leader's assignments have no room.
     """
     error = _refusal(group, request)
     if error is not None:
         return _refuse(group, request, error, turn)
     member = group.members[request.member_id]
     member.last_seen_at_ms = turn.now_ms
+    brings_all = group.state is GroupState.COMPLETING_REBALANCE and group.leader_id == member.member_id
+    if brings_all and not has_room_to_assign(group, request, turn.config):
+        return _refuse(group, request, Error.UNKNOWN_SERVER_ERROR, turn)
     match group.state:
         case GroupState.PREPARING_REBALANCE:
             return _refuse(group, request, Error.REBALANCE_IN_PROGRESS, turn)

@@ -74,7 +74,7 @@ class ConsumerBench:
 
     def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
         defaults = {"assignment_interval_ms": 0, "session_timeout_ms": 45_000, "heartbeat_interval_ms": 5_000}
-        of_group = ("group_", "offset", "expressions", "state_")
+        of_group = ("group_", "offset", "expressions", "members_")
         group = {name: value for name, value in settings.items() if name.startswith(of_group)}
         consumer = {name: value for name, value in settings.items() if name not in group}
         self.config = GroupConfig(

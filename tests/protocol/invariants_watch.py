@@ -71,6 +71,7 @@ def _assert_indexes_sound(group: Group) -> None:
     assert group.awaiting_join_count == sum(member.parked_join is not None for member in members)
     support = Counter(name for member in members for name in member.protocols)
     assert {name: count for name, count in group._support.items() if count} == dict(support)
+    assert group.held_bytes == group.copy().held_bytes, "counted as members came and went, and counted anew"
     assert group._static == {m.group_instance_id: m.member_id for m in members if m.group_instance_id is not None}
     if members:
         assert any(group.is_supported_by_all(name) for name in support)

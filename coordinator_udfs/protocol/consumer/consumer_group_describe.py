@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coordinator_udfs.protocol.answers import answer
+from coordinator_udfs.protocol.config import INT32_MAX
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.target import preferred_assignor
 from coordinator_udfs.protocol.describe_groups import ALL_GROUP_OPERATIONS
@@ -24,13 +25,16 @@ from schemas.messages import (
     DescribedTopicPartitions,
 )
 
+_TOPIC_BYTES, _PARTITION_BYTES = 50, 7
+
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def consumer_group_describe(group: Group, request: ConsumerGroupDescribeRequest, turn: Turn) -> None:
     """One group. What a member is to give up counts as its own until it has; topics that are gone are left out.
 
-    Errors in the order checked: INVALID_GROUP_ID (the empty one), GROUP_ID_NOT_FOUND (unknown, or a classic group).
+    Errors in the order checked: INVALID_GROUP_ID (the empty one), GROUP_ID_NOT_FOUND (unknown, or a classic group);
+    UNKNOWN_SERVER_ERROR where the description would be longer than what members may take, for it names their topics.
     """
     described = _describe(group, turn)
     if request.include_authorized_operations and described.error_code is Error.NONE:
@@ -46,6 +50,11 @@ def _describe(group: Group, turn: Turn) -> DescribedConsumerGroup:
         return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
     if group.consumer is None:
         return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")
+    most = turn.config.members_max_bytes
+    size = _size(group.consumer) if most < INT32_MAX else 0
+    if size > most:
+        message = f"The group's description would take {size} bytes, at most {most} are given."
+        return _refused(group, Error.UNKNOWN_SERVER_ERROR, message)
     return _described(group, group.consumer, turn)
 
 
@@ -62,6 +71,16 @@ def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedCo
         assignment_epoch=consumer.target_epoch,
         assignor_name=preferred_assignor(consumer, turn.config.consumer),
         members=[_member(member, topics) for member in consumer.members.values()],
+    )
+
+
+def _size(consumer: ConsumerGroup) -> int:
+    """About how many bytes the description takes: what members say, and by topic what they own and are to own."""
+    return consumer.held_bytes + sum(
+        2 * len(topic) + _TOPIC_BYTES + _PARTITION_BYTES * len(partitions)
+        for member in consumer.members.values()
+        for each in (member.assigned, member.pending_revocation, member.target or {})
+        for topic, partitions in each.items()
     )
 
 

@@ -42,7 +42,8 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
 
     Errors in the order checked: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR; GROUP_ID_NOT_FOUND (unknown group, one of the
     other kind that cannot be upgraded), GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, UNRELEASED_INSTANCE_ID or
-    FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, INVALID_REGULAR_EXPRESSION. A refused request changes nothing.
+    FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED (no room for its bytes),
+    INVALID_REGULAR_EXPRESSION. A refused request changes nothing.
     """
     consumer = group.consumer
     if consumer is not None:

@@ -64,7 +64,7 @@ def begin_classic_group(group: Group, client_id: str, turn: Turn) -> None:
 
 def _forget_given_ids(group: Group, turn: Turn) -> None:
     for member_id in list(group.pending):
-        del group.pending[member_id]
+        group.take_back(member_id)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_CONVERTED))
 
 

@@ -15,6 +15,13 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
+from coordinator_udfs.protocol.held_bytes import (
+    HeldBytes,
+    size_of_names,
+    size_of_protocols,
+    size_of_text,
+    size_of_topics,
+)
 from coordinator_udfs.protocol.java_maps import MemberTable
 
 Owned = dict[str, dict[int, int]]
@@ -150,6 +157,7 @@ class ConsumerGroup:
     _pattern_users: Counter[str] = field(default_factory=Counter)
     _owners: dict[str, dict[int, str]] = field(default_factory=dict)
     _looked_at: Mapping[str, int] | None = field(default=None, compare=False)
+    _held: HeldBytes | None = field(default=None, compare=False)
 
     # ------------------------------------------------------------ questions
 
@@ -184,11 +192,24 @@ class ConsumerGroup:
         """The regular expressions that members subscribe to, with the number of these."""
         return self._pattern_users
 
+    @property
+    def held_bytes(self) -> int:
+        """What its members take, their partitions apart; see `protocol.held_bytes`."""
+        if self._held is None:
+            self._held = HeldBytes((member_id, size_of_consumer(m)) for member_id, m in self.members.items())
+        return self._held.total
+
     # ------------------------------------------------------------ members
+
+    def note_size(self, member: ConsumerMember) -> None:
+        """A member has something else to say than before."""
+        if self._held is not None:
+            self._held.put(member.member_id, size_of_consumer(member))
 
     def add(self, member: ConsumerMember) -> None:
         """Adds a member, which owns nothing yet."""
         self.members[member.member_id] = member
+        self.note_size(member)
         self._count_pattern(member.pattern, 1)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
@@ -196,6 +217,8 @@ class ConsumerGroup:
     def remove(self, member_id: str) -> ConsumerMember:
         """Removes a member; its partitions are free."""
         member = self.members.pop(member_id)
+        if self._held is not None:
+            self._held.drop(member_id)
         self.table.remove(member_id)
         self._count_pattern(member.pattern, -1)
         self._free(member)
@@ -266,7 +289,15 @@ class ConsumerGroup:
             member.timers = member.timers.copy()
         other.patterns, other.topics = self.patterns.copy(), self.topics.copy()
         other.table = self.table.copy()
-        other._static = self._static.copy()
+        other._static, other._held = self._static.copy(), None
         other._pattern_users = self._pattern_users.copy()
         other._owners = {topic: owners.copy() for topic, owners in self._owners.items()}
         return other
+
+
+def size_of_consumer(member: ConsumerMember) -> int:
+    """Of a consumer group's member, its partitions apart."""
+    names = size_of_names(member.member_id, member.client_id, member.client_host, member.instance_id)
+    said = (member.pattern, member.rack_id or "", member.server_assignor or "")
+    classic = 0 if member.classic is None else size_of_protocols(member.classic.protocols)
+    return names + sum(map(size_of_text, said)) + size_of_topics(member.topics) + classic

@@ -35,8 +35,9 @@ from coordinator_udfs.protocol.effects import (
     StateChanged,
     TopicPartitions,
 )
-from coordinator_udfs.protocol.group import Group, MemberPart
+from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import rebalance_ended, rebalance_started
+from coordinator_udfs.protocol.rebalance_record import MemberPart
 from coordinator_udfs.protocol.turn import Turn
 
 FACT_BYTES = 1_048_576

@@ -21,6 +21,7 @@ from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, join_group
+from coordinator_udfs.protocol.members_room import why_no_room_to_join
 from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from coordinator_udfs.protocol.turn import Turn
 from schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
@@ -45,7 +46,7 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
     if not consumer.members:
         begin_classic_group(group, request.client_id, turn)
         return join_group(group, request, turn)
-    error = _refusal(consumer, request, turn)
+    error = _refusal(group, consumer, request, turn)
     if error is not None:
         return refuse_join(request, error, turn, member_id="")
     subscription = _subscription(request)
@@ -61,11 +62,13 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
     return _join(group, consumer, request, subscription, turn)
 
 
-def _refusal(consumer: ConsumerGroup, request: JoinGroupRequest, turn: Turn) -> Error | None:
+def _refusal(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, turn: Turn) -> Error | None:
     config = turn.config.consumer
     if config.migration_policy is MigrationPolicy.DISABLED:
         return Error.INCONSISTENT_GROUP_PROTOCOL
     if len(consumer.members) >= config.max_size and request.member_id not in consumer.members:
+        return Error.GROUP_MAX_SIZE_REACHED
+    if why_no_room_to_join(group, request, turn.config) is not None:
         return Error.GROUP_MAX_SIZE_REACHED
     if request.protocol_type != CONSUMER or not request.protocols:
         return Error.INCONSISTENT_GROUP_PROTOCOL

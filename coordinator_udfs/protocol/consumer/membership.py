@@ -98,6 +98,7 @@ def hear(
     had_classic = member.classic is not None
     has_new_topics = _update(consumer, member, word)
     change = change_pattern(consumer, member, word.pattern, turn)
+    consumer.note_size(member)
     if is_new or replaces is not None:
         history.member_joined(member, turn, None if replaces is None else replaces.member_id)
     else:

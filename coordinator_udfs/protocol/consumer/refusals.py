@@ -13,6 +13,7 @@ from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMemb
 from coordinator_udfs.protocol.consumer.reconciliation import Said
 from coordinator_udfs.protocol.consumer.regex import why_refused
 from coordinator_udfs.protocol.group import Group, Roster
+from coordinator_udfs.protocol.members_room import why_no_room_to_beat
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
@@ -94,6 +95,9 @@ def refusal_of_beat(
     refusal = _refusal_of_member(group.consumer, roster, request, member_id, said)
     if refusal is not None:
         return refusal
+    why = why_no_room_to_beat(group, request, member_id, turn.config)
+    if why is not None:
+        return Refusal(Error.GROUP_MAX_SIZE_REACHED, why)
     why = why_refused(group, member_id, request.subscribed_topic_regex, turn)
     if why is not None:
         message = f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {why}."

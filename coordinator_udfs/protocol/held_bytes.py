@@ -1,0 +1,99 @@
+"""How many bytes a group's members take: in its stored document, in its facts and in answers about them.
+
+A size is what the longest of these needs: texts as JSON writes them, bytes as base64, and what stands around them.
+Knows what members of either kind and ids given out have to say; knows no group and no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+_MEMBER_BYTES = 650
+"""What a member takes beside its own texts and bytes, its part in the rebalance under way included."""
+_PART_BYTES = 150
+
+
+class HeldBytes:
+    """The sizes of many, by member id, and what they come to."""
+
+    __slots__ = ("_sizes", "total")
+
+    def __init__(self, sizes: Iterable[tuple[str, int]]) -> None:
+        self._sizes = dict(sizes)
+        self.total = sum(self._sizes.values())
+
+    def put(self, member_id: str, size: int) -> None:
+        """This one has that size from now on."""
+        self.total += size - self._sizes.get(member_id, 0)
+        self._sizes[member_id] = size
+
+    def drop(self, member_id: str) -> None:
+        """This one is there no more, if it was."""
+        self.total -= self._sizes.pop(member_id, 0)
+
+
+class _Named(Protocol):
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def client_id(self) -> str: ...
+
+    @property
+    def client_host(self) -> str: ...
+
+
+class _Classic(_Named, Protocol):
+    @property
+    def group_instance_id(self) -> str | None: ...
+
+    @property
+    def protocols(self) -> Mapping[str, bytes]: ...
+
+    @property
+    def assignment(self) -> bytes: ...
+
+
+def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
+    """Of a member's names, which stand in several places each."""
+    names = 3 * (size_of_text(member_id) + size_of_text(client_id)) + 2 * size_of_text(client_host)
+    return _MEMBER_BYTES + names + 2 * size_of_text(instance_id or "")
+
+
+def size_of_classic(member: _Classic) -> int:
+    """Of a member of a classic group."""
+    names = size_of_names(member.member_id, member.client_id, member.client_host, member.group_instance_id)
+    return names + size_of_protocols(member.protocols) + size_of_bytes(member.assignment)
+
+
+def size_of_pending(pending: _Named) -> int:
+    """Of an id given out."""
+    return _PART_BYTES + sum(map(size_of_text, (pending.member_id, pending.client_id, pending.client_host)))
+
+
+def size_of_gone(member: _Named) -> int:
+    """Of what the rebalance under way keeps of one that went."""
+    return size_of_pending(member) + 2 * size_of_text(member.client_id)
+
+
+def size_of_protocols(protocols: Mapping[str, bytes]) -> int:
+    """Of metadata by name."""
+    return sum(6 + size_of_text(name) + size_of_bytes(metadata) for name, metadata in protocols.items())
+
+
+def size_of_topics(topics: Iterable[str]) -> int:
+    """Of a list of topics."""
+    return sum(3 + size_of_text(topic) for topic in topics)
+
+
+def size_of_bytes(data: bytes) -> int:
+    """Of bytes as base64."""
+    return (len(data) + 2) // 3 * 4
+
+
+def size_of_text(text: str) -> int:
+    """Of a text as JSON: what JSON has to escape takes up to six bytes a character."""
+    if text.isascii() and text.isprintable():
+        return len(text) + text.count('"') + text.count("\\")
+    return 6 * len(text)

@@ -1,0 +1,106 @@
+"""How much room a group has for its members: every turn reads and writes them all, and a leader is told of all at once.
+
+Kafka has no such limit, but stores a group's members in one record, of 1 MB unless it is configured otherwise. See
+`GroupConfig.members_max_bytes`. Knows what a request would have a group remember; must not know what follows from it.
+"""
+
+from __future__ import annotations
+
+from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, size_of_consumer
+from coordinator_udfs.protocol.group import Group, Member
+from coordinator_udfs.protocol.held_bytes import (
+    size_of_bytes,
+    size_of_classic,
+    size_of_names,
+    size_of_protocols,
+    size_of_text,
+    size_of_topics,
+)
+from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+
+_MEMBER_SHARE = 8
+"""One member takes at most that part of a group's room."""
+_NEWCOMERS_NINTHS = 9
+"""Newcomers are taken while nine tenths are not used up; the last tenth is for what members say anew."""
+
+
+def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupConfig) -> str | None:
+    """Why a JoinGroup asks for more than the group, of either kind, has room for; None if it does not."""
+    if config.members_max_bytes >= INT32_MAX:
+        return None
+    member = _member_of(group, request.member_id, request.group_instance_id)
+    protocols = {protocol.name: protocol.metadata for protocol in request.protocols}
+    size = _size_of_names(request.member_id, request.client_id, request.client_host, request.group_instance_id)
+    size += size_of_protocols(protocols)
+    if group.consumer is not None and protocols:
+        # The topics stand there once more, read from the metadata.
+        size += 2 * len(request.protocols[0].metadata)
+    return _why_no_room(
+        group, member, size + (size_of_bytes(member.assignment) if isinstance(member, Member) else 0), config
+    )
+
+
+def why_no_room_to_beat(
+    group: Group, request: ConsumerGroupHeartbeatRequest, member_id: str, config: GroupConfig
+) -> str | None:
+    """The same of a ConsumerGroupHeartbeat. member_id: the request's, or the one made for it."""
+    if config.members_max_bytes >= INT32_MAX:
+        return None
+    member = _member_of(group, member_id, request.instance_id)
+    if isinstance(member, ConsumerMember) and _says_nothing_longer(request, member):
+        return None
+    size = _size_of_names(member_id, request.client_id, request.client_host, request.instance_id)
+    said = (request.subscribed_topic_regex, request.rack_id, request.server_assignor)
+    size += sum(size_of_text(text or "") for text in said) + size_of_topics(request.subscribed_topic_names or ())
+    if isinstance(member, ConsumerMember):
+        size += 0 if request.subscribed_topic_names is not None else size_of_topics(member.topics)
+        size += 0 if request.subscribed_topic_regex is not None else size_of_text(member.pattern)
+    return _why_no_room(group, member, size, config)
+
+
+def has_room_to_assign(group: Group, request: SyncGroupRequest, config: GroupConfig) -> bool:
+    """Whether the members of a classic group can be given the assignments that their leader brings."""
+    if config.members_max_bytes >= INT32_MAX:
+        return True
+    sizes = {each.member_id: size_of_bytes(each.assignment) for each in request.assignments}
+    brought = sum(size for member_id, size in sizes.items() if member_id in group.members)
+    held = group.held_bytes - sum(size_of_bytes(member.assignment) for member in group.members.values())
+    is_any_too_long = max(sizes.values(), default=0) > config.members_max_bytes // _MEMBER_SHARE
+    return not is_any_too_long and held + brought <= config.members_max_bytes
+
+
+def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member | ConsumerMember | None:
+    """The member that a request is of, or whose place it takes."""
+    roster: Group | ConsumerGroup = group if group.consumer is None else group.consumer
+    return roster.members.get(roster.static_member_id(instance_id) or member_id)
+
+
+def _size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
+    """Of a member's names; an id that is not known yet is made of another name of it."""
+    return size_of_names(member_id or (instance_id or client_id) + " " * 37, client_id, client_host, instance_id)
+
+
+def _says_nothing_longer(request: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> bool:
+    return (
+        request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.rack_id is None
+        and request.instance_id in (None, member.instance_id)
+        and (request.client_id, request.client_host) == (member.client_id, member.client_host)
+    )
+
+
+def _why_no_room(group: Group, member: Member | ConsumerMember | None, size: int, config: GroupConfig) -> str | None:
+    most = config.members_max_bytes
+    if size > most // _MEMBER_SHARE:
+        return f"The member would take {size} bytes, at most {most // _MEMBER_SHARE} are taken."
+    before = 0
+    if member is not None:
+        before = size_of_classic(member) if isinstance(member, Member) else size_of_consumer(member)
+    if size <= before:
+        return None
+    if member is None:
+        most = most // 10 * _NEWCOMERS_NINTHS
+    held = group.held_bytes - before + size
+    return None if held <= most else f"The group's members would take {held} bytes, at most {most} are taken."

@@ -1,0 +1,61 @@
+"""What is remembered of a rebalance while it goes on: who set it off, who came and went, who kept the others waiting.
+
+The history alone needs it; knows no group and no member.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+
+from coordinator_udfs.protocol.cause import Cause
+
+
+@dataclass(slots=True)
+class MemberPart:
+    """A member's part in the rebalance that is under way."""
+
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int | None = None
+    synced_at_ms: int | None = None
+    gone_at_ms: int | None = None
+    """When the others stopped waiting for it although it had not joined."""
+    held_others_ms: int = 0
+
+    def copy(self) -> MemberPart:
+        """An independent copy."""
+        return MemberPart(*_fields_of_part(self))
+
+
+_fields_of_part = attrgetter(*(field.name for field in fields(MemberPart)))
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew."""
+
+    cause: Cause
+    started_at_ms: int
+    from_generation_id: int
+    members_before: int
+    parts: dict[str, MemberPart] = field(default_factory=dict)
+    """By member id."""
+    joined: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
+    """`joined`, `left` and `expired` hold the names of members that came or went during the rebalance."""
+    last_progress_at_ms: int = 0
+    join_phase_ended_at_ms: int | None = None
+    """None while members are awaited."""
+    gone_bytes: int = 0
+    """What is kept here of those that went, by `held_bytes.size_of_gone`."""
+
+    def copy(self) -> Rebalance:
+        """An independent copy."""
+        other = copy(self)
+        other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
+        other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
+        return other
