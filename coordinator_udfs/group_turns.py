@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from coordinator_udfs.busy_answers import busy_reply, throttle
 from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
-from coordinator_udfs.protocol.effects import Effect, RequestRepeated
+from coordinator_udfs.protocol.effects import Effect, Reply, RequestRepeated, RequestsPutOff
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import new_member_id
@@ -22,12 +23,14 @@ from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.request_texts import arrival_of, read_request
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
+from coordinator_udfs.turn_budget import TurnBudget, Waiting, what_is_kept
 from schemas.messages import ConsumerGroupHeartbeatRequest, HeartbeatRunRequest, JoinGroupRequest, StreamRequest
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
 """How long after a failure a group is looked at again."""
 _FACTS_A_REQUEST_BITS = 8
+_LAST_FACT = (1 << _FACTS_A_REQUEST_BITS) - 1
 _TRACE_CHARACTERS = 4000
 
 _in_order = itemgetter(0, 1, 2, 3)
@@ -92,6 +95,9 @@ class GroupTurns:
         self._base: str | None = None
         self._applied: list[tuple[StreamRequest | None, int]] = []
         self._are_timers_broken = False
+        self._budget = TurnBudget(settings.turn_max_work)
+        self._is_cut = False
+        self._last_at_ms = at_ms
         self.group = Group(group_id)
         if stored is not None:
             self._load(stored.document)
@@ -103,10 +109,18 @@ class GroupTurns:
     def take(self, texts: list[str]) -> Outcome:
         """Applies all requests in order of arrival, fires what is due before each, and then what is due by the batch's
         own time.
+
+        Those that an earlier batch put off come first. Once the turn has cost what it may, the rest is put off, and no
+        more time passes than up to the last request that was applied.
         """
-        for request in self._read(texts):
-            self._apply(request)
+        waiting = [*self._read_again(), *self._read(texts)]
+        for place, each in enumerate(waiting):
+            if self._budget.is_spent or not self._apply(each):
+                self._put_off(waiting[place:])
+                return self._outcome()
         self._let_time_pass(self.now_ms if self.armed_from_ms is not None else self.at_ms - 1)
+        if self._is_cut:
+            self._put_off([])
         return self._outcome()
 
     # ------------------------------------------------------------ before
@@ -140,24 +154,36 @@ class GroupTurns:
             memory.resumed_at_ms = from_ms
         return is_new_run or has_slept
 
-    def _read(self, texts: list[str]) -> list[StreamRequest]:
+    def _read(self, texts: list[str]) -> list[Waiting]:
         """The requests in order; what is no request goes to quarantine. The order has no ties, since a batch may be run
         again.
         """
         keyed = []
         for text in texts:
-            try:
-                request = read_request(text, self.group_id, is_replay=self.settings.clock is Clock.EVENT)
-            except RequestError as error:
-                self.rows.append(quarantined(text, str(error), self.at_ms, self.settings))
-                continue
-            keyed.append((request.received_at_ms, request.request_seq, request.request_id, text, request))
+            request = self._read_one(text)
+            if request is not None:
+                keyed.append((request.received_at_ms, request.request_seq, request.request_id, text, request))
         keyed.sort(key=_in_order)
-        return [entry[4] for entry in keyed]
+        return [Waiting(entry[3], entry[4], is_from_before=False) for entry in keyed]
+
+    def _read_again(self) -> list[Waiting]:
+        """The requests that were put off, in the order that they had."""
+        texts, self.memory.put_off = self.memory.put_off, []
+        read = [(text, self._read_one(text)) for text in texts]
+        return [Waiting(text, request, is_from_before=True) for text, request in read if request is not None]
+
+    def _read_one(self, text: str) -> StreamRequest | None:
+        try:
+            return read_request(text, self.group_id, is_replay=self.settings.clock is Clock.EVENT)
+        except RequestError as error:
+            self.rows.append(quarantined(text, str(error), self.at_ms, self.settings))
+            return None
 
     # ------------------------------------------------------------ turns
 
-    def _apply(self, request: StreamRequest) -> None:
+    def _apply(self, waiting: Waiting) -> bool:
+        """Fires what is due before the request and applies it; False if there was too much due, and it has to wait."""
+        request = waiting.request
         at_ms = request.received_at_ms
         if self.armed_from_ms is not None and at_ms > self.now_ms:
             at_ms = self.now_ms
@@ -169,14 +195,25 @@ class GroupTurns:
         due_ms = self.group.next_due_ms
         if due_ms is not None and due_ms < begin_ms:
             self._let_time_pass(begin_ms - 1)
-        was_known = self.group.is_known
+            if self._is_cut:
+                return False
+        self._last_at_ms = at_ms
+        rows_before = len(self.rows)
+        self._step(waiting, at_ms)
+        self._budget.spend_on_request(waiting, self.rows[rows_before:], self.group)
+        return True
+
+    def _step(self, waiting: Waiting, at_ms: int) -> None:
+        request, was_known = waiting.request, self.group.is_known
         if was_known and self._is_repeated(request):
             self._tell([_repeated(request, at_ms)], 0)
             return
         rows_before, memory = len(self.rows), (self.memory.seq_at_ms, self.memory.seq)
         try:
             effects = step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
-            self._tell(effects, 0 if was_known else (request.request_seq & 0xFFFFFF) << _FACTS_A_REQUEST_BITS)
+            if waiting.is_from_before:
+                _throttle(effects, request)
+            self._tell(effects, 0 if was_known else _first_seq(request))
         except Exception:
             del self.rows[rows_before:]
             self.memory.seq_at_ms, self.memory.seq = memory
@@ -196,7 +233,7 @@ class GroupTurns:
         if due_ms is None or due_ms > until_ms or self._are_timers_broken:
             return
         try:
-            effects = expire_due(self.group, until_ms, self.settings.group, self.armed_from_ms)
+            effects = expire_due(self.group, until_ms, self.settings.group, self.armed_from_ms, self._budget.left)
         except Exception:
             self._undo()
             self._are_timers_broken = True
@@ -204,7 +241,11 @@ class GroupTurns:
             self.rows.append(quarantined("", reason, self.at_ms, self.settings))
             return
         self._applied.append((None, until_ms))
+        rows_before = len(self.rows)
         self._tell(effects, 0)
+        self._budget.spend_on_facts(self.rows[rows_before:], self.group)
+        due_ms = self.group.next_due_ms
+        self._is_cut = self._budget.is_spent and due_ms is not None and due_ms <= until_ms
         if not self.group.is_known:
             self._forget()
 
@@ -252,6 +293,18 @@ class GroupTurns:
 
     # ------------------------------------------------------------ after
 
+    def _put_off(self, waiting: list[Waiting]) -> None:
+        """Keeps the requests that are left for the next batch, and answers those that there is no room for."""
+        kept, refused = what_is_kept(waiting)
+        self.memory.put_off = [each.text for each in kept]
+        self._is_cut = True
+        at_ms = self.group.updated_at_ms if self.group.is_known else self._last_at_ms
+        effects: list[Effect] = [busy_reply(self.group_id, each.request, at_ms) for each in refused]
+        effects.append(RequestsPutOff(at_ms=at_ms, requests=len(kept), refused=len(refused), work=self._budget.spent))
+        # Behind the facts that a request to an unknown group, of the same moment, has or will have.
+        first_seq = 0 if self.group.is_known or not waiting else _first_seq(waiting[0].request) + _LAST_FACT
+        self._tell(effects, first_seq)
+
     def _tell(self, effects: list[Effect], first_seq: int) -> None:
         """Turns effects into rows, numbered within their millisecond. first_seq: the first number of a group without
         memory.
@@ -267,13 +320,13 @@ class GroupTurns:
         memory.seq_at_ms, memory.seq = at_ms, seq
 
     def _outcome(self) -> Outcome:
-        if not self.group.is_known:
+        if not self.group.is_known and not self.memory.put_off:
             return Outcome(self.rows, None, None)
         self.memory.request_ids = list(self.seen)
         if self.memory.run_started_at_ms == 0 and self.at_ms >= self.settings.started_at_ms:
             self.memory.run_started_at_ms = self.settings.started_at_ms
         row = encode(self.group, self.memory)
-        deadline_ms = row.next_deadline_ms
+        deadline_ms = self.at_ms + 1 if self._is_cut else row.next_deadline_ms
         return Outcome(self.rows, row, self.at_ms + BROKEN_RETRY_MS if self._are_timers_broken else deadline_ms)
 
 
@@ -284,6 +337,18 @@ def _repeated(request: StreamRequest, at_ms: int) -> RequestRepeated:
         api=str(type(request).__struct_config__.tag),
         member_id=getattr(request, "member_id", ""),
     )
+
+
+def _first_seq(request: StreamRequest) -> int:
+    """The first number of a request's facts in a group that remembers none."""
+    return (request.request_seq & 0xFFFFFF) << _FACTS_A_REQUEST_BITS
+
+
+def _throttle(effects: list[Effect], request: StreamRequest) -> None:
+    """Tells the client to wait, where its request was answered at once when its turn had come."""
+    for effect in effects:
+        if isinstance(effect, Reply) and effect.request_id == request.request_id:
+            throttle(effect.response)
 
 
 def _text_of(request: StreamRequest) -> str:

@@ -43,3 +43,7 @@ class StreamSettings:
     group_id_max_bytes: int = 32_767
     request_max_bytes: int = 4_194_304
     quarantine_raw_max_bytes: int = 1_048_576
+    turn_max_work: int = 0
+    """What a group's turn may cost before the rest is put off, about in microseconds (0: any amount); see
+    `turn_budget`.
+    """

@@ -66,6 +66,8 @@ class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """When the group's deadlines were last moved because the coordinator was away."""
     request_ids: list[str] = []
     """Its latest requests, oldest first."""
+    put_off: list[str] = []
+    """The texts of requests that were read and not applied yet, in order."""
 
 
 class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -92,6 +94,8 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The whole group, version 2. Times in ms since the epoch; members and ids given out stand in join order."""
 
     v: int
+    is_known: bool = True
+    """False where nothing but requests that were put off is stored."""
     state: GroupState
     previous_state: GroupState
     state_timestamp_ms: int
@@ -168,6 +172,7 @@ def encode(group: Group, stream: StreamMemory | None = None) -> StateRow:
     topics = group.subscribed_topics
     document = Document(
         v=VERSION,
+        is_known=group.is_known,
         members=list(group.members.values()),
         pending=list(group.pending.values()),
         pending_sync=list(group.pending_sync),
@@ -204,7 +209,7 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
         raise StateError(f"group {group_id!r}: its stored document does not fit: {error}") from None
     except msgspec.DecodeError as error:
         raise StateError(f"group {group_id!r}: its stored document is no JSON: {error}") from None
-    group = Group(group_id, is_known=True)
+    group = Group(group_id, is_known=stored.is_known)
     for name in _SCALARS:
         setattr(group, name, getattr(stored, name))
     group.restore(stored.members)

@@ -110,6 +110,11 @@ class JobConfig:
         "clock processing: a group whose members take so much takes no more; one member takes at most an eighth",
         least=1,
     )
+    turn_max_work: int = setting(
+        PREFIX + "turn.max.work",
+        1_000_000,
+        "clock processing: what a group's turn costs, about in microseconds, before the rest is put off; 0: any amount",
+    )
     quarantine_raw_max_bytes: int = setting(
         PREFIX + "quarantine.raw.max.bytes", 1_048_576, "what is kept of a request in quarantine", least=1
     )
@@ -193,6 +198,7 @@ class JobConfig:
             group_id_max_bytes=self.group_id_max_bytes,
             request_max_bytes=self.request_max_bytes,
             quarantine_raw_max_bytes=self.quarantine_raw_max_bytes,
+            turn_max_work=self.turn_max_work if self.clock is Clock.PROCESSING else 0,
         )
 
     @classmethod

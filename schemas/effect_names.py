@@ -19,6 +19,7 @@ class EffectName(StrEnum):
     REQUEST_PARKED = "request_parked"
     REQUEST_DROPPED = "request_dropped"
     REQUEST_REPEATED = "request_repeated"
+    REQUESTS_PUT_OFF = "requests_put_off"
     GROUP_CREATED = "group_created"
     GROUP_REMOVED = "group_removed"
     GROUP_OBSERVED = "group_observed"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 INT32_MAX = 2147483647
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
@@ -78,7 +78,8 @@ class ConsumerConfig:
 CONSUMER_KEYS: dict[str, str] = {f.name: f.metadata["key"] for f in fields(ConsumerConfig)}
 
 
-class ExpressionLimits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ExpressionLimits:
     """How many regular expressions the members of one group may subscribe to together; Kafka has no such limits.
 
     Matching costs by instructions and by names, about 3 ns for an instruction and a byte of a name at worst.

@@ -76,6 +76,20 @@ class RequestRepeated(Effect, tag=EffectName.REQUEST_REPEATED.value, kw_only=Tru
     member_id: str
 
 
+class RequestsPutOff(Effect, tag=EffectName.REQUESTS_PUT_OFF.value, kw_only=True):
+    """A group's turn had cost what a turn may: what was left of it goes on in the next batch.
+
+    at_ms is that of the last fact before.
+    """
+
+    requests: int
+    """How many requests were left; 0 where deadlines alone were."""
+    refused: int
+    """How many more the group had no room to keep: answered COORDINATOR_LOAD_IN_PROGRESS."""
+    work: int
+    """What the turn had cost, in units of about a microsecond."""
+
+
 class GroupCreated(Effect, tag=EffectName.GROUP_CREATED.value, kw_only=True):
     """A group that was unknown is now Empty."""
 
@@ -347,6 +361,7 @@ AnyEffect = (
     | RequestParked
     | RequestDropped
     | RequestRepeated
+    | RequestsPutOff
     | GroupCreated
     | GroupRemoved
     | GroupObserved

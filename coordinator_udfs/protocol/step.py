@@ -109,8 +109,13 @@ def next_due_ms(group: Group, until_ms: int, config: GroupConfig) -> int | None:
     return settle_next_deadline_ms(group)
 
 
-def expire_due(group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None) -> list[Effect]:
-    """Fires every deadline at or before now_ms, in order of time, each at its own moment."""
+def expire_due(
+    group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None, most_work: int | None = None
+) -> list[Effect]:
+    """Fires every deadline at or before now_ms, in order of time, each at its own moment.
+
+    most_work: once `group.work` has come to that the others are left, and `group.next_due_ms` stays where they are.
+    """
     if group.next_due_ms is None or group.next_due_ms > now_ms:
         return []
-    return fire_due(group, now_ms, config, armed_from_ms)
+    return fire_due(group, now_ms, config, armed_from_ms, most_work)

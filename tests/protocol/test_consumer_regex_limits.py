@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+import re2
 
 from coordinator_udfs.protocol.config import ExpressionLimits
 from coordinator_udfs.protocol.consumer import patterns, regex
@@ -107,8 +108,8 @@ def test_what_cannot_be_read_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
         compiled.append(pattern)
         return compile_(pattern, options)
 
-    compile_ = patterns.re2.compile
-    monkeypatch.setattr(patterns.re2, "compile", count)
+    compile_ = re2.compile
+    monkeypatch.setattr(re2, "compile", count)
     bench = ConsumerBench(topics=TOPICS, expressions=ExpressionLimits())
     for client in ("m1", "m2", "m3"):
         assert refused(join(bench, client, "never-read-before("), "missing )")

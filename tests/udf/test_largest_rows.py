@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,7 @@ STATE_BYTES = 2 * CONFIG.members_max_bytes
 class Played:
     """A group `orders` after some batches: its state, the longest row, and what was answered."""
 
-    def __init__(self, **group: object) -> None:
+    def __init__(self, **group: Any) -> None:
         settings = CONFIG.stream_settings(0)
         self.settings: StreamSettings = replace(settings, stall_ms=3_600_000, group=replace(settings.group, **group))
         self.now_ms = T
