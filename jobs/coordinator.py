@@ -37,6 +37,7 @@ from programs.settings import read_pairs
 from tables.job_status import StatusWriter
 
 POLL_S = 0.2
+_SHOWN_GROUPS, _SHOWN_OF_A_GROUP_ID = 3, 100
 
 
 def _submitted() -> dict[str, str]:
@@ -63,8 +64,10 @@ def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None
     status = StatusWriter(home.path if home.is_local else None)
 
     def committed(result: BatchResult) -> None:
-        status.batch_done(*result)
+        status.batch_done(result.batch_id, result.effects, result.quarantined)
         monitor.committed(result)
+        if result.put_off:
+            tell(_put_off(result.put_off))
 
     try:
         before_batch = None if lease is None else lease.check_before_batch
@@ -90,6 +93,12 @@ def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None
     finally:
         if answers is not None:
             answers.stop()
+
+
+def _put_off(groups: tuple[str, ...]) -> str:
+    named = ", ".join(repr(group[:_SHOWN_OF_A_GROUP_ID]) for group in groups[:_SHOWN_GROUPS])
+    more = f" and {len(groups) - _SHOWN_GROUPS} more" if len(groups) > _SHOWN_GROUPS else ""
+    return f"a turn cost more than {PREFIX}turn.max.work and goes on in the next batch: of group {named}{more}."
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:

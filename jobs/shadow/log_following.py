@@ -81,7 +81,7 @@ class LogFollowing:
 
     def _start(self) -> StreamingQuery:
         config = shadow_config(self.kept.settings)
-        coordinator = start(self._spark, self.home, config, on_batch=lambda done: self._status.batch_done(*done))
+        coordinator = start(self._spark, self.home, config, on_batch=lambda done: self._status.batch_done(*done[:3]))
         self._status.running(coordinator.query.id, coordinator.started_at_ms)
         return coordinator.query
 

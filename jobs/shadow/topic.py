@@ -130,7 +130,7 @@ class TopicFollowing:
         writer = DriverWriter(self.home, self.config, SOURCE, names.named)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            self._status.batch_done(*writer.write(batch, batch_id))
+            self._status.batch_done(*writer.write(batch, batch_id)[:3])
 
         records = load_offsets_topic(self._spark, self.config, has_commits=self._has_commits)
         texts = tell_histories(records, {}, self.config.quarantine_raw_max_bytes, HOLD_MS)

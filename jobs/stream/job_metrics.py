@@ -81,6 +81,7 @@ class JobMetrics:
         self._requests = self._histogram("batch_requests", "Requests that a batch read", REQUESTS)
         self._effects = self._counter("effects", "Effects written since the job began")
         self._quarantined = self._counter("quarantined", "Requests put into quarantine since the job began")
+        self._put_off = self._counter("turns_put_off", "Turns of groups that were cut and went on in the next batch")
         self._gauge("state_rows", "Groups that the state holds", lambda: self._of_last("state_rows"))
         self._gauge("state_bytes", "Memory that the state takes", lambda: self._of_last("state_bytes"))
         self._gauge("backlog", "Kafka: records, Delta: commits, that are there and not read yet", self._backlog)
@@ -91,6 +92,7 @@ class JobMetrics:
         self._last_commit_s = self._now_s()
         self._effects.inc(result.effects)
         self._quarantined.inc(result.quarantined)
+        self._put_off.inc(len(result.put_off))
 
     def done(self, batches: Iterable[Batch]) -> None:
         """Batches that Spark reports as done, in order; one that was reported before counts once."""

@@ -51,6 +51,11 @@ def rows(path: str) -> list[dict[str, Any]]:
     return DeltaTable(path).to_pyarrow_table().to_pylist()
 
 
+def test_the_groups_whose_turn_was_cut_are_named(tmp_path: Path) -> None:
+    cut = {**fact("busy"), "effect": "requests_put_off"}
+    assert writer(Home(tmp_path)).write(Batch(fact("a"), cut), 0) == BatchResult(0, 2, 0, ("busy",))
+
+
 def test_a_batch_is_one_commit_and_what_is_unfit_goes_to_quarantine(tmp_path: Path) -> None:
     home = Home(tmp_path)
     done = writer(home).write(Batch(fact("a"), unfit("why"), fact("b")), 0)

@@ -52,11 +52,12 @@ def test_figures_add_up_over_batches_and_a_batch_reported_twice_counts_once() ->
     job.committed(BatchResult(17, 40, 2))
     job.done([batch_of(PROGRESS)])
     job.done([batch_of(PROGRESS), Batch(18, 2.0, 0, 3, 61, 5100)])
-    job.committed(BatchResult(18, 1, 0))
+    job.committed(BatchResult(18, 1, 0, ("orders", "payments")))
     clock[0] += 5
     figures = shown(job)
     assert figures["rollcall_job_batch_seconds_count"] == 2
     assert figures["rollcall_job_batch_seconds_sum"] == 2.34
+    assert figures["rollcall_job_turns_put_off_total"] == 2
     assert figures['rollcall_job_batch_seconds_bucket{le="0.5"}'] == 1
     assert figures["rollcall_job_batch_requests_sum"] == 1200
     assert figures["rollcall_job_effects_total"] == 41

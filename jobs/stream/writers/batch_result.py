@@ -13,6 +13,8 @@ class BatchResult(NamedTuple):
     """Rows for the effects table, also where a run before this one wrote them."""
     quarantined: int
     """Rows for the quarantine, likewise."""
+    put_off: tuple[str, ...] = ()
+    """The groups whose turn had cost what a turn may, so that the rest of it goes on in the next batch."""
 
 
 class BatchTooLarge(ValueError):

@@ -21,6 +21,7 @@ from jobs.stream.quarantine import quarantine_frame
 from jobs.stream.writers.batch_result import BatchResult
 from programs.log_lines import tell
 from programs.version import VERSION
+from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS, QUARANTINE, Table
 from tables.properties import differing
 
@@ -49,10 +50,10 @@ class ClusterWriter:
         batch = typed_effects(batch).persist()
         try:
             is_quarantined = F.col("effect") == QUARANTINED
-            counts = {
-                row["unfit"]: row["count"] for row in batch.groupBy(is_quarantined.alias("unfit")).count().collect()
-            }
-            facts, unfit = counts.get(False, 0), counts.get(True, 0)
+            cut = F.when(F.col("effect") == EffectName.REQUESTS_PUT_OFF.value, F.col("group_id"))
+            counted = batch.groupBy(is_quarantined.alias("unfit")).agg(F.count("*"), F.collect_list(cut)).collect()
+            counts = {unfit: (count, groups) for unfit, count, groups in counted}
+            (facts, put_off), (unfit, _) = counts.get(False, (0, [])), counts.get(True, (0, []))
             if unfit:
                 set_aside = quarantine_frame(batch.where(is_quarantined), self.config.source)
                 self._append(self.home.quarantine, set_aside, batch_id)
@@ -60,7 +61,7 @@ class ClusterWriter:
                 self._append(self.home.effects, batch.where(~is_quarantined), batch_id)
         finally:
             batch.unpersist()
-        return BatchResult(batch_id, facts, unfit)
+        return BatchResult(batch_id, facts, unfit, tuple(put_off))
 
     def _append(self, path: str, rows: DataFrame, batch_id: int) -> None:
         writer = rows.write.format("delta").mode("append").option("txnAppId", self.query_id.result())

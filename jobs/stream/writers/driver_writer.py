@@ -21,6 +21,7 @@ from jobs.home import Home
 from jobs.stream.home_tables import open_effects, open_quarantine
 from jobs.stream.quarantine import quarantine_rows
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
+from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS
 from tables.appending import append_once
 
@@ -63,7 +64,8 @@ class DriverWriter:
             unfit = rows.num_rows - facts.num_rows
             self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.source), batch_id)
         self._append(self.effects, facts, batch_id)
-        return BatchResult(batch_id, facts.num_rows, unfit)
+        put_off = facts.filter(pc.equal(facts["effect"], EffectName.REQUESTS_PUT_OFF.value))["group_id"]
+        return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()))
 
     def _append(self, table: DeltaTable, rows: pa.Table, batch_id: int) -> None:
         """One commit that carries the batch's number; none if there are no rows or the table has this batch already."""
