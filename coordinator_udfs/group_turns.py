@@ -23,8 +23,14 @@ from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.request_texts import arrival_of, read_request
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
-from coordinator_udfs.turn_budget import TurnBudget, Waiting, what_is_kept
-from schemas.messages import ConsumerGroupHeartbeatRequest, HeartbeatRunRequest, JoinGroupRequest, StreamRequest
+from coordinator_udfs.turn_budget import HEARTBEAT_WORK, TurnBudget, Waiting, what_is_kept
+from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    HeartbeatRunRequest,
+    JoinGroupRequest,
+    StreamRequest,
+)
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
@@ -113,9 +119,12 @@ class GroupTurns:
         Those that an earlier batch put off come first. Once the turn has cost what it may, the rest is put off, and no
         more time passes than up to the last request that was applied.
         """
-        waiting = [*self._read_again(), *self._read(texts)]
+        waiting = self._read_again()
+        from_before = len(waiting)
+        waiting += self._read(texts)
+        budget = self._budget
         for place, each in enumerate(waiting):
-            if self._budget.is_spent or not self._apply(each):
+            if budget.left <= 0 or not self._apply(each, is_from_before=place < from_before):
                 self._put_off(waiting[place:])
                 return self._outcome()
         self._let_time_pass(self.now_ms if self.armed_from_ms is not None else self.at_ms - 1)
@@ -164,13 +173,13 @@ class GroupTurns:
             if request is not None:
                 keyed.append((request.received_at_ms, request.request_seq, request.request_id, text, request))
         keyed.sort(key=_in_order)
-        return [Waiting(entry[3], entry[4], is_from_before=False) for entry in keyed]
+        return [entry[3:] for entry in keyed]
 
     def _read_again(self) -> list[Waiting]:
         """The requests that were put off, in the order that they had."""
         texts, self.memory.put_off = self.memory.put_off, []
         read = [(text, self._read_one(text)) for text in texts]
-        return [Waiting(text, request, is_from_before=True) for text, request in read if request is not None]
+        return [(text, request) for text, request in read if request is not None]
 
     def _read_one(self, text: str) -> StreamRequest | None:
         try:
@@ -181,9 +190,9 @@ class GroupTurns:
 
     # ------------------------------------------------------------ turns
 
-    def _apply(self, waiting: Waiting) -> bool:
+    def _apply(self, waiting: Waiting, *, is_from_before: bool) -> bool:
         """Fires what is due before the request and applies it; False if there was too much due, and it has to wait."""
-        request = waiting.request
+        request = waiting[1]
         at_ms = request.received_at_ms
         if self.armed_from_ms is not None and at_ms > self.now_ms:
             at_ms = self.now_ms
@@ -199,19 +208,22 @@ class GroupTurns:
                 return False
         self._last_at_ms = at_ms
         rows_before = len(self.rows)
-        self._step(waiting, at_ms)
-        self._budget.spend_on_request(waiting, self.rows[rows_before:], self.group)
+        self._step(request, at_ms, is_from_before=is_from_before)
+        if type(request) is HeartbeatRequest and len(self.rows) == rows_before + 1:
+            self._budget.left -= HEARTBEAT_WORK
+        else:
+            self._budget.spend_on_request(waiting, self.rows[rows_before:], self.group)
         return True
 
-    def _step(self, waiting: Waiting, at_ms: int) -> None:
-        request, was_known = waiting.request, self.group.is_known
+    def _step(self, request: StreamRequest, at_ms: int, *, is_from_before: bool) -> None:
+        was_known = self.group.is_known
         if was_known and self._is_repeated(request):
             self._tell([_repeated(request, at_ms)], 0)
             return
         rows_before, memory = len(self.rows), (self.memory.seq_at_ms, self.memory.seq)
         try:
             effects = step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
-            if waiting.is_from_before:
+            if is_from_before:
                 _throttle(effects, request)
             self._tell(effects, 0 if was_known else _first_seq(request))
         except Exception:
@@ -296,13 +308,20 @@ class GroupTurns:
     def _put_off(self, waiting: list[Waiting]) -> None:
         """Keeps the requests that are left for the next batch, and answers those that there is no room for."""
         kept, refused = what_is_kept(waiting)
-        self.memory.put_off = [each.text for each in kept]
+        self.memory.put_off = [text for text, _ in kept]
         self._is_cut = True
         at_ms = self.group.updated_at_ms if self.group.is_known else self._last_at_ms
-        effects: list[Effect] = [busy_reply(self.group_id, each.request, at_ms) for each in refused]
-        effects.append(RequestsPutOff(at_ms=at_ms, requests=len(kept), refused=len(refused), work=self._budget.spent))
+        effects: list[Effect] = [busy_reply(self.group_id, request, at_ms) for _, request in refused]
+        effects.append(
+            RequestsPutOff(
+                at_ms=at_ms,
+                requests=len(kept),
+                refused=len(refused),
+                work=self.settings.turn_max_work - int(self._budget.left),
+            )
+        )
         # Behind the facts that a request to an unknown group, of the same moment, has or will have.
-        first_seq = 0 if self.group.is_known or not waiting else _first_seq(waiting[0].request) + _LAST_FACT
+        first_seq = 0 if self.group.is_known or not waiting else _first_seq(waiting[0][1]) + _LAST_FACT
         self._tell(effects, first_seq)
 
     def _tell(self, effects: list[Effect], first_seq: int) -> None:

@@ -6,6 +6,8 @@ Source: GroupMetadataManager.expireClassicGroupMemberHeartbeat, expirePendingSyn
 
 from __future__ import annotations
 
+from math import inf
+
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
@@ -31,7 +33,7 @@ _DEADLINE_WORK, _MEMBERS_A_UNIT = 30, 10
 
 
 def fire_due(
-    group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None, most_work: int | None = None
+    group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None, most_work: float = inf
 ) -> list[Effect]:
     """Fires every deadline at or before now_ms, in order of time. armed_from_ms: see Turn; None means the deadline.
 
@@ -52,7 +54,7 @@ def fire_due(
         fire_at_once(group, turn)
         group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)
         group.work += _DEADLINE_WORK + len(group.roster.members) // _MEMBERS_A_UNIT
-        if most_work is not None and group.work >= most_work:
+        if group.work >= most_work:
             break
     return effects
 

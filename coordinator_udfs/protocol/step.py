@@ -7,6 +7,7 @@ request: `expire_due(group, arrival - 1)` leaves a tie to the request.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -110,7 +111,7 @@ def next_due_ms(group: Group, until_ms: int, config: GroupConfig) -> int | None:
 
 
 def expire_due(
-    group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None, most_work: int | None = None
+    group: Group, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None, most_work: float = inf
 ) -> list[Effect]:
     """Fires every deadline at or before now_ms, in order of time, each at its own moment.
 
