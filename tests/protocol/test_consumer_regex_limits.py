@@ -101,6 +101,7 @@ def test_a_refresh_of_the_same_topics_matches_nothing(matched: list[str]) -> Non
     assert (len(bench.of(PatternsResolved)), matched) == (2, ["t.*"])
 
 
+@rule("Patterns: one that cannot be read is compiled once, and its error is kept")
 def test_what_cannot_be_read_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
 
