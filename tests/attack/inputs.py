@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.attack.attacked import Attacked
+from tests.attack.conversations import Conversations
 from tests.attack.dumps import OffsetDumps
 from tests.attack.frames import Frames
 from tests.attack.logs import LogLines, WholeLogs
@@ -13,6 +14,7 @@ from tests.attack.texts import RequestRows, TraceLines
 from tests.attack.upstream import Upstream
 
 INPUTS: dict[str, Callable[[], Attacked]] = {
+    "conversations": Conversations,
     "frames": Frames,
     "log-lines": LogLines,
     "offset-dumps": OffsetDumps,

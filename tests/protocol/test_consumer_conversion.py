@@ -127,6 +127,24 @@ def test_custom_assignors_are_not_upgraded() -> None:
     assert "malformed" in bench.join("m1", "t1").response.error_message
 
 
+@rule("Upgrade: who waited and was answered although it was refused has a session again, and expires by it")
+def test_a_refused_upgrade_leaves_no_member_that_cannot_expire() -> None:
+    bench = ConsumerBench()
+    malformed = [JoinGroupProtocol(name="p", metadata=b"?")]
+    newcomer: dict[str, Any] = {"member_id": "", "v": 5, "protocols": malformed, "session_timeout_ms": 300_000}
+    bench.join_classic("c1", group_instance_id="i1", **(newcomer | {"session_timeout_ms": 6_000}))
+    first = next(iter(bench.group.members))
+    again = newcomer | {"member_id": first, "session_timeout_ms": 6_000}
+    bench.join_classic("c2", group_instance_id="i2", **newcomer)
+    bench.join_classic("c1", group_instance_id="i1", **again)
+    bench.join_classic("c3", group_instance_id="i3", **newcomer)
+    bench.join_classic("c1", group_instance_id="i1", **again)
+    assert bench.at(15_000).group.members[first].session_deadline_ms is None, "it waits for c2"
+    assert bench.join("m1", "t1").error is Error.GROUP_ID_NOT_FOUND
+    assert bench.group.members[first].session_deadline_ms == 21_000
+    assert first not in bench.at(21_001).group.members
+
+
 @rule(
     "Upgrade: a consumer takes a classic member's place under the same id or instance id",
     origin="testConsumerGroupHeartbeatToClassicGroupFromExistingStaticMember "

@@ -69,7 +69,9 @@ def test_the_random_plays_reach_every_state_every_kind_of_effect_and_every_way_o
                     seen.add(effect.outcome)
 
     play()
-    assert seen >= set(get_args(e.AnyEffect)) - {e.RequestRepeated, e.RequestsPutOff, e.GroupObserved}, "these come from outside the core"
+    assert seen >= set(get_args(e.AnyEffect)) - {e.RequestRepeated, e.RequestsPutOff, e.GroupObserved}, (
+        "these come from outside the core"
+    )
     assert seen >= set(GroupState) - {GroupState.DEAD}
     elsewhere = {EndCause.GROUP_UNLOADED, EndCause.POLL_TIMEOUT, EndCause.UNKNOWN, EndCause.GROUP_CONVERTED}
     assert seen >= set(EndCause) - elsewhere

@@ -90,8 +90,8 @@ def _refused(group: Group, why: str) -> str:
 def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     """A classic group with members -> a consumer group of classic members, each at the generation as its epoch.
 
-    Whoever waits for an answer is told REBALANCE_IN_PROGRESS. Returns why not, if their bytes do not allow it: they
-    cannot be read, or an assignment carries the user data of an assignor of the clients' own.
+    Whoever waits for an answer is told REBALANCE_IN_PROGRESS, and its session starts anew. Returns why not, if their
+    bytes do not allow it: they cannot be read, or an assignment carries user data of an assignor of the clients' own.
     """
     _answer_parked(group, turn)
     try:
@@ -129,6 +129,8 @@ def _answer_parked(group: Group, turn: Turn) -> None:
         if sync is not None:
             refused = SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS)
             send_sync(sync, member.member_id, member.client_id, group.generation_id, refused, turn)
+        if join is not None or sync is not None:
+            deadlines.arm_session(group, member, member.session_timeout_ms, turn)
 
 
 def _subscription(group: Group, member: Member) -> Subscription:
