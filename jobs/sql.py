@@ -120,7 +120,8 @@ def _answer_by_spark(home: Home, query: str, at: str | None, form: str, out: Tex
     """The Spark of a job that runs on the home answers, else one that is started."""
     if home.is_local:
         try:
-            ask_running(home.path, {"query": query, "at": at, "form": form}, out, partial(_show_table, out))
+            question = {"query": query, "at": at, "form": form, "is_terminal": out.isatty()}
+            ask_running(home.path, question, out, partial(_show_table, out))
         except NoWarmSpark:
             pass
         else:

@@ -23,6 +23,7 @@ TAKEN_S = 5.0
 _DIRECTORIES = Path("/proc/self/fd")
 
 Question = dict[str, Any]
+"""`query`, `at`, `form`, and `is_terminal`: whether a person reads the answer where control characters act."""
 ShowTable = Callable[[list[str], list[bool], list[list[str | None]]], None]
 
 

@@ -24,6 +24,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
+from starlette.types import Receive, Scope, Send
 
 from page import details, drawings, lists, queries, shown
 from page.fields import FieldError, Fields
@@ -44,6 +45,23 @@ _FILES = {"csv": ("text/csv; charset=utf-8", "answer.csv"), "json": ("applicatio
 _PIECE_BYTES = 65_536
 
 Answering = Callable[[Request], Awaitable[Response]]
+
+
+class _Events(Response):
+    """The events of a watch, or that it has no room for one more listener, who counts before anything is sent."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._watch.listening() as events:
+            answer: Response
+            if events is None:
+                answer = PlainTextResponse("Too many pages listen; this one changes when it is loaded again.", 503)
+            else:
+                answer = StreamingResponse(events, media_type="text/event-stream")
+            await answer(scope, receive, send)
 
 
 PageMethod = Callable[["Pages", Request], Awaitable[Response]]
@@ -212,9 +230,7 @@ class Pages:
         return Response(text, media_type="application/json")
 
     async def events(self, request: Request) -> Response:
-        if self.watch.is_full:
-            return PlainTextResponse("Too many pages listen; this one changes when it is loaded again.", 503)
-        return StreamingResponse(self.watch.events(), media_type="text/event-stream")
+        return _Events(self.watch)
 
     async def health(self, request: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -5,6 +5,7 @@ Knows how each is written. Must not know what is done with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import isfinite
 
@@ -13,7 +14,10 @@ from programs.errors import UserError
 from programs.timestamps import read_moment
 
 LONGEST_GROUP_ID = 32_767
+FIRST_MS, LAST_MS = 0, 253_370_764_800_000
+"""The moments of a history: from 1970 to the year 9999, ms since the epoch."""
 _LONGEST_YEAR = 4
+_WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
 class FieldError(UserError):
@@ -53,7 +57,7 @@ class Fields:
     @property
     def started_ms(self) -> int | None:
         """When the rebalance that is asked for began, ms since the epoch."""
-        return self._whole("started")
+        return self._moment_ms("started")
 
     @property
     def topic(self) -> str | None:
@@ -82,16 +86,27 @@ class Fields:
         if not text:
             return None
         if text.isdecimal() and len(text) > _LONGEST_YEAR:
-            return self._whole(name)
+            return self._moment_ms(name)
         try:
-            return read_moment(text).from_ms
+            at_ms = read_moment(text).from_ms
         except UserError as error:
             raise FieldError(str(error).replace("AT=", f"{name}=")) from None
+        return _in_history(name, text, at_ms)
+
+    def _moment_ms(self, name: str) -> int | None:
+        at_ms = self._whole(name)
+        return None if at_ms is None else _in_history(name, self._params[name], at_ms)
 
     def _whole(self, name: str) -> int | None:
         text = self._params.get(name, "")
         if not text:
             return None
-        if not text.lstrip("-").isdecimal() or len(text) > 15:
+        if not _WHOLE.fullmatch(text):
             raise FieldError(f"{name}={text[:50]}: is not a whole number.")
         return int(text)
+
+
+def _in_history(name: str, text: str, at_ms: int) -> int:
+    if not FIRST_MS <= at_ms < LAST_MS:
+        raise FieldError(f"{name}={text[:50]}: is not between 1970 and 9999.")
+    return at_ms

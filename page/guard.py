@@ -1,7 +1,8 @@
 """Who may ask, and what a browser may load for an answer.
 
 A page on another host must neither read this one (Host is checked, so that a name that is made to point here gives
-nothing) nor put it into a frame. Nothing is loaded but from here, and no script or style stands in a page itself.
+nothing) nor put it into a frame, which would have it made although nobody sees it. Nothing is loaded but from here, and
+no script or style stands in a page itself.
 
 Knows headers and the users file; knows no page.
 """
@@ -41,6 +42,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_FRAMES = ("iframe", "frame", "fencedframe", "embed", "object")
+"""What a browser fetches a page for that is to stand in another; ours stand in none."""
 ASKS_FOR_LOGIN = 'Basic realm="rollcall", charset="UTF-8"'
 REMEMBERED_S = 600.0
 """So long a password that was right is not computed again."""
@@ -79,8 +82,11 @@ class Guard:
             return PlainTextResponse(f"This page is not served as {host[:100]!r}.", 421)
         if method not in ("GET", "HEAD"):
             return PlainTextResponse("The page only reads: GET.", 405, {"Allow": "GET, HEAD"})
-        if headers.get("sec-fetch-site", "none") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+        is_of_another_site = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if is_of_another_site and headers.get("sec-fetch-mode") != "navigate":
             return PlainTextResponse("Another site may not read this page.", 403)
+        if headers.get("sec-fetch-dest") in _FRAMES:
+            return PlainTextResponse("This page stands in no frame.", 403)
         return None
 
     async def _login(self, headers: Headers) -> PlainTextResponse | None:

@@ -11,7 +11,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +36,9 @@ BEAT_EVERY_S = 15.0
 """An event at least so often, so that a connection that is gone is noticed."""
 MOST_LISTENERS = 200
 log = logging.getLogger("rollcall.page")
+
+_News = asyncio.Queue[dict[str, Any] | None]
+"""What one listener has not been told yet; None: the stream ends."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Watch:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
+        self._listeners: set[_News] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looked_at = self._status_at = 0.0
         self._is_stopped = False
@@ -100,37 +104,38 @@ class Watch:
                 queue.get_nowait()
             queue.put_nowait(None)
 
-    async def events(self) -> AsyncIterator[str]:
-        """Server-sent events: `seen`, what a page made now would show; then each `changed`, with the groups that have
-        new facts.
-        """
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=50)
+    @contextmanager
+    def listening(self) -> Iterator[AsyncIterator[str] | None]:
+        """Server-sent events for one listener, who counts from now on; None if there are as many as are served."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            yield None
+            return
+        queue: _News = asyncio.Queue(maxsize=50)
         self._listeners.add(queue)
         self._wake.set()
         try:
-            yield f"retry: 2000\nevent: seen\ndata: {self._history.seen}\n\n"
-            while True:
-                try:
-                    news = await asyncio.wait_for(queue.get(), BEAT_EVERY_S)
-                except TimeoutError:
-                    yield ": still here\n\n"
-                    continue
-                if news is None:
-                    return
-                yield f"event: changed\ndata: {json.dumps(news)}\n\n"
+            yield self._events(queue)
         finally:
             self._listeners.discard(queue)
+
+    async def _events(self, queue: _News) -> AsyncIterator[str]:
+        """`seen`, what a page made now would show; then each `changed`, with the groups that have new facts."""
+        yield f"retry: 2000\nevent: seen\ndata: {self._history.seen}\n\n"
+        while True:
+            try:
+                news = await asyncio.wait_for(queue.get(), BEAT_EVERY_S)
+            except TimeoutError:
+                yield ": still here\n\n"
+                continue
+            if news is None:
+                return
+            yield f"event: changed\ndata: {json.dumps(news)}\n\n"
 
     async def look(self) -> None:
         """Takes in what is new, unless a page is open, for which that is done all the time."""
         is_fresh = self._listeners or time.monotonic() - self._looked_at < FRESH_S
         if self._history.is_ready and not is_fresh:
             await run_in_threadpool(self._look, with_beats=False, within_s=ASKED_WAITS_S)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are as many listeners as one process serves."""
-        return len(self._listeners) >= MOST_LISTENERS
 
     def _run(self) -> None:
         for work in (self._history.refresh, self._history.make_lists):

@@ -32,8 +32,8 @@ MOST_CELLS = 500_000
 MOST_BYTES = 16_000_000
 """An answer's rows end before it is longer than this, as text."""
 LONGEST_QUERY = 20_000
-# What a spreadsheet would take for a formula when it opens a CSV file.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What a spreadsheet would take for a formula when it opens a CSV file: signs of full width as well.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class QueryRefused(UserError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -10,8 +11,14 @@ from pathlib import Path
 
 import uvicorn
 
+from gateway.backend import Figures
+from gateway.connections import Connections
+from gateway.door import Door
+from gateway.metrics import Metrics
 from gateway.security.credentials import Users
+from gateway.settings import Address
 from page.app import application
+from page.connections import BrowserConnection, Waiting, limits
 from page.guard import Guard
 from page.history import History
 from page.live import Watch
@@ -36,15 +43,19 @@ class PageServer:
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.key,
             timeout_graceful_shutdown=2,
-            limit_concurrency=500,
         )
-        self._server = _Server(config, watch)
+        self._server = _Server(config, watch, settings.listen)
 
     def run(self, on_start: Callable[[str], None] | None = None) -> None:
         """Serves until SIGINT, SIGTERM or `stop`. on_start: is told the page's address."""
         if on_start is not None:
             threading.Thread(target=self._tell, args=(on_start,), daemon=True).start()
         self._server.run()
+
+    @property
+    def connections(self) -> Connections:
+        """Those of its browsers."""
+        return self._server.connections
 
     def stop(self) -> None:
         self._server.should_exit = True
@@ -53,17 +64,41 @@ class PageServer:
         while not self._server.started and not self._server.should_exit:
             time.sleep(0.02)
         if self._server.started:
-            port = self._server.servers[0].sockets[0].getsockname()[1]
-            on_start(self._settings.address(port))
+            on_start(self._settings.address(self._server.port))
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams of events before it waits for what is under way."""
+    """Lets browsers in as a gateway lets its clients in, and ends the streams of events before what is under way."""
 
-    def __init__(self, config: uvicorn.Config, watch: Watch) -> None:
+    def __init__(self, config: uvicorn.Config, watch: Watch, listen: Address) -> None:
         super().__init__(config)
         self._watch = watch
+        self._listen = listen
+        self._metrics = Metrics(Figures)
+        self.connections = Connections(limits(is_loopback=listen.is_loopback), self._metrics)
+        self._waiting = Waiting()
+        self.port = 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        self.servers = []
+        self._door = Door(self.connections, self._metrics, self.config.ssl)
+        self.port = (await self._door.open(self._listen.host, self._listen.port, self._inside)).port
+        self._checking = asyncio.create_task(self.connections.watch())
+        self.started = True
+
+    def _inside(self, when_lost: Callable[[], None]) -> BrowserConnection:
+        return BrowserConnection(
+            self.connections,
+            self._waiting,
+            when_lost,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._door.close()
+        self._checking.cancel()
         self._watch.end_streams()
         await super().shutdown(sockets)

@@ -53,7 +53,14 @@ class _TooLong(Exception):
 
 
 class _Bounded(io.StringIO):
-    """A text of at most MOST_CHARACTERS. Raises _TooLong."""
+    """A text of at most MOST_CHARACTERS, for a terminal or not. Raises _TooLong."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
 
     def write(self, text: str) -> int:
         if self.tell() + len(text) > MOST_CHARACTERS:
@@ -154,7 +161,7 @@ class WarmAnswers:
                 names, are_numbers, rows = table_texts(found)
                 yield {"names": names, "are_numbers": are_numbers, "rows": rows}
                 return
-            out = _Bounded()
+            out = _Bounded(is_terminal=question.get("is_terminal", False))
             write_answer(found, question["form"], out)
         text = out.getvalue()
         for start in range(0, len(text), _TEXT_BYTES):

@@ -42,6 +42,18 @@ def test_another_sites_script_reads_nothing_but_a_link_from_it_opens(home: Path)
         link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
         assert client.get("/strip.json", headers=script).status_code == 403
         assert client.get("/", headers=link).status_code == 200
+        neighbour = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
+        assert client.get("/strip.json", headers=neighbour).status_code == 403
+
+
+@pytest.mark.parametrize("dest", ["iframe", "frame", "embed", "object"])
+def test_no_frame_of_another_page_is_filled(home: Path, dest: str) -> None:
+    with asked(home) as client:
+        for site in ("cross-site", "same-site", "same-origin"):
+            framed = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": dest}
+            assert client.get("/sql?q=select+1", headers=framed).status_code == 403
+        opened = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        assert client.get("/", headers=opened).status_code == 200
 
 
 def test_where_there_are_users_a_password_is_asked_for(home: Path, tmp_path: Path) -> None:

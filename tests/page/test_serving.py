@@ -3,38 +3,116 @@
 from __future__ import annotations
 
 import queue
+import socket
 import threading
 import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from page import live
+from page import connections, live
 from page.history import History
 from page.serving import PageServer
 from page.settings import settings_of
 from tests.page.asking import asked
 from tests.views.histories import two_members
 from tests.views.story import write_effects
+from tests.waiting import until
 
 
-def test_a_stream_of_events_is_whole_when_the_server_stops(tmp_path: Path) -> None:
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """Where a page is served, until the test ends."""
     write_effects(tmp_path, {"two": two_members().rows})
-    server = PageServer(tmp_path, "a home", settings_of("127.0.0.1:0", {}))
+    with served(tmp_path) as (_, port):
+        yield "127.0.0.1", port
+
+
+@contextmanager
+def served(home: Path) -> Iterator[tuple[PageServer, int]]:
+    """A page and its port."""
+    server = PageServer(home, "a home", settings_of("127.0.0.1:0", {}))
     addresses: queue.Queue[str] = queue.Queue()
     serving = threading.Thread(target=server.run, args=(addresses.put,))
     serving.start()
     try:
-        with urllib.request.urlopen(f"{addresses.get(timeout=30)}events", timeout=30) as stream:
-            assert stream.readline() == b"retry: 2000\n"
-            server.stop()
-            # Raises IncompleteRead of a stream that is broken off.
-            stream.read()
+        port = urlsplit(addresses.get(timeout=30)).port
+        assert port is not None
+        yield server, port
     finally:
         server.stop()
         serving.join(30)
     assert not serving.is_alive()
+
+
+def test_a_stream_of_events_is_whole_when_the_server_stops(tmp_path: Path) -> None:
+    write_effects(tmp_path, {"two": two_members().rows})
+    with (
+        served(tmp_path) as (server, port),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/events", timeout=30) as stream,
+    ):
+        assert stream.readline() == b"retry: 2000\n"
+        server.stop()
+        # Raises IncompleteRead of a stream that is broken off.
+        stream.read()
+
+
+def asked_at(place: tuple[str, int], path: str) -> socket.socket:
+    """A connection whose request is sent."""
+    browser = socket.create_connection(place, timeout=30)
+    browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return browser
+
+
+def test_silent_connections_keep_nobody_out(place: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        for _ in range(connections.MOST + 10):
+            stack.enter_context(socket.create_connection(place, timeout=30))
+        with asked_at(place, "/health") as browser:
+            assert browser.recv(100).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\nHost: loc", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+)
+def test_a_request_that_does_not_come_ends_its_connection(
+    place: tuple[str, int], monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "REQUEST_S", 0.1)
+    with socket.create_connection(place, timeout=30) as browser:
+        browser.sendall(sent)
+        while browser.recv(10_000):
+            """An answer, where the request was whole."""
+
+
+def test_an_answer_that_nobody_reads_ends_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READ_S", 0.1)
+    write_effects(tmp_path, {"two": two_members().rows})
+    query = f"select {','.join([repr('x' * 400)] * 40)} from effects a cross join effects b cross join effects c"
+    with served(tmp_path) as (server, port), asked_at(("127.0.0.1", port), f"/answer.csv?{urlencode({'q': query})}"):
+        until(lambda: len(server.connections) == 1, "the request")
+        until(lambda: len(server.connections) == 0, "its end")
+
+
+def _status(place: tuple[str, int], path: str) -> bytes:
+    with asked_at(place, path) as browser:
+        return browser.recv(12)
+
+
+def test_no_more_listen_than_may_however_quickly_they_come(
+    place: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MOST_LISTENERS", 3)
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(asked_at(place, "/events")) for _ in range(10)]
+        answers = [listener.recv(12) for listener in listeners]
+        assert answers.count(b"HTTP/1.1 200") == 3
+        assert answers.count(b"HTTP/1.1 503") == 7
+    until(lambda: _status(place, "/events") == b"HTTP/1.1 200", "that those who have gone count no longer")
 
 
 def test_a_page_that_nobody_looks_at_rests_and_shows_what_is_new_to_who_asks(

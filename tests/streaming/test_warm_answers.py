@@ -56,6 +56,18 @@ def test_a_query_that_duckdb_is_not_trusted_with_is_answered_by_the_running_job(
     assert err.getvalue() == "rollcall: not proven for DuckDB: sha2(); Spark answers, which takes longer\n"
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_acts_on_a_terminal_is_written_out_for_one(warm: WarmAnswers, home: Path) -> None:
+    query = "select concat('a', chr(27), '[2J') as a, sha2('', 256) as b"
+    for out, expected in ((Terminal(), "a\\x1b[2J,"), (io.StringIO(), "a\x1b[2J,")):
+        assert answer_query(Home(home), query, form="csv", out=out, err=io.StringIO()) == 0
+        assert out.getvalue().splitlines()[1].startswith(expected)
+
+
 def test_the_socket_is_its_owners_alone_and_gone_with_the_job(warm: WarmAnswers, home: Path) -> None:
     mode = (home / SOCKET_NAME).stat().st_mode
     assert stat.S_ISSOCK(mode)
