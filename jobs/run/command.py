@@ -13,6 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.live import Live
@@ -22,6 +25,7 @@ from jobs.home import DEFAULT_HOME, HomeError
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Asked, Choices, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
+from jobs.run.kept_page import KeptPage
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from jobs.shown.terminal import Teller, Terminal
 from jobs.shown.watch import Watch
@@ -51,6 +55,7 @@ class Run:
         self._was_terminated = False
         self._fleet: list[Child] = []
         self._servers: list[Child] = []
+        self._page: KeptPage | None = None
         self._at_work_since: dict[str, float] = {}
         self.status = 0
 
@@ -76,6 +81,8 @@ class Run:
             self._watch(watch)
         finally:
             end_all(self._fleet, FLEET_PATIENCE_S)
+            if self._page is not None:
+                self._page.end(SERVER_PATIENCE_S)
             for server in reversed(self._servers):
                 server.end(SERVER_PATIENCE_S)
 
@@ -92,7 +99,7 @@ class Run:
         """Waits until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""
         self._servers.append(server)
         until = time.monotonic() + START_PATIENCE_S
-        with self._console.status(f"starting the {server.name} ({what_takes_time})"):
+        with _status(self._console, self._teller, f"starting the {server.name} ({what_takes_time})"):
             while not server.is_ready and not self._stop.wait(LOOK_EVERY_S):
                 if server.status is not None:
                     self.status = server.status or 1
@@ -112,7 +119,8 @@ class Run:
             if self._stop.wait(LOOK_EVERY_S):
                 break
         if page.is_ready:
-            self._servers.append(page)
+            start = partial(PageProcess, self._home, *self._choices.page)
+            self._page = KeptPage(page, start, self._teller.say)
             self._teller.say(f"The page is at {page.address}")
         else:
             page.end(SERVER_PATIENCE_S)
@@ -147,6 +155,8 @@ class Run:
             while not self._stop.wait(LOOK_EVERY_S) and time.monotonic() - started < self._choices.seconds:
                 show()
                 self._kill_whose_time_has_come(watch)
+                if self._page is not None:
+                    self._teller.attempt(self._page.look)
                 self._refuse_what_has_ended()
             show()
 
@@ -164,6 +174,17 @@ class Run:
                 since = self._at_work_since.setdefault(child.name, time.monotonic())
                 if time.monotonic() - since > KILL_AFTER_S:
                     child.kill()
+
+
+@contextmanager
+def _status(console: Console, teller: Teller, text: str) -> Iterator[None]:
+    """A line that moves on a terminal for a while, if it can be shown."""
+    status = console.status(text)
+    teller.attempt(status.start)
+    try:
+        yield
+    finally:
+        teller.attempt(status.stop)
 
 
 class _screen:
@@ -202,6 +223,8 @@ def run_everything(asked: Asked) -> int:
     run = Run(choices(asked, TOPICS), Terminal())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, run.ask_to_stop)
+    # A terminal that is closed ends no coordinator.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         run.go()
     except UserError as error:

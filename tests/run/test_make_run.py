@@ -91,6 +91,16 @@ def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_p
                 assert time.monotonic() < until
                 consumer.poll(timeout_ms=500)
             read_until(process, ("own: rebalance completed: member_joined by kafka-python",))
+            for pid in processes_below(process.pid):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if b"page" in words:
+                    os.kill(pid, signal.SIGKILL)
+                elif b"run" in words:
+                    # As when its terminal is closed.
+                    os.kill(pid, signal.SIGHUP)
+            told = read_until(process, ("The page has ended", "The page is at http://127.0.0.1:"))
+            with urlopen(told.partition("The page is at ")[2].split()[0]) as page:
+                assert b"own" in page.read()
         finally:
             consumer.close()
         second = start(home, DEMO="0")
