@@ -6,9 +6,11 @@ fit. Knows Delta's log by `tables.live_files`; must not know what is in a table'
 
 from __future__ import annotations
 
+import atexit
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -16,6 +18,7 @@ import duckdb
 from schemas.tables import Table
 from tables.delta_log import AddedFile, DeltaLog
 from tables.live_files import live_files
+from tables.own_folder import own_folder
 
 MEMORY_MB = 320
 """What DuckDB may use before it writes to the temporary folder; the process has some 130 MB beside it."""
@@ -24,19 +27,26 @@ _MOST_THREADS = 4
 
 def open_database(file: Path | None = None, memory_mb: int = MEMORY_MB) -> duckdb.DuckDBPyConnection:
     """An empty database, in memory or in a new file. memory_mb: what it may use before it writes to a folder."""
-    temporary = Path(tempfile.gettempdir()) / f"rollcall-duckdb-{os.getpid()}"
     return duckdb.connect(
         str(file or ":memory:"),
         config={
             "threads": min(os.cpu_count() or 1, _MOST_THREADS),
             "memory_limit": f"{memory_mb}MB",
-            "temp_directory": str(temporary if file is None else file.parent / "spilled"),
+            "temp_directory": str(_spill_folder() if file is None else file.parent / "spilled"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             # A name that is not a table's must not be found among the program's variables.
             "python_enable_replacements": "false",
         },
     )
+
+
+@cache
+def _spill_folder() -> Path:
+    """Where this process's databases in memory write what does not fit; gone with the process."""
+    ends = ExitStack()
+    atexit.register(ends.close)
+    return ends.enter_context(own_folder("rollcall-duckdb-"))
 
 
 def files_of(folder: Path, database: duckdb.DuckDBPyConnection, version: int | None = None) -> list[str]:

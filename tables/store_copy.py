@@ -283,7 +283,7 @@ def kept_copy(location: str) -> Iterator[Path]:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rollcall"
     endpoint = str(_s3_options().get("endpoint_override", ""))
     folder = cache / hashlib.sha256(f"{endpoint} {location}".encode()).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         StoreCopy(location, folder, tables=[EFFECTS_FOLDER, QUARANTINE_FOLDER]).refresh()

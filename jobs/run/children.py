@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from programs.child_python import module_command, module_environment
 
 KILL_AFTER_S = 5.0
 _TAIL_BYTES = 4000
@@ -26,11 +27,11 @@ class Child:
         with log.open("ab") as out:
             self._begins_at = out.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", *arguments],
+                module_command(*arguments),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env=module_environment(PYTHONUNBUFFERED="1"),
                 start_new_session=True,
             )
 

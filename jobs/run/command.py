@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from jobs.run.kept_page import KeptPage
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from jobs.shown.terminal import Teller, Terminal
 from jobs.shown.watch import Watch
+from programs.child_python import module_command, module_environment
 from programs.errors import UserError
 
 START_PATIENCE_S = 180.0
@@ -92,8 +92,8 @@ class Run:
         home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
         self._teller.say(f'Ask again: make sql Q="{QUESTION}"{home}')
         if not self._was_terminated:
-            sql = [sys.executable, "-m", "jobs.rollcall", "sql", "--home", self._home.location, QUESTION]
-            subprocess.run(sql, check=False, stderr=subprocess.DEVNULL)
+            sql = module_command("jobs.rollcall", "sql", "--home", self._home.location, QUESTION)
+            subprocess.run(sql, check=False, stderr=subprocess.DEVNULL, env=module_environment())
 
     def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
         """Waits until it is ready or the run is to stop. Raises UserError: it has ended, or takes too long."""

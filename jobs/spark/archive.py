@@ -18,6 +18,7 @@ from pathlib import Path
 
 from jobs.preflight import Missing, find_java, run_online
 from jobs.spark.jars import JARS_FOLDER, jar_paths
+from programs.child_python import module_command, module_environment
 from programs.running import run_program
 
 NAME = "classes-{key}.jsa"
@@ -61,7 +62,8 @@ def make_archive(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FO
     unfinished = path.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     try:
-        run_online("Preparing Spark's classes for a quick start", [sys.executable, "-m", MAKER, str(unfinished)])
+        maker = module_command(MAKER, str(unfinished))
+        run_online("Preparing Spark's classes for a quick start", maker, module_environment())
         os.replace(unfinished, path)
     except (Missing, OSError) as error:
         unfinished.unlink(missing_ok=True)

@@ -64,7 +64,8 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Spark's script starts a JVM first that only puts the command line together.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)
-    # The workers and their daemon find the project as this program does.
+    # The workers and their daemon find the project as this program does, and nothing in the folder that it runs in.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     conf = {
         **this_machine().spark_settings(),

@@ -59,7 +59,7 @@ def test_an_archive_is_made_once_and_takes_the_place_of_the_last_one(
 ) -> None:
     made: list[str] = []
 
-    def write(what: str, command: list[str]) -> None:
+    def write(what: str, command: list[str], environ: dict[str, str]) -> None:
         made.append(what)
         Path(command[-1]).write_bytes(b"archive")
 
@@ -76,7 +76,7 @@ def test_an_archive_is_made_once_and_takes_the_place_of_the_last_one(
 def test_an_archive_that_cannot_be_made_is_told_in_a_sentence_and_leaves_nothing(
     jars: Path, java: Java, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(what: str, command: list[str]) -> None:
+    def fail(what: str, command: list[str], environ: dict[str, str]) -> None:
         Path(command[-1]).write_bytes(b"half")
         raise Missing(f"{what}: python failed; its last words were\n  No space left on device")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tables.duck_database import _spill_folder, open_database
 from tables.own_folder import OWNER, own_folder
 from tests.source_tree import ROOT
 
@@ -63,6 +65,37 @@ def test_a_folder_that_is_not_locked_yet_stays(tmp_path: Path) -> None:
     with own_folder(KIND):
         assert not made.exists()
     assert other.exists()
+
+
+def test_what_others_put_where_temporary_folders_lie_is_neither_followed_nor_waited_for(tmp_path: Path) -> None:
+    piped, linked, file = tmp_path / f"{KIND}pipe", tmp_path / f"{KIND}link", tmp_path / f"{KIND}file"
+    target = tmp_path / "of-somebody"
+    for folder in (piped, target):
+        folder.mkdir()
+    os.mkfifo(piped / OWNER)
+    (target / OWNER).touch()
+    _grow_old(target)
+    linked.symlink_to(target)
+    file.touch()
+    (tmp_path / f"{KIND}owner-is-a-link").mkdir()
+    (tmp_path / f"{KIND}owner-is-a-link" / OWNER).symlink_to(target / OWNER)
+    with own_folder(KIND) as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / OWNER).stat().st_mode) == 0o600
+    assert target.exists()
+    assert len(list(tmp_path.glob(f"{KIND}*"))) == 4
+
+
+def test_a_database_writes_what_does_not_fit_into_no_folder_that_others_can_name(tmp_path: Path) -> None:
+    planted = tmp_path / f"rollcall-duckdb-{os.getpid()}"
+    planted.symlink_to(tmp_path)
+    _spill_folder.cache_clear()
+    try:
+        ((chosen,),) = open_database().execute("SELECT current_setting('temp_directory')").fetchall()
+        assert Path(chosen) != planted
+        assert stat.S_IMODE(Path(chosen).stat().st_mode) == 0o700
+    finally:
+        _spill_folder.cache_clear()
 
 
 def _holder() -> subprocess.Popen[str]:
