@@ -7,6 +7,7 @@ of answers; knows no group.
 from __future__ import annotations
 
 from coordinator_udfs.protocol.effects import Reply
+from coordinator_udfs.protocol.offset_fetch import refused_fetch
 from schemas.errors import Error
 from schemas.messages import (
     APIS,
@@ -24,14 +25,9 @@ from schemas.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
     Response,
     StreamRequest,
 )
-from schemas.wire_fields import carries
 
 BUSY = Error.COORDINATOR_LOAD_IN_PROGRESS
 THROTTLE_MS = 1000
@@ -67,7 +63,7 @@ def _response(group_id: str, request: StreamRequest) -> Response:
         case OffsetCommitRequest():
             return OffsetCommitResponse(topics=_committed(request))
         case OffsetFetchRequest():
-            return _fetched(group_id, request)
+            return refused_fetch(group_id, request, BUSY)
         case DescribeGroupsRequest():
             return DescribeGroupsResponse(groups=[DescribedGroup(group_id=group_id, group_state="", error_code=BUSY)])
         case ConsumerGroupDescribeRequest():
@@ -90,22 +86,3 @@ def _committed(request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
         )
         for topic in request.topics
     ]
-
-
-def _fetched(group_id: str, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """The error stands on top from v2 to v7, with the group from v8; v1 has it with each partition alone."""
-    if carries(OffsetFetchResponse, "groups", request.api_version):
-        return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group_id, error_code=BUSY)])
-    if carries(OffsetFetchResponse, "error_code", request.api_version):
-        return OffsetFetchResponse(error_code=BUSY)
-    topics = [
-        OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponsePartition(partition_index=partition, error_code=BUSY)
-                for partition in topic.partition_indexes
-            ],
-        )
-        for topic in request.topics or []
-    ]
-    return OffsetFetchResponse(topics=topics)

@@ -51,7 +51,7 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
         member = group.members.get(request.member_id)
         if member is not None and request.generation_id_or_member_epoch >= 0:
             keep_alive(group, member, turn)
-    stored: list[OffsetCommitted] = []
+    stored: dict[tuple[str, int], OffsetCommitted] = {}
     room = OffsetsRoom(group, turn.config.offsets_max_bytes)
     topics = [
         _commit_topic(group, topic, group_error, request, stored, room, turn)
@@ -65,7 +65,7 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
                 request_id=request.request_id,
                 member_id=request.member_id,
                 generation_id=request.generation_id_or_member_epoch,
-                offsets=stored,
+                offsets=list(stored.values()),
             )
         )
     worst = next((p.error_code for t in topics for p in t.partitions if p.error_code is not Error.NONE), Error.NONE)
@@ -129,7 +129,7 @@ def _commit_topic(
     topic: OffsetCommitRequestTopic,
     group_error: Error | None,
     request: OffsetCommitRequest,
-    stored: list[OffsetCommitted],
+    stored: dict[tuple[str, int], OffsetCommitted],
     room: OffsetsRoom,
     turn: Turn,
 ) -> OffsetCommitResponseTopic:
@@ -142,7 +142,7 @@ def _commit_topic(
         if error is None and not room.takes(name, partition.partition_index, metadata):
             error = Error.INVALID_COMMIT_OFFSET_SIZE
         if error is None:
-            stored.append(_store(group, name, partition, request, turn))
+            stored[name, partition.partition_index] = _store(group, name, partition, request, turn)
         partitions.append(
             OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error or Error.NONE)
         )

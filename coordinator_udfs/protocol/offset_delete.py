@@ -5,6 +5,8 @@ Source: OffsetMetadataManager.deleteOffsets, ClassicGroup.validateOffsetDelete, 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from coordinator_udfs.protocol.group import Group
@@ -29,15 +31,16 @@ def offset_delete(group: Group, request: OffsetDeleteRequest, turn: Turn) -> Non
     error = _refusal(group, request)
     if error is not None:
         return answer(request, "OffsetDelete", error, OffsetDeleteResponse(error_code=error), turn)
-    deleted: list[tuple[str, int]] = []
+    deleted: dict[tuple[str, int], None] = {}
+    subscribed = _subscribed(group)
     topics = []
     for topic in (topic for topic in request.topics if topic.partitions):
         partitions = []
         for partition in topic.partitions:
             key = (topic.name, partition.partition_index)
-            error = _partition_error(group, key, turn)
-            if error is Error.NONE and key in group.offsets and key not in deleted:
-                deleted.append(key)
+            error = _partition_error(key, subscribed, turn)
+            if error is Error.NONE and key in group.offsets:
+                deleted[key] = None
             partitions.append(
                 OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
@@ -56,19 +59,19 @@ def _refusal(group: Group, request: OffsetDeleteRequest) -> Error | None:
     return None
 
 
-def _partition_error(group: Group, key: tuple[str, int], turn: Turn) -> Error:
+def _partition_error(key: tuple[str, int], subscribed: Container[str] | None, turn: Turn) -> Error:
     topic, partition = key
     if not turn.config.has_partition(topic, partition):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if is_subscribed(group, topic):
+    if subscribed is None or topic in subscribed:
         return Error.GROUP_SUBSCRIBED_TO_TOPIC
     return Error.NONE
 
 
-def is_subscribed(group: Group, topic: str) -> bool:
-    """Whether the group subscribes to a topic; of unknown subscription it counts as subscribed."""
+def _subscribed(group: Group) -> Container[str] | None:
+    """The topics that the group subscribes to; None where that is unknown, which counts as all."""
     if group.consumer is not None:
-        return topic in subscribed_topics(group.consumer)
+        return subscribed_topics(group.consumer)
     if group.subscribed_topics is not None:
-        return topic in group.subscribed_topics
-    return group.protocol_type == "consumer"
+        return group.subscribed_topics
+    return None if group.protocol_type == "consumer" else ()

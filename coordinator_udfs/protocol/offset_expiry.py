@@ -6,7 +6,7 @@ Source: OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirati
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
@@ -19,7 +19,7 @@ from coordinator_udfs.protocol.turn import Turn
 
 def sweep_offsets(group: Group, turn: Turn) -> None:
     """Removes expired offsets; an Empty group without any offset is removed as well."""
-    expired = [key for key, offset in group.offsets.items() if _is_expired(group, key[0], offset, turn)]
+    expired = [key for key, expires_at_ms in _expiries(group, turn.config) if expires_at_ms <= turn.now_ms]
     remove_offsets(group, expired, "expired", turn)
     if group.is_empty and not group.offsets:
         remove_group(group, "expired", turn)
@@ -39,21 +39,23 @@ def pass_idle_sweeps(group: Group, until_ms: int, config: GroupConfig) -> None:
     other, last_ms = earliest_but_sweep(group), until_ms + 1
     if other is not None:
         last_ms = min(last_ms, other.deadline_ms)
-    for (topic, _), offset in group.offsets.items():
-        expires_at_ms = _expires_at_ms(group, topic, offset, config)
-        last_ms = last_ms if expires_at_ms is None else min(last_ms, expires_at_ms)
+    last_ms = min([last_ms, *(expires_at_ms for _, expires_at_ms in _expiries(group, config))])
     idle = -((sweep_ms - last_ms) // interval_ms)
     if idle > 0:
         group.sweep_deadline_ms = sweep_ms + idle * interval_ms
         group.updated_at_ms = max(group.updated_at_ms, group.sweep_deadline_ms - interval_ms)
 
 
-def _is_expired(group: Group, topic: str, offset: CommittedOffset, turn: Turn) -> bool:
-    expires_at_ms = _expires_at_ms(group, topic, offset, turn.config)
-    return expires_at_ms is not None and expires_at_ms <= turn.now_ms
+def _expiries(group: Group, config: GroupConfig) -> Iterator[tuple[tuple[str, int], int]]:
+    """The offsets that expire if the group stays as it is, and when."""
+    subscribed = group.subscribed_topics or () if group.consumer is None else subscribed_topics(group.consumer)
+    for key, offset in group.offsets.items():
+        expires_at_ms = _expires_at_ms(group, offset, config, is_subscribed=key[0] in subscribed)
+        if expires_at_ms is not None:
+            yield key, expires_at_ms
 
 
-def _expires_at_ms(group: Group, topic: str, offset: CommittedOffset, config: GroupConfig) -> int | None:
+def _expires_at_ms(group: Group, offset: CommittedOffset, config: GroupConfig, *, is_subscribed: bool) -> int | None:
     """When an offset is too old, if the group stays as it is; None: never. The age counts from when the group became
     Empty, or from the commit where the group's members do not protect the offset.
 
@@ -61,7 +63,7 @@ def _expires_at_ms(group: Group, topic: str, offset: CommittedOffset, config: Gr
     newer protocol every topic that nobody subscribes to is measured from the commit.
     """
     if group.consumer is not None:
-        if topic in subscribed_topics(group.consumer):
+        if is_subscribed:
             return None
         base_ms = offset.commit_timestamp_ms
     elif group.protocol_type is None:
@@ -69,7 +71,7 @@ def _expires_at_ms(group: Group, topic: str, offset: CommittedOffset, config: Gr
     elif group.state is GroupState.EMPTY:
         base_ms = group.state_timestamp_ms
     elif group.protocol_type == "consumer" and group.state is GroupState.STABLE and group.subscribed_topics is not None:
-        if topic in group.subscribed_topics:
+        if is_subscribed:
             return None
         base_ms = offset.commit_timestamp_ms
     else:

@@ -7,9 +7,10 @@ v8 several groups in one message, v10 topic ids. Source: OffsetMetadataManager.f
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.held_bytes import size_of_text
 from coordinator_udfs.protocol.turn import Turn
 from schemas.errors import Error
 from schemas.fan_out import names_many_groups
@@ -21,16 +22,19 @@ from schemas.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from schemas.wire_fields import first_version
+from schemas.wire_fields import carries, first_version
 
 TOPIC_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
+_PARTITION_BYTES = 120
+"""What the answer takes for a partition, its metadata apart."""
 
 
 def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     """Every partition asked for, -1 where nothing is committed; an unknown group has committed nothing.
 
     Errors: in a consumer group UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for the group, to a member
-    that names another epoch than its own; UNKNOWN_TOPIC_ID (v10) per partition.
+    that names another epoch than its own; UNKNOWN_SERVER_ERROR where the answer would be longer than what a group's
+    members may take; UNKNOWN_TOPIC_ID (v10) per partition.
     """
     is_grouped = names_many_groups(request)
     if is_grouped and group.consumer is not None:
@@ -38,6 +42,8 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
         if refusal is not None:
             return _refuse(group, request, refusal, turn)
     asked = request.groups[0].topics if is_grouped else request.topics
+    if asked is not None and _is_too_long(group, asked, turn.config):
+        return _refuse(group, request, Error.UNKNOWN_SERVER_ERROR, turn)
     if asked is None:
         topics = _all_topics(group, by_id=request.api_version >= TOPIC_IDS_SINCE)
     else:
@@ -50,9 +56,47 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     return answer(request, "OffsetFetch", Error.NONE, response, turn, member_id=member_id)
 
 
+def refused_fetch(group_id: str, request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
+    """The answer to an OffsetFetch that is refused.
+
+    The error stands on top from v2 to v7, with the group from v8; v1 has it with the first partition of each topic.
+    """
+    if names_many_groups(request):
+        return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group_id, error_code=error)])
+    if carries(OffsetFetchResponse, "error_code", request.api_version):
+        return OffsetFetchResponse(error_code=error)
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(partition_index=partition, error_code=error)
+                for partition in topic.partition_indexes[:1]
+            ],
+        )
+        for topic in request.topics or []
+    ]
+    return OffsetFetchResponse(topics=topics)
+
+
 def _refuse(group: Group, request: OffsetFetchRequest, error: Error, turn: Turn) -> None:
-    response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)])
-    answer(request, "OffsetFetch", error, response, turn, member_id=request.groups[0].member_id or "")
+    member_id = (request.groups[0].member_id or "") if names_many_groups(request) else ""
+    response = refused_fetch(group.group_id, request, error)
+    answer(request, "OffsetFetch", error, response, turn, member_id=member_id)
+
+
+def _is_too_long(group: Group, asked: list[OffsetFetchRequestTopic], config: GroupConfig) -> bool:
+    most = config.members_max_bytes
+    if most >= INT32_MAX:
+        return False
+    size = _PARTITION_BYTES * sum(len(topic.partition_indexes) for topic in asked)
+    if size > most:
+        return True
+    # Each partition may be asked for many times, and is answered as often.
+    for topic in asked:
+        name = topic.name or topic.topic_id
+        stored = (group.offsets.get((name, partition)) for partition in topic.partition_indexes)
+        size += sum(size_of_text(offset.metadata) for offset in stored if offset is not None and offset.metadata)
+    return size > most
 
 
 def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:

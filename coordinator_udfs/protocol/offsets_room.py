@@ -6,6 +6,7 @@ Kafka has no such limit; see `GroupConfig.offsets_max_bytes`. Knows committed of
 from __future__ import annotations
 
 from coordinator_udfs.protocol.group import CommittedOffset, Group
+from coordinator_udfs.protocol.held_bytes import size_of_text
 
 _OFFSET_BYTES = 100
 """About what an offset takes beside its names."""
@@ -34,7 +35,7 @@ class OffsetsRoom:
 
 
 def _size(topic: str, metadata: str) -> int:
-    return _OFFSET_BYTES + len(topic) + len(metadata)
+    return _OFFSET_BYTES + size_of_text(topic) + size_of_text(metadata)
 
 
 def _size_of(topic: str, offset: CommittedOffset) -> int:
