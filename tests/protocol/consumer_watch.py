@@ -71,7 +71,9 @@ def _assert_members_sound(group: Group, consumer: ConsumerGroup) -> None:
 
 
 def _assert_indexes_sound(consumer: ConsumerGroup) -> None:
-    assert consumer.held_bytes == consumer.copy().held_bytes, "counted as members came and went, and counted anew"
+    anew = consumer.copy()
+    assert consumer.held_bytes == anew.held_bytes, "counted as members came and went, and counted anew"
+    assert consumer.named_topics == anew.named_topics, "the same"
     assert sorted(consumer.table) == sorted(consumer.members)
     used = [member.pattern for member in consumer.members.values() if member.pattern]
     assert consumer.patterns_in_use == {pattern: used.count(pattern) for pattern in used}

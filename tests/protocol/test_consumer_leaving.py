@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,6 +37,36 @@ def test_a_leaver_is_gone_and_its_partitions_are_free() -> None:
     assert (told.epoch, told.response.heartbeat_interval_ms, told.assigned) == (-1, 0, None)
     assert (bench.state, bench.epoch, bench.consumer.target_epoch) == ("Assigning", 4, 3)
     assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
+
+
+class Names(tuple[str, ...]):
+    """The topics that a member names; counts how often all of them are read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        Names.read += 1
+        return super().__iter__()
+
+    def __hash__(self) -> int:
+        Names.read += 1
+        return super().__hash__()
+
+
+@rule("Leaving: costs by what the member named, not by what all the others do")
+def test_who_leaves_makes_nobody_elses_topics_be_read() -> None:
+    bench = ConsumerBench(topics={f"t{number}": 1 for number in range(20)}, session_timeout_ms=10_000)
+    for number in range(40):
+        bench.join(f"m{number}", *(f"t{(number + place) % 20}" for place in range(10)))
+    for member in bench.consumer.members.values():
+        member.topics = Names(member.topics)
+        bench.consumer.note_said(member)
+    Names.read = 0
+    for number in range(10):
+        bench.leave(f"m{number}")
+    bench.tick(30_000)
+    assert bench.consumer.members == {}
+    assert 0 < Names.read < 4 * 40
 
 
 @rule("Leaving: an Empty group keeps its epoch and goes on counting")

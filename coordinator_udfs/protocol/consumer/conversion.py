@@ -111,7 +111,7 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     for taken in consumer.members.values():
         history.member_subscribed(taken, turn)
         history.note_assigned(taken, turn)
-    look_at_topics(consumer, turn)
+    look_at_topics(group, consumer, turn)
     consumer.state = state_of(group, consumer)
     if consumer.state != from_state:
         history.state_changed(group, from_state, consumer.state, turn)

@@ -32,6 +32,6 @@ def remove_members(group: Group, consumer: ConsumerGroup, gone: Sequence[Gone], 
         downgrade(group, consumer, cause, named, turn)
         return
     forget_unused_patterns(consumer)
-    look_at_topics(consumer, turn)
+    look_at_topics(group, consumer, turn)
     raise_epoch(group, consumer, cause, turn, gone=named)
     settle_state(group, consumer, turn)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 
+from coordinator_udfs.protocol.consumer.named_topics import NamedTopics
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from coordinator_udfs.protocol.held_bytes import (
     HeldBytes,
@@ -158,6 +159,7 @@ class ConsumerGroup:
     _owners: dict[str, dict[int, str]] = field(default_factory=dict)
     _looked_at: Mapping[str, int] | None = field(default=None, compare=False)
     _held: HeldBytes | None = field(default=None, compare=False)
+    _named: NamedTopics | None = field(default=None, compare=False)
 
     # ------------------------------------------------------------ questions
 
@@ -199,17 +201,26 @@ class ConsumerGroup:
             self._held = HeldBytes((member_id, size_of_consumer(m)) for member_id, m in self.members.items())
         return self._held.total
 
+    @property
+    def named_topics(self) -> Mapping[str, int]:
+        """The topics that members name, with the number of these."""
+        if self._named is None:
+            self._named = NamedTopics((member_id, member.topics) for member_id, member in self.members.items())
+        return self._named.counts
+
     # ------------------------------------------------------------ members
 
-    def note_size(self, member: ConsumerMember) -> None:
+    def note_said(self, member: ConsumerMember) -> None:
         """A member has something else to say than before."""
         if self._held is not None:
             self._held.put(member.member_id, size_of_consumer(member))
+        if self._named is not None:
+            self._named.put(member.member_id, member.topics)
 
     def add(self, member: ConsumerMember) -> None:
         """Adds a member, which owns nothing yet."""
         self.members[member.member_id] = member
-        self.note_size(member)
+        self.note_said(member)
         self._count_pattern(member.pattern, 1)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
@@ -219,6 +230,8 @@ class ConsumerGroup:
         member = self.members.pop(member_id)
         if self._held is not None:
             self._held.drop(member_id)
+        if self._named is not None:
+            self._named.drop(member_id)
         self.table.remove(member_id)
         self._count_pattern(member.pattern, -1)
         self._free(member)
@@ -289,7 +302,7 @@ class ConsumerGroup:
             member.timers = member.timers.copy()
         other.patterns, other.topics = self.patterns.copy(), self.topics.copy()
         other.table = self.table.copy()
-        other._static, other._held = self._static.copy(), None
+        other._static, other._held, other._named = self._static.copy(), None, None
         other._pattern_users = self._pattern_users.copy()
         other._owners = {topic: owners.copy() for topic, owners in self._owners.items()}
         return other

@@ -19,6 +19,9 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
 
+_NAMES_A_UNIT = 4
+"""How many names of topics are looked through in about a microsecond."""
+
 
 def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> ConsumerGroup:
     """The group is under the newer protocol, without members; generation_id is its epoch and its target's."""
@@ -35,10 +38,12 @@ def see_cluster(consumer: ConsumerGroup, turn: Turn) -> None:
         turn.topics, turn.topics_version = consumer.cluster, consumer.cluster_version
 
 
-def look_at_topics(consumer: ConsumerGroup, turn: Turn) -> bool:
+def look_at_topics(group: Group, consumer: ConsumerGroup, turn: Turn) -> bool:
     """Looks which of the subscribed topics exist and how large they are; True if that differs from the last look."""
     topics = existing_topics(consumer, turn.topics)
     consumer.missing = tuple(sorted(subscribed_topics(consumer) - topics.keys()))
+    names = sum(map(len, consumer.patterns.values())) + len(topics) + len(consumer.missing)
+    group.work += names // _NAMES_A_UNIT
     consumer.note_looked_at(turn.topics)
     if topics == consumer.topics:
         return False

@@ -98,7 +98,7 @@ def hear(
     had_classic = member.classic is not None
     has_new_topics = _update(consumer, member, word)
     change = change_pattern(consumer, member, word.pattern, turn)
-    consumer.note_size(member)
+    consumer.note_said(member)
     if is_new or replaces is not None:
         history.member_joined(member, turn, None if replaces is None else replaces.member_id)
     else:
@@ -109,7 +109,7 @@ def hear(
     if replaces is not None and replaces.owned():
         history.note_assigned(member, turn)
     is_other = has_new_topics or change.is_resolved
-    has_other_topics = (is_other or not consumer.has_seen(turn.topics)) and look_at_topics(consumer, turn)
+    has_other_topics = (is_other or not consumer.has_seen(turn.topics)) and look_at_topics(group, consumer, turn)
     if is_other:
         joined = [member] if is_new else []
         raise_epoch(group, consumer, history.cause_by(_kind(is_new, replaces), member), turn, joined=joined)

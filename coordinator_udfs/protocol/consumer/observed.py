@@ -45,7 +45,8 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         member.topics = tuple(sorted({*member.topics, *told}))
     if seen.pattern is not None:
         consumer.set_pattern(member, seen.pattern)
-    _learn_topics(consumer, told, turn)
+    consumer.note_said(member)
+    _learn_topics(group, consumer, told, turn)
     owned_before = member.owned()
     member.member_epoch = member.previous_epoch = seen.member_epoch
     member.state = _place(consumer, member, seen)
@@ -74,13 +75,13 @@ def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> Cons
     return member
 
 
-def _learn_topics(consumer: ConsumerGroup, told: dict[str, list[int]], turn: Turn) -> None:
+def _learn_topics(group: Group, consumer: ConsumerGroup, told: dict[str, list[int]], turn: Turn) -> None:
     """What a member is told that it may use is there. Topics that were not known do not set off a rebalance."""
     known = consumer.cluster or {}
     shown = {topic: max(known.get(topic, 0), *(p + 1 for p in partitions), 0) for topic, partitions in told.items()}
     consumer.learn_cluster(known | shown)
     see_cluster(consumer, turn)
-    look_at_topics(consumer, turn)
+    look_at_topics(group, consumer, turn)
 
 
 def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer) -> MemberState:

@@ -92,7 +92,7 @@ def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) ->
     names_bytes = bytes_of(names)
     group.work += sum(work_of_matching(pattern, names_bytes) for pattern in found if pattern not in known)
     is_changed = any(topics != consumer.patterns.get(pattern, ()) for pattern, topics in found.items())
-    has_other_topics = _keep(consumer, found, turn, fingerprint)
+    has_other_topics = _keep(group, consumer, found, turn, fingerprint)
     if is_changed or has_other_topics:
         raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED), turn)
         settle_state(group, consumer, turn)
@@ -100,7 +100,7 @@ def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) ->
 
 def take_patterns(group: Group, consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn) -> None:
     """Takes over what expressions stand for by a recording, which shows it by an epoch that has risen."""
-    _keep(consumer, {p: found[p] for p in sorted(found.keys() & consumer.patterns_in_use.keys())}, turn)
+    _keep(group, consumer, {p: found[p] for p in sorted(found.keys() & consumer.patterns_in_use.keys())}, turn)
     raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True), turn)
 
 
@@ -108,9 +108,11 @@ def _fingerprint(names: Iterable[str]) -> str:
     return blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()
 
 
-def _keep(consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn, fingerprint: str = "") -> bool:
+def _keep(
+    group: Group, consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn, fingerprint: str = ""
+) -> bool:
     """The expressions stand for these topics now; True if the topics that the group subscribes to are others then."""
     consumer.patterns, consumer.resolved_names = found, fingerprint
     consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.topics_version
     history.patterns_resolved(consumer, turn)
-    return look_at_topics(consumer, turn)
+    return look_at_topics(group, consumer, turn)

@@ -20,9 +20,7 @@ def topics_of(consumer: ConsumerGroup, member: ConsumerMember) -> frozenset[str]
 
 def subscribed_topics(consumer: ConsumerGroup) -> set[str]:
     """All names that any member subscribes to, whether such a topic exists or not."""
-    distinct = {(member.topics, member.pattern) for member in consumer.members.values()}
-    named = {topic for topics, _ in distinct for topic in topics}
-    return named.union(*(consumer.patterns.get(pattern, ()) for _, pattern in distinct))
+    return set(consumer.named_topics).union(*(consumer.patterns.get(p, ()) for p in consumer.patterns_in_use))
 
 
 def existing_topics(consumer: ConsumerGroup, topics: Mapping[str, int] | None) -> dict[str, int]:
@@ -30,7 +28,7 @@ def existing_topics(consumer: ConsumerGroup, topics: Mapping[str, int] | None) -
 
     Two looks are equal if and only if nothing that an assignment depends on has changed.
     """
-    return {name: topics[name] for name in sorted(subscribed_topics(consumer)) if name in topics} if topics else {}
+    return {name: topics[name] for name in sorted(subscribed_topics(consumer) & topics.keys())} if topics else {}
 
 
 def is_homogeneous(consumer: ConsumerGroup) -> bool:
