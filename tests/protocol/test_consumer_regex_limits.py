@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 import re2
 
 from coordinator_udfs.protocol.config import ExpressionLimits
-from coordinator_udfs.protocol.consumer import patterns, regex
+from coordinator_udfs.protocol.consumer import history, patterns, regex
 from coordinator_udfs.protocol.consumer.effects import PatternsResolved, TargetAssigned
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, Told
@@ -130,4 +131,17 @@ def test_no_fact_lists_more_than_a_megabyte() -> None:
         "." * n + "*": 2_000 for n in range(1, 9)
     }
     targets = [sum(len(t.topic) for each in fact.targets for t in each.partitions) for fact in bench.of(TargetAssigned)]
-    assert 900_000 < max(targets) < 1_048_576
+    assert 800_000 < max(targets) < 1_048_576
+
+
+@rule("Patterns and targets: short names count with what stands around them")
+def test_a_target_of_many_short_names_is_several_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "FACT_BYTES", 10_000)
+    names = [f"t{number}" for number in range(600)]
+    bench = ConsumerBench(topics=dict.fromkeys(names, 1))
+    for number in range(6):
+        bench.join(f"m{number}", *names)
+    bench.settle()
+    sizes = [len(msgspec.json.encode(fact)) for fact in bench.of(TargetAssigned) if len(fact.targets) > 1]
+    assert sizes
+    assert max(sizes) < 2 * 10_000

@@ -42,7 +42,7 @@ from coordinator_udfs.protocol.turn import Turn
 
 FACT_BYTES = 1_048_576
 """About where a fact that lists much goes on in a further one."""
-_ITEM_BYTES = 100
+_ITEM_BYTES, _TOPIC_BYTES = 100, 30
 P = TypeVar("P")
 
 Terms = tuple[int, int, list[str]]
@@ -231,7 +231,9 @@ def target_assigned(
         )
         for member in changed
     ]
-    for part in _parts(targets, lambda each: sum(len(t.topic) + 6 * len(t.partitions) for t in each.partitions)):
+    for part in _parts(
+        targets, lambda each: sum(_TOPIC_BYTES + len(t.topic) + 7 * len(t.partitions) for t in each.partitions)
+    ):
         turn.emit(
             TargetAssigned(
                 at_ms=turn.now_ms,

@@ -32,8 +32,11 @@ def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, 
         return
     assignor = preferred_assignor(consumer, turn.config.consumer, asking)
     topics = existing_topics(consumer, turn.topics)
-    group.work += 10 * len(consumer.members) + sum(topics.values())
-    plan = _plan(consumer, assignor, _specs(consumer, topics), topics)
+    specs = _specs(consumer, topics)
+    group.work += 10 * len(specs) + sum(topics.values())
+    if assignor == "range" or not is_homogeneous(consumer):
+        group.work += sum(len(spec.topics) for spec in specs)
+    plan = _plan(consumer, assignor, specs, topics)
     changed = []
     for member in consumer.members.values():
         target = _target_of(plan[member.member_id])
