@@ -11,12 +11,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from coordinator_udfs import group_turns
+from coordinator_udfs.busy_answers import THROTTLE_MS
 from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.group_turns import take_turns
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import step
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from schemas.consumer_protocol import TopicPartition
-from schemas.messages import APIS, DescribeGroupsRequest, OffsetFetchRequest, OffsetFetchRequestTopic, StreamRequest
+from schemas.messages import (
+    APIS,
+    DescribeGroupsRequest,
+    GroupRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    StreamRequest,
+)
 from schemas.wire_fields import carries
 from tables.replies import response_of
 from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leave, sync
@@ -50,14 +61,36 @@ def played(batches: list[tuple[int, list[str]]], limits: StreamSettings) -> tupl
     cuts = 0
     for at_ms, requests in batches:
         while True:
+            waited = waiting_in(row)
             outcome = take_turns("orders", requests, row, at_ms, limits)
             rows += outcome.rows
+            parked = {each.request_id for each in rows if each.effect == "request_parked"}
+            assert_only_who_waited_is_told_to_wait(outcome.rows, waited, parked)
             row, requests = outcome.row, []
             if not any(each.effect == "requests_put_off" for each in outcome.rows):
                 break
             assert outcome.deadline_ms == at_ms + 1
             cuts += 1
     return rows, {} if row is None else json.loads(row.document), cuts
+
+
+def waiting_in(row: StateRow | None) -> set[str]:
+    """The ids of the requests that a state has put off."""
+    texts = [] if row is None else json.loads(row.document)["stream"].get("put_off", [])
+    return {json.loads(text)["request_id"] for text in texts}
+
+
+def assert_only_who_waited_is_told_to_wait(rows: list[EffectRow], waited: set[str], parked: set[str | None]) -> None:
+    """A request that was put off is answered with a throttle time, one that is parked first perhaps; no other is."""
+    for row in rows:
+        if row.effect != "reply" or row.api is None or row.error_code is None:
+            continue
+        wait_ms = response_of(row.api, row.error_code, row.detail).wait_ms
+        can_be_told = carries(APIS[row.api].response, "throttle_time_ms", row.api_version or 0)
+        if row.request_id not in waited or not can_be_told:
+            assert wait_ms == 0, row
+        elif row.request_id not in parked:
+            assert wait_ms == THROTTLE_MS, row
 
 
 def said(row: EffectRow) -> Any:
@@ -75,25 +108,66 @@ def without_memory(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "stream": stream}
 
 
-@settings(max_examples=60, deadline=None)
-@given(moves=MOVES, work=st.integers(1, 600), a_batch=st.integers(1, 15))
-def test_a_cut_anywhere_changes_no_fact_and_no_order(
-    moves: list[tuple[int, str, str, str]], work: int, a_batch: int
-) -> None:
+def logged(moves: list[tuple[int, str, str, str]]) -> list[GroupRequest]:
+    """The requests that clients send who act like this."""
     world = World()
     for move in moves:
         world.act(move)
     assume(world.log)
-    batches = [world.log[start : start + a_batch] for start in range(0, len(world.log), a_batch)]
+    return world.log
+
+
+def in_batches(log: list[GroupRequest], most: int) -> list[tuple[int, list[str]]]:
+    """So many requests a batch, each batch a millisecond after its last; at the end all deadlines pass."""
+    batches = [log[start : start + most] for start in range(0, len(log), most)]
     timed = [(batch[-1].received_at_ms + 1, texts(batch)) for batch in batches]
-    timed.append((timed[-1][0] + 2_000_000, []))
-    unlimited = replace(WORLD_SETTINGS, clock=Clock.PROCESSING, stall_ms=3_600_000_000)
-    whole, document, none = played(timed, unlimited)
-    cut, cut_document, cuts = played(timed, replace(unlimited, turn_max_work=work))
-    assert none == 0
-    assert cuts == sum(row.effect == "requests_put_off" for row in cut)
-    assert [said(row) for row in cut if row.effect != "requests_put_off"] == [said(row) for row in whole]
-    assert without_memory(cut_document) == without_memory(document)
+    return [*timed, (timed[-1][0] + 2_000_000, [])]
+
+
+UNLIMITED = replace(WORLD_SETTINGS, clock=Clock.PROCESSING, stall_ms=3_600_000_000)
+
+
+def test_a_cut_anywhere_changes_no_fact_and_no_order() -> None:
+    throttled: set[str | None] = set()
+
+    @settings(max_examples=60, deadline=None)
+    @given(moves=MOVES, work=st.integers(1, 300), a_batch=st.integers(1, 15))
+    def play(moves: list[tuple[int, str, str, str]], work: int, a_batch: int) -> None:
+        timed = in_batches(logged(moves), a_batch)
+        whole, document, none = played(timed, UNLIMITED)
+        cut, cut_document, cuts = played(timed, replace(UNLIMITED, turn_max_work=work))
+        assert none == 0
+        assert cuts == sum(row.effect == "requests_put_off" for row in cut)
+        assert [said(row) for row in cut if row.effect != "requests_put_off"] == [said(row) for row in whole]
+        assert without_memory(cut_document) == without_memory(document)
+        throttled.update(row.api for row in cut if '"throttle_time_ms":1000' in (row.detail or ""))
+
+    play()
+    assert throttled >= {"Heartbeat", "SyncGroup", "LeaveGroup", "ConsumerGroupHeartbeat"}, "of both protocols"
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves=MOVES, work=st.integers(1, 300), a_batch=st.integers(1, 15))
+def test_each_request_is_applied_once_in_order_though_others_come_meanwhile(
+    moves: list[tuple[int, str, str, str]], work: int, a_batch: int
+) -> None:
+    log = logged([move for move in moves if move[-1] != "again"])
+    applied: list[str] = []
+
+    def applying(group: Group, request: StreamRequest, *more: Any) -> list[Any]:
+        applied.append(request.request_id)
+        return step(group, request, *more)
+
+    row: StateRow | None = None
+    at_ms = 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(group_turns, "step", applying)
+        for at_ms, requests in in_batches(log, a_batch):
+            row = take_turns("orders", requests, row, at_ms, replace(UNLIMITED, turn_max_work=work)).row
+        for tick in range(1, 2 * len(log)):
+            row = take_turns("orders", [], row, at_ms + tick, replace(UNLIMITED, turn_max_work=work)).row
+    assert applied == [request.request_id for request in log]
+    assert waiting_in(row) == set()
 
 
 def test_a_cut_turn_is_the_same_when_it_is_run_again() -> None:
