@@ -118,6 +118,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     session_starts: int = 0
+    held_at_most: int | None = None
     consumer: StoredConsumer | None = None
     """Absent of a classic group; there the fields of classic members stand at their defaults."""
     stream: StreamMemory | None = None
@@ -141,6 +142,7 @@ _SCALARS = (
     "updated_at_ms",
     "next_due_ms",
     "session_starts",
+    "held_at_most",
 )
 _CONSUMER_SCALARS = (
     "target_epoch",

@@ -17,7 +17,7 @@ from typing import Protocol
 from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
-from coordinator_udfs.protocol.held_bytes import HeldBytes, size_of_classic, size_of_gone, size_of_pending
+from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by, size_of_classic, size_of_gone, size_of_pending
 from coordinator_udfs.protocol.rebalance_record import Rebalance
 from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 
@@ -160,6 +160,8 @@ class Group:
     session_starts: int = 0
     work: int = field(default=0, compare=False)
     """What turns have cost beyond their requests and facts, about in microseconds, by sizes alone; not stored."""
+    held_at_most: int | None = None
+    """No less than `held_bytes`, which need not be counted then; None: not known. See `protocol.members_room`."""
     consumer: ConsumerGroup | None = None
     """Set in the newer protocol: generation_id is its epoch then, and the fields of the classic protocol are unused."""
     _awaiting_join: int = 0
@@ -215,9 +217,7 @@ class Group:
         if self.consumer is not None:
             return gone_bytes + self.consumer.held_bytes
         if self._held is None:
-            self._held = HeldBytes((member_id, size_of_classic(m)) for member_id, m in self.members.items())
-            for pending in self.pending.values():
-                self._held.put(pending.member_id, size_of_pending(pending))
+            self._held = held_by(self.members.values(), self.pending.values())
         return gone_bytes + self._held.total
 
     @property

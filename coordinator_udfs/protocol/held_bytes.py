@@ -55,10 +55,18 @@ class _Classic(_Named, Protocol):
     def assignment(self) -> bytes: ...
 
 
+def held_by(members: Iterable[_Classic], pending: Iterable[_Named]) -> HeldBytes:
+    """What a classic group's members and the ids that it gave out take."""
+    held = HeldBytes((member.member_id, size_of_classic(member)) for member in members)
+    for each in pending:
+        held.put(each.member_id, size_of_pending(each))
+    return held
+
+
 def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
     """Of a member's names, which stand in several places each."""
-    names = 3 * (size_of_text(member_id) + size_of_text(client_id)) + 2 * size_of_text(client_host)
-    return _MEMBER_BYTES + names + 2 * size_of_text(instance_id or "")
+    twice = size_of_text(client_host + instance_id if instance_id else client_host)
+    return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
 
 
 def size_of_classic(member: _Classic) -> int:

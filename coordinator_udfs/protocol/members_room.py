@@ -17,6 +17,7 @@ from coordinator_udfs.protocol.held_bytes import (
     size_of_text,
     size_of_topics,
 )
+from coordinator_udfs.protocol.membership import protocols_of
 from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 
 _MEMBER_SHARE = 8
@@ -27,15 +28,15 @@ _NEWCOMERS_NINTHS = 9
 
 def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupConfig) -> str | None:
     """Why a JoinGroup asks for more than the group, of either kind, has room for; None if it does not."""
-    if config.members_max_bytes >= INT32_MAX:
+    if _is_unlimited(group, config):
         return None
     member = _member_of(group, request.member_id, request.group_instance_id)
-    protocols = {protocol.name: protocol.metadata for protocol in request.protocols}
+    protocols = protocols_of(request)
     size = _size_of_names(request.member_id, request.client_id, request.client_host, request.group_instance_id)
     size += size_of_protocols(protocols)
     if group.consumer is not None and protocols:
-        # The topics stand there once more, read from the metadata.
-        size += 2 * len(request.protocols[0].metadata)
+        # The topics stand there once more, read from the metadata, as JSON writes them.
+        size += 6 * len(request.protocols[0].metadata)
     return _why_no_room(
         group, member, size + (size_of_bytes(member.assignment) if isinstance(member, Member) else 0), config
     )
@@ -45,7 +46,7 @@ def why_no_room_to_beat(
     group: Group, request: ConsumerGroupHeartbeatRequest, member_id: str, config: GroupConfig
 ) -> str | None:
     """The same of a ConsumerGroupHeartbeat. member_id: the request's, or the one made for it."""
-    if config.members_max_bytes >= INT32_MAX:
+    if _is_unlimited(group, config):
         return None
     member = _member_of(group, member_id, request.instance_id)
     if isinstance(member, ConsumerMember) and _says_nothing_longer(request, member):
@@ -61,13 +62,17 @@ def why_no_room_to_beat(
 
 def has_room_to_assign(group: Group, request: SyncGroupRequest, config: GroupConfig) -> bool:
     """Whether the members of a classic group can be given the assignments that their leader brings."""
-    if config.members_max_bytes >= INT32_MAX:
+    if _is_unlimited(group, config):
         return True
     sizes = {each.member_id: size_of_bytes(each.assignment) for each in request.assignments}
     brought = sum(size for member_id, size in sizes.items() if member_id in group.members)
+    if max(sizes.values(), default=0) > config.members_max_bytes // _MEMBER_SHARE:
+        return False
+    if _surely_takes(group, brought, config.members_max_bytes):
+        return True
     held = group.held_bytes - sum(size_of_bytes(member.assignment) for member in group.members.values())
-    is_any_too_long = max(sizes.values(), default=0) > config.members_max_bytes // _MEMBER_SHARE
-    return not is_any_too_long and held + brought <= config.members_max_bytes
+    group.held_at_most = None
+    return held + brought <= config.members_max_bytes
 
 
 def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member | ConsumerMember | None:
@@ -102,5 +107,24 @@ def _why_no_room(group: Group, member: Member | ConsumerMember | None, size: int
         return None
     if member is None:
         most = most // 10 * _NEWCOMERS_NINTHS
-    held = group.held_bytes - before + size
+    if _surely_takes(group, size, most):
+        return None
+    group.held_at_most = group.held_bytes + size
+    held = group.held_at_most - before
     return None if held <= most else f"The group's members would take {held} bytes, at most {most} are taken."
+
+
+def _is_unlimited(group: Group, config: GroupConfig) -> bool:
+    if config.members_max_bytes < INT32_MAX:
+        return False
+    # What comes now is not counted.
+    group.held_at_most = None
+    return True
+
+
+def _surely_takes(group: Group, size: int, most: int) -> bool:
+    """Whether there is room for so much more, as far as can be said without looking at all members; it is used then."""
+    if group.held_at_most is None or group.held_at_most + size > most:
+        return False
+    group.held_at_most += size
+    return True

@@ -23,6 +23,8 @@ class OffsetsRoom:
     def takes(self, topic: str, partition: int, metadata: str) -> bool:
         """Whether an offset may be stored, which it is then; one that grows by nothing always may."""
         stored = self._group.offsets.get((topic, partition))
+        if stored is not None and metadata in ("", stored.metadata):
+            return True
         grows_bytes = _size(topic, metadata) - (0 if stored is None else _size_of(topic, stored))
         if grows_bytes <= 0:
             return True

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig, MigrationPolicy
+from coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupConfig, MigrationPolicy
 
 CLIENTS = 6
 INSTANCE_IDS: tuple[str | None, ...] = (None, None, "i-1", "i-2", None, "i-1")
@@ -205,6 +205,7 @@ moves = st.one_of(
 plays = st.one_of(st.lists(moves, max_size=20), st.lists(moves, min_size=15, max_size=60))
 configs = st.builds(
     GroupConfig,
+    members_max_bytes=st.sampled_from((INT32_MAX, 8_388_608, 30_000)),
     group_min_session_timeout_ms=st.just(1),
     group_initial_rebalance_delay_ms=st.sampled_from((0, 300)),
     group_max_size=st.sampled_from((2, 100)),

@@ -272,5 +272,6 @@ configs = st.builds(
     offset_metadata_max_bytes=st.sampled_from((10, 4096)),
     offsets_retention_minutes=st.sampled_from((1, 10, 10_080)),
     offsets_retention_check_interval_ms=st.sampled_from((700, 60_000, 600_000)),
+    members_max_bytes=st.sampled_from((INT32_MAX, 8_388_608, 30_000)),
     topics=st.sampled_from((None, {"t1": 4, "t2": 4}, {"t1": 1})),
 )

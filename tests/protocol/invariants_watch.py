@@ -72,6 +72,7 @@ def _assert_indexes_sound(group: Group) -> None:
     support = Counter(name for member in members for name in member.protocols)
     assert {name: count for name, count in group._support.items() if count} == dict(support)
     assert group.held_bytes == group.copy().held_bytes, "counted as members came and went, and counted anew"
+    assert group.held_at_most is None or group.held_at_most >= group.held_bytes
     assert group._static == {m.group_instance_id: m.member_id for m in members if m.group_instance_id is not None}
     if members:
         assert any(group.is_supported_by_all(name) for name in support)

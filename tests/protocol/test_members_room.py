@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from coordinator_udfs.protocol import group
+from coordinator_udfs.protocol.effects import Reply
+from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by
 from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import step
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
+from tests.requests import join
 
 ROOM = 80_000
 """One member takes an eighth, 10,000, of which about 900 for its names."""
@@ -45,6 +52,35 @@ def test_one_member_cannot_take_it_all() -> None:
     assert bench.join("m1", v=3, protocols=protocols(7_000)).error is Error.GROUP_MAX_SIZE_REACHED
     assert not bench.group.is_known
     assert bench.join("m1", v=3, protocols=protocols(6_000)).error is Error.NONE
+
+
+@rule("JoinGroup: a protocol that is named twice takes what the member keeps of it, the first")
+def test_a_second_metadata_of_a_name_hides_no_first() -> None:
+    bench = Bench(members_max_bytes=ROOM)
+    twice = join("m1", group="g", protocols=[("range", b"x" * 7_000), ("range", b"")])
+    (refused,) = step(bench.group, twice, 0, bench.config)
+    assert isinstance(refused, Reply)
+    assert refused.error_code is Error.GROUP_MAX_SIZE_REACHED
+
+
+@rule("JoinGroup: what may be taken is known of most groups without counting")
+def test_room_is_counted_anew_only_where_it_may_be_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def counting(*held: Any) -> HeldBytes:
+        counted.append(1)
+        return held_by(*held)
+
+    monkeypatch.setattr(group, "held_by", counting)
+    bench = Bench(members_max_bytes=ROOM)
+    for number in range(9):
+        bench.group = bench.group.copy()
+        bench.join(f"m{number}", v=3, protocols=protocols(5_000))
+        assert len(counted) == 1
+    bench.group = bench.group.copy()
+    assert len(bench.members) == 9
+    assert bench.join("m9", v=3, protocols=protocols(5_000)).error is Error.GROUP_MAX_SIZE_REACHED
+    assert len(counted) == 2
 
 
 @rule("JoinGroup: the last tenth of a group's room is its members'")

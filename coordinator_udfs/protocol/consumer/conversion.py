@@ -55,7 +55,7 @@ def begin_consumer_group(group: Group, client_id: str, turn: Turn) -> ConsumerGr
 
 def begin_classic_group(group: Group, client_id: str, turn: Turn) -> None:
     """An Empty consumer group -> an Empty classic group at generation 0; offsets stay."""
-    group.consumer = None
+    group.consumer = group.held_at_most = None
     group.generation_id, group.protocol_type = 0, None
     group.state, group.previous_state = GroupState.EMPTY, GroupState.DEAD
     group.state_timestamp_ms = turn.now_ms
@@ -216,7 +216,7 @@ def downgrade(
     """
     from_state = str(consumer.state)
     order = [consumer.members[member_id] for member_id in dict.fromkeys([*consumer.table, *consumer.members])]
-    group.consumer = None
+    group.consumer = group.held_at_most = None
     for member in order:
         group.add(_classic_member(member), CONSUMER)
     group.protocol_name = select_protocol(group)

@@ -29,6 +29,7 @@ def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> Con
     group.protocol_type, group.protocol_name, group.leader_id = CONSUMER, None, None
     group.subscribed_topics = None
     group.consumer = ConsumerGroup(target_epoch=generation_id)
+    group.held_at_most = None
     return group.consumer
 
 
