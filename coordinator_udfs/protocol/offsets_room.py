@@ -37,7 +37,7 @@ class OffsetsRoom:
 
 
 def _size(topic: str, metadata: str) -> int:
-    return _OFFSET_BYTES + size_of_text(topic) + size_of_text(metadata)
+    return _OFFSET_BYTES + size_of_text(topic + metadata)
 
 
 def _size_of(topic: str, offset: CommittedOffset) -> int:
