@@ -24,6 +24,7 @@ from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
 from tables.duck_database import files_of, open_database, rows_of
 from tables.own_folder import own_folder
+from tables.unread import fault_of_parquet, left_out, row_named
 from views.catalog import VIEWS, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
@@ -157,7 +158,8 @@ class History:
     def _load(self, latest: int) -> Change:
         """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
         files = self._files_of(_EFFECTS, latest)
-        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {_columns()} FROM {_source(files)}")
+        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {_columns()} FROM {_source([])}")
+        self._insert(_LAID_OUT, files)
         self._database.execute(f"CREATE OR REPLACE TABLE {_RECENT} AS SELECT * FROM {_LAID_OUT} LIMIT 0")
         both = f"SELECT * FROM {_LAID_OUT} UNION ALL SELECT * FROM {_RECENT}"
         self._database.execute(f"CREATE OR REPLACE VIEW {_RAW} AS {both}")
@@ -172,22 +174,62 @@ class History:
     def _append(self, known: int, latest: int) -> Change | None:
         files: list[str] = []
         for version in range(known + 1, latest + 1):
-            files += map(str, self._log.appended(version) or [])
+            files += self._appended(version)
+        found = self._insert(_RECENT, files)
+        # Not before: what fails for now is read at the next look.
         self.version = latest
-        if not files:
+        if not found:
             return None
-        source = _source(files)
-        inserted = self._database.execute(f"INSERT INTO {_RECENT} SELECT {_columns()} FROM {source}").fetchone()
-        self._recent += 0 if inserted is None else inserted[0]
         if self._recent > _RECENT_AT_MOST:
             self._lay_out()
-        found = self._database.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
         groups = frozenset(group_id for group_id, _ in found)
         if self.is_ready:
             lists, beat_lists = self._kept
             lists.due |= {group_id for group_id, effect in found if effect not in _QUIET}
             beat_lists.due |= groups
         return Change(groups)
+
+    def _appended(self, version: int) -> list[str]:
+        """The files that a version added; those that cannot be read are left out, which is said."""
+        try:
+            paths = self._log.appended(version) or []
+        except ValueError as error:
+            left_out(EFFECTS_FOLDER, f"version {version}", error)
+            return []
+        faults = {path: fault for path in paths if (fault := fault_of_parquet(path)) is not None}
+        for path, fault in faults.items():
+            left_out(EFFECTS_FOLDER, f"{path.name} of version {version}", fault)
+        return [str(path) for path in paths if path not in faults]
+
+    def _insert(self, table: str, files: Sequence[str]) -> list[tuple[str, str]]:
+        """Takes in the rows of files, all or none; groups and effects among them. Raises duckdb.IOException: not now.
+
+        A file that cannot be read is left out, and so is a row whose detail is no JSON, which is said.
+        """
+        if not files:
+            return []
+        source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {_source(files)})"
+        with self._cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                rows = f"SELECT {_columns()} FROM {source} WHERE NOT is_broken"
+                inserted = cursor.execute(f"INSERT INTO {table} {rows}").fetchone()
+                broken = cursor.execute(f"SELECT group_id, seq FROM {source} WHERE is_broken").fetchall()
+                found = cursor.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
+                cursor.execute("COMMIT")
+            except duckdb.IOException:
+                raise
+            except duckdb.Error as error:
+                reason = error
+            else:
+                self._recent += inserted[0] if inserted and table == _RECENT else 0
+                for group_id, seq in broken:
+                    left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
+                return found
+        if len(files) > 1:
+            return [one for file in files for one in self._insert(table, [file])]
+        left_out(EFFECTS_FOLDER, Path(files[0]).name, reason)
+        return []
 
     def _lay_out(self) -> None:
         """Moves the facts that have come to those that lie by group."""

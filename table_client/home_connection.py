@@ -100,7 +100,8 @@ class HomeConnection:
             for request_id, response in replies(table, f"{self.id}-"):
                 with self._guard:
                     asker = self._askers.pop(request_id, None)
-                if asker is not None:
+                # A request without an answer is sent again in time, as after a lost packet.
+                if asker is not None and response is not None:
                     asker.answered(request_id, response)
 
     def _not_written(self, requests: Sequence[GroupRequest], error: Exception) -> None:

@@ -19,6 +19,7 @@ from schemas.tables import Table
 from tables.delta_log import AddedFile, DeltaLog
 from tables.live_files import live_files
 from tables.own_folder import own_folder
+from tables.unread import fault_of_parquet, left_out
 
 MEMORY_MB = 320
 """What DuckDB may use before it writes to the temporary folder; the process has some 130 MB beside it."""
@@ -50,7 +51,7 @@ def _spill_folder() -> Path:
 
 
 def files_of(folder: Path, database: duckdb.DuckDBPyConnection, version: int | None = None) -> list[str]:
-    """The paths of a Delta table's data files at a version, by default the latest.
+    """The paths of a Delta table's data files at a version, by default the latest; torn and missing ones are left out.
 
     Raises DeltaLogError: there is no table, or it cannot be read so; OSError; duckdb.Error for a broken checkpoint.
     """
@@ -60,7 +61,17 @@ def files_of(folder: Path, database: duckdb.DuckDBPyConnection, version: int | N
         for (path,) in database.execute(read).fetchall():
             yield AddedFile(path=path)
 
-    return [str(path) for path in live_files(DeltaLog(folder), read_checkpoint, version).paths]
+    def look() -> tuple[list[Path], dict[Path, str]]:
+        paths = live_files(DeltaLog(folder), read_checkpoint, version).paths
+        return paths, {path: fault for path in paths if (fault := fault_of_parquet(path)) is not None}
+
+    paths, faults = look()
+    if faults:
+        # A file that is gone may have been replaced while the log was read.
+        paths, faults = look()
+    for path, fault in faults.items():
+        left_out(folder.name, path.name, fault)
+    return [str(path) for path in paths if path not in faults]
 
 
 def rows_of(files: Sequence[str], table: Table) -> str:

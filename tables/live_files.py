@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tables.delta_log import AddedFile, Checkpoint, Commit, DeltaLog, DeltaLogError
+from tables.unread import left_out
 
 ReadCheckpoint = Callable[[Sequence[Path]], Iterable[AddedFile]]
 """Gives the column `add` of a checkpoint's files, where it is not null: path, partitionValues, size, stats and
@@ -81,7 +82,12 @@ def _applied(log: DeltaLog, pieces: LogPieces, read_checkpoint: ReadCheckpoint) 
     if pieces.checkpoint is not None:
         live = {file.path: file for file in read_checkpoint(pieces.checkpoint.paths)}
     for version in pieces.commits:
-        _apply(live, _commit(log, version))
+        try:
+            commit = _commit(log, version)
+        except ValueError as error:
+            left_out(log.table.name, f"version {version}", error)
+            continue
+        _apply(live, commit)
     for file in live.values():
         if file.deletion_vector is not None:
             raise DeltaLogError(f"{log.table}: {file.path} has a deletion vector, which only Spark reads")

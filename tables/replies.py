@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.messages import APIS, Response
+from tables.unread import left_out
 
 REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""
@@ -21,7 +22,8 @@ class Reply(NamedTuple):
     """An answer to a request."""
 
     request_id: str
-    response: Response
+    response: Response | None
+    """None: the row cannot be read, which was said."""
 
 
 def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
@@ -29,10 +31,15 @@ def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
     is_ours = pc.and_(pc.equal(effects["effect"], _REPLY), pc.starts_with(effects["request_id"], id_prefix))
     ours = effects.filter(is_ours)
     columns = (ours[name].to_pylist() for name in ("request_id", "api", "error_code", "detail"))
-    return [
-        Reply(request_id, response_of(api, error_code, detail))
-        for request_id, api, error_code, detail in zip(*columns, strict=True)
-    ]
+    return [Reply(request_id, _read(request_id, *told)) for request_id, *told in zip(*columns, strict=True)]
+
+
+def _read(request_id: str, api: str, error_code: str, detail: str | None) -> Response | None:
+    try:
+        return response_of(api, error_code, detail)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        left_out("effects", f"the reply to request {request_id!a}", error)
+        return None
 
 
 def response_of(api: str, error_code: str, detail: str | None) -> Response:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tables.delta_log import DeltaLog
+from tables.unread import left_out, lies_in_the_file
 
 log = logging.getLogger("rollcall.tables")
 
@@ -69,12 +70,31 @@ class TableFollower:
         return True
 
     def read_next(self) -> list[pa.Table]:
-        """What the next version appended, one Arrow table a file."""
-        paths = self._log.appended(self._next) or []
-        self._next += 1
+        """What the next version appended, one Arrow table a file.
+
+        A version or file that is broken or missing is left out, which `tables.unread` says. Raises OSError: it cannot
+        be read just now, and is the next still.
+        """
+        version = self._next
+        try:
+            paths = self._log.appended(version) or []
+        except ValueError as error:
+            left_out(self._path.name, f"version {version}", error)
+            paths = []
+        found = [rows for rows in (self._rows_of(path, version) for path in paths) if rows is not None]
+        self._next = version + 1
         self._looked_at = time.monotonic()
-        # By file, not by folder: a reader of folders would take the partition from the path.
-        return [pq.ParquetFile(path).read(columns=self._columns) for path in paths]
+        return found
+
+    def _rows_of(self, path: Path, version: int) -> pa.Table | None:
+        try:
+            # By file, not by folder: a reader of folders would take the partition from the path.
+            return pq.ParquetFile(path).read(columns=self._columns)
+        except Exception as error:
+            if not lies_in_the_file(error):
+                raise
+            left_out(self._path.name, f"{path.name} of version {version}", error)
+            return None
 
     def poll(self) -> Iterator[pa.Table]:
         """The rows of every commit since the last poll, in order; nothing if there is none."""

@@ -7,6 +7,7 @@ come from.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import Any
 
 from schemas.effect_names import EffectName
 
+log = logging.getLogger("rollcall.why")
 COLUMNS = (
     "seq",
     "effect",
@@ -108,14 +110,26 @@ class Fact:
 def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
     """Rows of the effects table, of one group, as facts in their order. A row may have more columns; seq is needed.
 
-    A run of heartbeats becomes a fact for each, at its own moment.
+    A run of heartbeats becomes a fact for each, at its own moment. A row whose detail cannot be read is left out, which
+    is logged.
     """
     found: list[Fact] = []
     for row in rows:
         fact = Fact(**{name: row[name] for name in COLUMNS if row.get(name) is not None})
-        found += _beats_of(fact) if fact.effect == EffectName.HEARTBEATS_TAKEN else (fact,)
+        try:
+            if not isinstance(fact.told, dict):
+                raise TypeError("its detail is no JSON object")
+            found += list(_beats_of(fact)) if fact.effect == EffectName.HEARTBEATS_TAKEN else (fact,)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            _say_left_out(fact, error)
     found.sort(key=in_order)
     return found
+
+
+def _say_left_out(fact: Fact, error: Exception) -> None:
+    log.warning(
+        "the row %s with seq %d at %d ms cannot be read and is left out: %s", fact.effect, fact.seq, fact.at_ms, error
+    )
 
 
 def in_order(fact: Fact) -> tuple[int, int, bool]:

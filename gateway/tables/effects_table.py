@@ -20,6 +20,7 @@ from tables.delta_log import DeltaLog
 from tables.live_files import live_files
 from tables.replies import REPLY_COLUMNS, Reply, replies
 from tables.table_follower import TableFollower
+from tables.unread import left_out, lies_in_the_file
 
 _FACT_COLUMNS = ("group_id", "effect", "at_ms", "seq", "request_id", "cause", "detail", "member_id")
 _COLUMNS = sorted({*_FACT_COLUMNS, *REPLY_COLUMNS})
@@ -76,8 +77,13 @@ class EffectsTable:
         live = live_files(log, read_checkpoint)
         self._follower.go_on_after(live.version)
         for path in live.paths:
-            for rows in pq.ParquetFile(path).iter_batches(columns=_COLUMNS):
-                yield from _facts(pa.Table.from_batches([rows]), _LASTING)
+            try:
+                for rows in pq.ParquetFile(path).iter_batches(columns=_COLUMNS):
+                    yield from _facts(pa.Table.from_batches([rows]), _LASTING)
+            except Exception as error:
+                if not lies_in_the_file(error):
+                    raise
+                left_out(self._path.name, path.name, error)
 
     def news(self) -> News:
         """What the next version brought."""

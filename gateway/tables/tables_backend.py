@@ -51,6 +51,7 @@ from schemas.messages import (
 from schemas.tables import EFFECTS_FOLDER
 from tables.job_status import read_status
 from tables.request_rows import RequestRow
+from tables.unread import left_out, row_named
 
 log = logging.getLogger("gateway")
 
@@ -290,7 +291,7 @@ class TablesBackend:
                     await self._learn(await self._loop.run_in_executor(self._threads, self._effects.news))
                     self._heard_at = time.monotonic()
             except Exception:
-                log.exception("effects: a version could not be read and was passed over")
+                log.exception("effects: a version cannot be read just now")
             self._hand_on(self._door.due(now_ms()))
             self._listings.tell(self.directory, self._loop.time())
             if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
@@ -333,6 +334,11 @@ class TablesBackend:
             for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
                 waiting = self._waiting.get(request_id)
                 is_awaited = waiting is not None and not waiting.answer.done()
+                if response is None:
+                    self._settle(request_id)
+                    if waiting is not None and is_awaited:
+                        waiting.answer.set_exception(BackendError("its answer cannot be read"))
+                    continue
                 told = self._beats.answered(request_id, response, is_awaited=is_awaited)
                 self._settle(request_id)
                 if waiting is not None and is_awaited:
@@ -365,8 +371,12 @@ class TablesBackend:
                 assert_never(fact.effect)
 
     def _learn_group(self, fact: Fact) -> None:
-        self.directory.learn(fact)
-        self._memberships.learn(fact)
+        try:
+            self.directory.learn(fact)
+            self._memberships.learn(fact)
+        except (ValueError, TypeError, RecursionError) as error:
+            left_out("effects", row_named(fact.group_id, fact.seq), error)
+            return
         if fact.effect == EffectName.MEMBER_REMOVED:
             self._door.forget(fact.group_id, fact.member_id or "")
             self._beats.forget(fact.group_id, fact.member_id or "")

@@ -21,9 +21,10 @@ from jobs.shown.terminal import add_row, text_of
 from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS_FOLDER
 from tables.table_follower import TableFollower
+from tables.unread import left_out, row_named
 
 SHOWN_REBALANCES = 12
-_COLUMNS = ("group_id", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
+_COLUMNS = ("group_id", "seq", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
 _TOLD = pa.array(
     [
         EffectName.STATE_CHANGED.value,
@@ -92,7 +93,11 @@ class Watch:
         for table in self._follower.poll():
             told = table.filter(pc.is_in(table["effect"], _TOLD))
             for row in told.to_pylist():
-                line = self._take(row)
+                try:
+                    line = self._take(row)
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
+                    left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
+                    continue
                 if line is not None:
                     yield line
 
@@ -110,7 +115,7 @@ class Watch:
                 group.members.pop(str(row["member_id"]), None)
                 return f"{_time(at_ms)}  {group_id}: {row['client_id']} is a member no longer ({row['cause']})"
             case EffectName.GROUP_REMOVED:
-                del self.groups[group_id]
+                self.groups.pop(group_id, None)
             case EffectName.REBALANCE_ENDED:
                 line = f"{_time(at_ms)}  {group_id}: {_sentence(_rebalance_decoder.decode(detail), at_ms)}"
                 self.rebalances.append(line)

@@ -1,0 +1,57 @@
+"""What a reader of a table leaves out because it cannot be read: it costs itself alone, and is said once.
+
+Knows which failures lie in what is read, and how they are said. Must not know who reads, nor load pyarrow or deltalake.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from pathlib import Path
+
+log = logging.getLogger("rollcall.tables")
+
+_REMEMBERED = 10_000
+_said: OrderedDict[tuple[str, str], None] = OrderedDict()
+_MAGIC = b"PAR1"
+_REASON_CHARACTERS = 200
+
+
+def left_out(table: str, what: str, reason: object) -> None:
+    """Says, once a process, what of a table is left out: a row by group and seq, a file by name, or a version."""
+    if (table, what) in _said:
+        return
+    _said[table, what] = None
+    if len(_said) > _REMEMBERED:
+        _said.popitem(last=False)
+    text = " ".join(ascii(str(reason))[1:-1].split())[:_REASON_CHARACTERS]
+    log.warning("%s: %s cannot be read and is left out: %s", table, what, text)
+
+
+def row_named(group_id: object, seq: object) -> str:
+    """How a row is named; a group id is another's text, and may be long."""
+    return f"the row with seq {seq} of group {ascii(group_id)[:_REASON_CHARACTERS]}"
+
+
+def lies_in_the_file(error: Exception) -> bool:
+    """Whether the file itself is why it could not be read, so that trying again helps nothing."""
+    # pyarrow's own errors of a file that is no Parquet are OSErrors without a number.
+    return isinstance(error, ValueError | FileNotFoundError | MemoryError) or (
+        isinstance(error, OSError) and error.errno is None
+    )
+
+
+def fault_of_parquet(path: Path) -> str | None:
+    """Why a file cannot be a whole Parquet file, by its beginning and end; None: it seems whole.
+
+    Raises OSError: it cannot be looked at just now.
+    """
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+            length = file.seek(0, 2)
+            file.seek(max(length - len(_MAGIC), 0))
+            ends = file.read()
+    except FileNotFoundError:
+        return "it is not there"
+    return None if begins == ends == _MAGIC and length > 2 * len(_MAGIC) else "it is torn, or no Parquet file"

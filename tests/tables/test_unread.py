@@ -1,0 +1,154 @@
+"""What cannot be read in a table costs itself, is said once, and hides nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from duck_sql.engine import ask
+from gateway.settings import Settings
+from gateway.tables.effects_table import EffectsTable
+from gateway.tables.tables_backend import TablesBackend
+from jobs.group_facts import read_from_disk
+from jobs.home import Home
+from jobs.shown.watch import Watch
+from jobs.why import explanation_of
+from page.history import History
+from schemas.tables import EFFECTS_FOLDER
+from tables import unread
+from tables.delta_log import DeltaLog
+from tables.request_table import RequestTable
+from tests.views.story import Story, write_effects
+from why.rows import lines_of
+
+Break = Callable[[Path], object]
+
+
+def story() -> Story:
+    told = Story("g")
+    told.join(1000, "first")
+    told.sync(1100, "first", {"first": ["t-0"]})
+    return told
+
+
+def torn(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+BREAKS: dict[str, Break] = {"torn": torn, "missing": Path.unlink, "empty": lambda file: file.write_bytes(b"")}
+
+
+@pytest.fixture(autouse=True)
+def _said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    caplog.set_level(logging.WARNING, "rollcall")
+    unread._said.clear()
+
+
+def file_of(home: Path, version: int) -> Path:
+    (path,) = DeltaLog(home / EFFECTS_FOLDER).appended(version) or []
+    return path
+
+
+def add(home: Path, group_id: str) -> int:
+    """Appends a group's history; the version that has it."""
+    write_effects(home, {group_id: story().rows})
+    return DeltaLog(home / EFFECTS_FOLDER).latest()
+
+
+def sayings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+
+
+@pytest.mark.parametrize("how", [*BREAKS, "version"])
+def test_every_reader_reads_the_rest_of_a_table_and_says_what_it_left_out(
+    tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(tmp_path, "before")
+    page, gateway, watch = History(tmp_path), EffectsTable(tmp_path / EFFECTS_FOLDER, "gw"), Watch(tmp_path)
+    page.refresh()
+    page.make_lists()
+    assert {fact.group_id for fact in gateway.history()} == {"before"}
+    bad = add(tmp_path, "bad")
+    add(tmp_path, "after")
+    log = DeltaLog(tmp_path / EFFECTS_FOLDER)
+    if how == "version":
+        named = f"version {bad}"
+        log.commit_path(bad).write_text("{")
+    else:
+        file = file_of(tmp_path, bad)
+        named = file.name
+        BREAKS[how](file)
+    try:
+        page.refresh()
+        assert {row["group_id"] for row in page.all("SELECT group_id FROM raw_effects")} == {"before", "after"}
+        seen = set()
+        while gateway.has_news():
+            seen |= {fact.group_id for fact in gateway.news().facts}
+        assert seen == {"after"}
+        assert any("after" in line for line in watch.look())
+        assert {row[0] for row in ask(tmp_path, "select distinct group_id from effects").rows} == {"before", "after"}
+        assert list(read_from_disk(Home(tmp_path), "after")(["member_joined"], 0, 2**50))
+        again = History(tmp_path)
+        again.refresh()
+        again.make_lists()
+        assert {row["group_id"] for row in again.all("SELECT group_id FROM all_groups")} == {"before", "after"}
+        again.close()
+    finally:
+        page.close()
+    assert sayings(caplog)
+    assert all(named in text for text in sayings(caplog))
+    assert len(sayings(caplog)) == len(set(sayings(caplog))) <= 2
+
+
+def test_a_version_that_cannot_be_read_just_now_is_read_at_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(tmp_path, "before")
+    page = History(tmp_path)
+    page.refresh()
+    add(tmp_path, "after")
+    with monkeypatch.context() as failing:
+
+        def fails(_: Path) -> None:
+            raise OSError(24, "Too many open files")
+
+        failing.setattr("page.history.fault_of_parquet", fails)
+        with pytest.raises(OSError, match="Too many"):
+            page.refresh()
+    page.refresh()
+    assert {row["group_id"] for row in page.all("SELECT group_id FROM raw_effects")} == {"before", "after"}
+    page.close()
+
+
+BROKEN_DETAILS = {"no JSON": "{broken", "another type": '[1, "x"]', "wrong fields": '{"to_state": 7, "beats": "x"}'}
+
+
+@pytest.mark.parametrize("detail", BROKEN_DETAILS.values(), ids=BROKEN_DETAILS)
+def test_a_broken_row_costs_every_reader_that_row_alone(
+    tmp_path: Path, detail: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(tmp_path, "before")
+    page, watch = History(tmp_path), Watch(tmp_path)
+    page.refresh()
+    page.make_lists()
+    rows = story().rows
+    place = next(place for place, row in enumerate(rows) if row.effect == "state_changed")
+    rows[place] = msgspec.structs.replace(rows[place], detail=detail)
+    write_effects(tmp_path, {"bad": rows})
+    add(tmp_path, "after")
+    page.refresh()
+    page.make_lists()
+    assert {row["group_id"] for row in page.all("SELECT group_id FROM all_groups")} >= {"before", "after"}
+    gateway = TablesBackend(tmp_path, Settings(), RequestTable(tmp_path, "gw"), "gw")
+    gateway._learn_history()
+    assert {"before", "after"} <= {group_id for group_id, *_ in gateway.directory}
+    assert any("after" in line for line in watch.look())
+    assert {row[0] for row in ask(tmp_path, "select group_id from groups").rows} >= {"before", "after"}
+    assert lines_of(explanation_of(Home(tmp_path), "bad"))
+    assert lines_of(explanation_of(Home(tmp_path), "after"))
+    page.close()
+    assert [text for text in sayings(caplog) if "seq" in text]
