@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 import duckdb
 
 from duck_sql import catalog
+from page.effect_files import appended, columns, insert, source_of
 from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
-from tables.duck_database import files_of, open_database, rows_of
+from tables.duck_database import files_of, open_database
 from tables.own_folder import own_folder
-from tables.unread import fault_of_parquet, left_out, row_named
 from views.catalog import VIEWS, with_foundations
-from views.tables import TABLE_VIEWS, TableView
+from views.tables import TABLE_VIEWS
 from views.view import View
 from why.explanation import Read
 from why.facts import COLUMNS
@@ -157,8 +157,8 @@ class History:
 
     def _load(self, latest: int) -> Change:
         """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
-        files = self._files_of(_EFFECTS, latest)
-        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {_columns()} FROM {_source([])}")
+        files = self._files(latest)
+        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {columns()} FROM {source_of([])}")
         self._insert(_LAID_OUT, files)
         self._database.execute(f"CREATE OR REPLACE TABLE {_RECENT} AS SELECT * FROM {_LAID_OUT} LIMIT 0")
         both = f"SELECT * FROM {_LAID_OUT} UNION ALL SELECT * FROM {_RECENT}"
@@ -174,7 +174,7 @@ class History:
     def _append(self, known: int, latest: int) -> Change | None:
         files: list[str] = []
         for version in range(known + 1, latest + 1):
-            files += self._appended(version)
+            files += appended(self._log, version)
         found = self._insert(_RECENT, files)
         # Not before: what fails for now is read at the next look.
         self.version = latest
@@ -189,47 +189,11 @@ class History:
             beat_lists.due |= groups
         return Change(groups)
 
-    def _appended(self, version: int) -> list[str]:
-        """The files that a version added; those that cannot be read are left out, which is said."""
-        try:
-            paths = self._log.appended(version) or []
-        except ValueError as error:
-            left_out(EFFECTS_FOLDER, f"version {version}", error)
-            return []
-        faults = {path: fault for path in paths if (fault := fault_of_parquet(path)) is not None}
-        for path, fault in faults.items():
-            left_out(EFFECTS_FOLDER, f"{path.name} of version {version}", fault)
-        return [str(path) for path in paths if path not in faults]
-
     def _insert(self, table: str, files: Sequence[str]) -> list[tuple[str, str]]:
-        """Takes in the rows of files, all or none; groups and effects among them. Raises duckdb.IOException: not now.
-
-        A file that cannot be read is left out, and so is a row whose detail is no JSON, which is said.
-        """
-        if not files:
-            return []
-        source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {_source(files)})"
         with self._cursor() as cursor:
-            cursor.execute("BEGIN")
-            try:
-                rows = f"SELECT {_columns()} FROM {source} WHERE NOT is_broken"
-                inserted = cursor.execute(f"INSERT INTO {table} {rows}").fetchone()
-                broken = cursor.execute(f"SELECT group_id, seq FROM {source} WHERE is_broken").fetchall()
-                found = cursor.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
-                cursor.execute("COMMIT")
-            except duckdb.IOException:
-                raise
-            except duckdb.Error as error:
-                reason = error
-            else:
-                self._recent += inserted[0] if inserted and table == _RECENT else 0
-                for group_id, seq in broken:
-                    left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
-                return found
-        if len(files) > 1:
-            return [one for file in files for one in self._insert(table, [file])]
-        left_out(EFFECTS_FOLDER, Path(files[0]).name, reason)
-        return []
+            count, found = insert(cursor, table, files)
+        self._recent += count if table == _RECENT else 0
+        return found
 
     def _lay_out(self) -> None:
         """Moves the facts that have come to those that lie by group."""
@@ -252,9 +216,8 @@ class History:
                 made |= groups
         return frozenset(made) or None
 
-    def _files_of(self, table: TableView, version: int | None = None) -> list[str]:
-        folder = self.home / table.folder
-        return files_of(folder, self._database.cursor(), version) if DeltaLog(folder).versions() else []
+    def _files(self, version: int) -> list[str]:
+        return files_of(self.home / EFFECTS_FOLDER, self._database.cursor(), version) if self._log.versions() else []
 
     def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
         """Lists, for some groups or for all (None)."""
@@ -364,18 +327,6 @@ def _make_views(
 @cache
 def _sql_of(view: View) -> str:
     return catalog.of_view(view, catalog.relations()).sql
-
-
-def _columns() -> str:
-    return ", ".join(_EFFECTS.table.names)
-
-
-def _source(files: Sequence[str], table: TableView = _EFFECTS) -> str:
-    """The rows of a table's data files."""
-    if not files:
-        nulls = (f"CAST(NULL AS {catalog.type_of(column).duck}) AS {column.name}" for column in table.columns)
-        return f"(SELECT {', '.join(nulls)} WHERE false)"
-    return rows_of(files, table.table)
 
 
 def _until(until_ms: int | None) -> str:

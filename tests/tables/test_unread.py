@@ -116,7 +116,7 @@ def test_a_version_that_cannot_be_read_just_now_is_read_at_the_next_look(
         def fails(_: Path) -> None:
             raise OSError(24, "Too many open files")
 
-        failing.setattr("page.history.fault_of_parquet", fails)
+        failing.setattr("page.effect_files.fault_of_parquet", fails)
         with pytest.raises(OSError, match="Too many"):
             page.refresh()
     page.refresh()

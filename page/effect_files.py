@@ -1,0 +1,77 @@
+"""The files of a home's effects as the page's database takes them in: what cannot be read costs itself, and is said.
+
+Knows a table's files and columns; must not know which lists are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from duck_sql import catalog
+from schemas.tables import EFFECTS_FOLDER
+from tables.delta_log import DeltaLog
+from tables.duck_database import rows_of
+from tables.unread import fault_of_parquet, left_out, row_named
+from views.tables import TABLE_VIEWS
+
+_EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
+
+
+def appended(log: DeltaLog, version: int) -> list[str]:
+    """The files that a version added; those that cannot be read are left out, which is said."""
+    try:
+        paths = log.appended(version) or []
+    except ValueError as error:
+        left_out(EFFECTS_FOLDER, f"version {version}", error)
+        return []
+    faults = {path: fault for path in paths if (fault := fault_of_parquet(path)) is not None}
+    for path, fault in faults.items():
+        left_out(EFFECTS_FOLDER, f"{path.name} of version {version}", fault)
+    return [str(path) for path in paths if path not in faults]
+
+
+def insert(cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
+    """Takes in the rows of files, all or none: how many, and the groups and effects among them.
+
+    A file that cannot be read is left out, and so is a row whose detail is no JSON, which is said. Raises
+    duckdb.IOException: they cannot be read just now.
+    """
+    if not files:
+        return 0, []
+    source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {source_of(files)})"
+    cursor.execute("BEGIN")
+    try:
+        rows = f"SELECT {columns()} FROM {source} WHERE NOT is_broken"
+        inserted = cursor.execute(f"INSERT INTO {table} {rows}").fetchone()
+        broken = cursor.execute(f"SELECT group_id, seq FROM {source} WHERE is_broken").fetchall()
+        found = cursor.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
+        cursor.execute("COMMIT")
+    except duckdb.Error as error:
+        cursor.execute("ROLLBACK")
+        if isinstance(error, duckdb.IOException):
+            raise
+        reason = error
+    else:
+        for group_id, seq in broken:
+            left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
+        return (inserted[0] if inserted else 0), found
+    if len(files) == 1:
+        left_out(EFFECTS_FOLDER, Path(files[0]).name, reason)
+        return 0, []
+    each = [insert(cursor, table, [file]) for file in files]
+    return sum(count for count, _ in each), [one for _, found in each for one in found]
+
+
+def columns() -> str:
+    return ", ".join(_EFFECTS.table.names)
+
+
+def source_of(files: Sequence[str]) -> str:
+    """The rows of the effects' data files."""
+    if not files:
+        nulls = (f"CAST(NULL AS {catalog.type_of(column).duck}) AS {column.name}" for column in _EFFECTS.columns)
+        return f"(SELECT {', '.join(nulls)} WHERE false)"
+    return rows_of(files, _EFFECTS.table)
