@@ -11,6 +11,7 @@ import msgspec
 from coordinator_udfs.protocol.consumer.states import GroupType
 from gateway.backend import Known
 from gateway.tables.effects_table import Fact
+from gateway.tables.membership import UNKNOWN
 from schemas.effect_names import EffectName
 
 _EMPTY = "Empty"
@@ -34,6 +35,11 @@ class Directory:
 
     def __init__(self) -> None:
         self._groups: dict[str, Known] = {}
+
+    def doubt(self, group_id: str) -> None:
+        """A fact of the group cannot be read: it is there, in a state that is not known."""
+        _, protocol_type, _, kind = self._groups.get(group_id, ("", "", "", GroupType.CLASSIC))
+        self._groups[group_id] = (group_id, protocol_type, UNKNOWN, kind)
 
     def learn(self, fact: Fact) -> None:
         match fact.effect:

@@ -15,6 +15,8 @@ from gateway.tables.effects_table import Fact
 from schemas.effect_names import EffectName
 
 _EMPTY = "Empty"
+UNKNOWN = "Unknown"
+"""Kafka's name for the state of a group of which it is not known."""
 
 
 class KnownMember(NamedTuple):
@@ -76,6 +78,10 @@ class Memberships:
     def of(self, group_id: str) -> Standing | None:
         """The group; None: there is none of this id."""
         return self._groups.get(group_id)
+
+    def doubt(self, group_id: str) -> None:
+        """A fact of the group cannot be read: nothing is known of it but what later facts tell."""
+        self._groups[group_id] = Standing(UNKNOWN)
 
     def learn(self, fact: Fact) -> None:
         match fact.effect:

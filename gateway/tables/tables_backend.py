@@ -376,6 +376,8 @@ class TablesBackend:
             self._memberships.learn(fact)
         except (ValueError, TypeError, RecursionError) as error:
             left_out("effects", row_named(fact.group_id, fact.seq), error)
+            self.directory.doubt(fact.group_id)
+            self._memberships.doubt(fact.group_id)
             return
         if fact.effect == EffectName.MEMBER_REMOVED:
             self._door.forget(fact.group_id, fact.member_id or "")
