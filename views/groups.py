@@ -49,13 +49,14 @@ WITH turns AS (
     max(turn) FILTER (WHERE effect NOT IN ('timer_armed', 'group_found', 'group_type_changed')) AS last,
     max(turn) FILTER (WHERE effect IN ('group_found', 'group_type_changed')) AS kind,
     max(turn) FILTER (WHERE effect = 'timer_armed') AS timer,
-    max(at_ms) FILTER (WHERE effect = 'group_created') AS created_at_ms,
+    max(turn) FILTER (WHERE effect = 'group_created') AS created,
     max(at_ms) FILTER (WHERE effect = 'group_found') AS found_at_ms
   FROM turns
   GROUP BY group_id
 ), states AS (
-  SELECT group_id, created_at_ms, found_at_ms, last.at_ms AS state_since_ms,
-    CASE WHEN kind.at_ms >= coalesce(created_at_ms, 0) THEN
+  SELECT group_id, created.at_ms AS created_at_ms, created.seq AS created_seq, found_at_ms,
+    last.at_ms AS state_since_ms,
+    CASE WHEN created IS NULL OR kind > created THEN
       from_json(kind.detail, 'group_type STRING, to_type STRING')
     END AS type,
     from_json(
@@ -76,7 +77,9 @@ WITH turns AS (
     ) AS synced_generation_id,
     collect_list(struct(member_id, group_instance_id, is_member)) FILTER (WHERE group_instance_id IS NOT NULL)
       AS statics,
-    collect_list(struct(id_given.at_ms, id_given.detail)) FILTER (WHERE id_given.effect = 'member_id_given') AS ids
+    collect_list(struct(id_given.at_ms, id_given.seq, id_given.detail)) FILTER (
+      WHERE id_given.effect = 'member_id_given'
+    ) AS ids
   FROM (
     SELECT *, joined_at IS NOT NULL AND ended_at IS NULL AS is_member
     FROM lives
@@ -91,7 +94,8 @@ WITH turns AS (
     coalesce(synced_generation_id < move.generation_id, false) AS are_syncs_awaited,
     get(filter(statics, s -> s.member_id = move.leader_id), 0).group_instance_id AS leader_instance_id,
     transform(
-      filter(ids, i -> i.at_ms >= coalesce(created_at_ms, 0)),
+      filter(ids, i -> created_at_ms IS NULL OR i.at_ms > created_at_ms
+        OR (i.at_ms = created_at_ms AND i.seq > created_seq)),
       i -> i.at_ms + from_json(i.detail, 'session_timeout_ms BIGINT').session_timeout_ms
     ) AS pending_due_ms
   FROM states

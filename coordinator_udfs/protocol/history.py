@@ -22,7 +22,7 @@ from coordinator_udfs.protocol.effects import (
     SyncReceived,
 )
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.held_bytes import size_of_gone
+from coordinator_udfs.protocol.held_bytes import size_of_pending
 from coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
@@ -216,7 +216,7 @@ def pending_member_gone(group: Group, pending: PendingMember, turn: Turn) -> Non
     if group.rebalance is not None:
         part = MemberPart(pending.client_id, pending.client_host, None, gone_at_ms=turn.now_ms)
         group.rebalance.parts.setdefault(pending.member_id, part)
-        group.rebalance.gone_bytes += size_of_gone(pending)
+        group.rebalance.gone_bytes += size_of_pending(pending)
 
 
 def join_phase_ended(group: Group, turn: Turn) -> None:

@@ -51,7 +51,7 @@ class Rebalance:
     join_phase_ended_at_ms: int | None = None
     """None while members are awaited."""
     gone_bytes: int = 0
-    """What is kept here of those that went, by `held_bytes.size_of_gone`."""
+    """What is kept here of members and ids that went; see `protocol.held_bytes`."""
 
     def copy(self) -> Rebalance:
         """An independent copy."""

@@ -20,7 +20,6 @@ from tests.gateway.facts import facts_of
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Play
 
-
 DETAILED = (EffectName.STATE_CHANGED, EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED)
 
 

@@ -147,6 +147,8 @@ def test_a_query_that_costs_too_much_ends_and_the_next_is_answered(home: Path, q
 
 def test_queries_wait_for_their_turn_and_too_many_are_asked_to_come_again(home: Path) -> None:
     most = MOST_RUNNING + MOST_WAITING
+    # A new process seems to have used what whoever starts it has, which is no reason to end it.
+    assert bytearray(600_000_000).count(0)
 
     async def asking(processes: SqlProcesses) -> None:
         all_asked = (processes.answer(f"select {n} as n", None, "csv") for n in range(most + 3))

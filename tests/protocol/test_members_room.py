@@ -134,6 +134,19 @@ def test_joining_and_leaving_does_not_fill_a_rebalance_that_goes_on() -> None:
     assert bench.group.held_bytes < ROOM // 10
 
 
+@rule("Rebalance: an id that goes takes no more room than it took before")
+def test_an_id_given_out_that_leaves_takes_no_further_room() -> None:
+    bench = Bench(members_max_bytes=ROOM)
+    bench.client("m1", rebalance_ms=900_000, session_ms=900_000)
+    bench.stable("m1")
+    bench.join("m2", v=3)
+    bench.join("c" * 1_000)
+    held = bench.group.held_bytes
+    bench.leave("c" * 1_000)
+    assert bench.group.pending == {}
+    assert bench.group.held_bytes == held
+
+
 @rule("SyncGroup: assignments that the group has no room for are the leader's mistake alone")
 def test_assignments_without_room_are_refused_to_the_leader() -> None:
     bench = Bench(members_max_bytes=ROOM)

@@ -54,6 +54,7 @@ class Story:
     state: StateRow | None = None
     member_ids: dict[str, str] = field(default_factory=dict)
     generation_id: int = 0
+    sent: int = 0
 
     # ------------------------------------------------------------ what clients do
 
@@ -172,8 +173,9 @@ class Story:
     # ------------------------------------------------------------ what comes of it
 
     def send(self, at_ms: int, request: StreamRequest) -> list[EffectRow]:
-        """The rows a request leads to, after what fell due before it."""
-        request.received_at_ms = at_ms
+        """The rows a request leads to, after what fell due before it. Requests are numbered, as a gateway does."""
+        self.sent += 1
+        request.received_at_ms, request.request_seq = at_ms, self.sent
         return self._turn(at_ms, [msgspec.json.encode(request).decode()])
 
     def let_time_pass(self, at_ms: int) -> None:
