@@ -12,6 +12,7 @@ from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.held_bytes import (
     size_of_bytes,
     size_of_classic,
+    size_of_gone,
     size_of_names,
     size_of_protocols,
     size_of_text,
@@ -37,9 +38,8 @@ def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupCo
     if group.consumer is not None and protocols:
         # The topics stand there once more, read from the metadata, as JSON writes them.
         size += 6 * len(request.protocols[0].metadata)
-    return _why_no_room(
-        group, member, size + (size_of_bytes(member.assignment) if isinstance(member, Member) else 0), config
-    )
+    size += size_of_bytes(member.assignment) if isinstance(member, Member) else 0
+    return _why_no_room(group, member, size + _size_of_replaced(member, request.member_id), config)
 
 
 def why_no_room_to_beat(
@@ -57,7 +57,7 @@ def why_no_room_to_beat(
     if isinstance(member, ConsumerMember):
         size += 0 if request.subscribed_topic_names is not None else size_of_topics(member.topics)
         size += 0 if request.subscribed_topic_regex is not None else size_of_text(member.pattern)
-    return _why_no_room(group, member, size, config)
+    return _why_no_room(group, member, size + _size_of_replaced(member, member_id), config)
 
 
 def has_room_to_assign(group: Group, request: SyncGroupRequest, config: GroupConfig) -> bool:
@@ -84,6 +84,11 @@ def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member 
 def _size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
     """Of a member's names; an id that is not known yet is made of another name of it."""
     return size_of_names(member_id or (instance_id or client_id) + " " * 37, client_id, client_host, instance_id)
+
+
+def _size_of_replaced(member: Member | ConsumerMember | None, member_id: str) -> int:
+    """Of what the rebalance under way keeps of a static member that another takes the place of."""
+    return 0 if member is None or member.member_id == member_id else size_of_gone(member)
 
 
 def _says_nothing_longer(request: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> bool:

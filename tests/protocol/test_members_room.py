@@ -14,6 +14,7 @@ from coordinator_udfs.protocol.step import step
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench
+from tests.protocol.invariants_watch import assert_sound
 from tests.protocol.rules import rule
 from tests.requests import join
 
@@ -132,6 +133,22 @@ def test_joining_and_leaving_does_not_fill_a_rebalance_that_goes_on() -> None:
     bench.join("m1")
     bench.sync("m1")
     assert bench.group.held_bytes < ROOM // 10
+
+
+@rule("Rebalance: static members that are replaced again and again take no more than the group has room for")
+@pytest.mark.parametrize("v", [5, 9])
+def test_replacing_a_static_member_does_not_fill_a_rebalance_that_goes_on(v: int) -> None:
+    bench = Bench(members_max_bytes=ROOM)
+    bench.client("m1", rebalance_ms=900_000, session_ms=900_000)
+    bench.stable("m1")
+    errors = []
+    for _ in range(200):
+        answer = bench.join("c" * 1_000, "", v=v, instance_id="i")
+        assert_sound(bench.group)
+        if not answer.is_parked:
+            errors.append(answer.error)
+    assert Error.GROUP_MAX_SIZE_REACHED in errors
+    assert bench.group.held_bytes < ROOM
 
 
 @rule("Rebalance: an id that goes takes no more room than it took before")
