@@ -6,7 +6,7 @@ not proven raises NotProven.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +21,16 @@ from duck_sql.terms import NotProven
 from duck_sql.types import Type
 from tables.delta_log import LOG_FOLDER, DeltaLogError
 from tables.duck_database import files_of, open_database
+from tables.readable_files import readable
 from views.catalog import names_in, with_foundations
 from views.tables import TABLE_VIEWS
 
 _FETCHED = 10_000
-
+_OF_QUERIES = (
+    *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException),
+    *(duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException),
+)
+"""What no file can be the cause of."""
 
 ROWS_SHOWN = 1000
 """How many rows a table for people has at most."""
@@ -58,26 +63,35 @@ def ask(home: Path, query: str, until_ms: int | None = None, limit: int | None =
     relation = shown(Queries().query(parsed(query), catalog.relations()))
     sql = relation.sql if limit is None else f"SELECT * FROM ({relation.sql}) AS answer LIMIT {limit}"
     try:
-        connection = connected(home, query, until_ms)
-        connection.execute(sql)
-        first = connection.fetchmany(_FETCHED)
+        connection, first = _begun(home, query, until_ms, sql)
     except (duckdb.Error, DeltaLogError, OSError) as error:
         raise NotProven(_reason(error)) from None
     columns = tuple(AnswerColumn(column.name, column.type) for column in relation.columns)
     return Answer(columns, _rows(connection, first))
 
 
-def connected(home: Path, query: str, until_ms: int | None = None) -> duckdb.DuckDBPyConnection:
-    """A database with the tables and views that a query names, and those they stand on."""
-    database = open_database()
-    for macro in catalog.MACROS:
-        database.execute(macro)
+def _begun(home: Path, query: str, until_ms: int | None, sql: str) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
+    """The query under way in a database with the tables and views that it names, and its first rows."""
     names = with_foundations(names_in(query))
     there = [table for table in TABLE_VIEWS if table.name in names and (home / table.folder / LOG_FOLDER).is_dir()]
-    files = {table.name: files_of(home / table.folder, database) for table in there}
-    for statement in catalog.statements(names, files, until_ms):
-        database.execute(statement)
-    return database
+    with open_database() as database:
+        files = {table.name: files_of(home / table.folder, database) for table in there}
+    try:
+        return _executed(sql, catalog.statements(names, files, until_ms))
+    except _OF_QUERIES:
+        raise
+    except duckdb.Error:
+        can_be_read = {name: readable(paths) for name, paths in files.items()}
+        if can_be_read == files:
+            raise
+        return _executed(sql, catalog.statements(names, can_be_read, until_ms))
+
+
+def _executed(sql: str, statements: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
+    connection = open_database()
+    for statement in (*catalog.MACROS, *statements, sql):
+        connection.execute(statement)
+    return connection, connection.fetchmany(_FETCHED)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, first: list[Any]) -> Iterator[Sequence[Any]]:

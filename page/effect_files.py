@@ -6,7 +6,6 @@ Knows a table's files and columns; must not know which lists are made of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import duckdb
 
@@ -14,6 +13,7 @@ from duck_sql import catalog
 from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
 from tables.duck_database import rows_of
+from tables.readable_files import readable
 from tables.unread import fault_of_parquet, left_out, row_named
 from views.tables import TABLE_VIEWS
 
@@ -36,8 +36,8 @@ def appended(log: DeltaLog, version: int) -> list[str]:
 def insert(cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
     """Takes in the rows of files, all or none: how many, and the groups and effects among them.
 
-    A file that cannot be read is left out, and so is a row whose detail is no JSON, which is said. Raises
-    duckdb.IOException: they cannot be read just now.
+    A file that is damaged is left out, and so is a row whose detail is no JSON or too long, which is said. Raises
+    duckdb.Error, OSError: they cannot be read just now.
     """
     if not files:
         return 0, []
@@ -49,20 +49,15 @@ def insert(cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str]) 
         broken = cursor.execute(f"SELECT group_id, seq FROM {source} WHERE is_broken").fetchall()
         found = cursor.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
         cursor.execute("COMMIT")
-    except duckdb.Error as error:
+    except duckdb.Error:
         cursor.execute("ROLLBACK")
-        if isinstance(error, duckdb.IOException):
+        can_be_read = readable(files)
+        if can_be_read == files:
             raise
-        reason = error
-    else:
-        for group_id, seq in broken:
-            left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
-        return (inserted[0] if inserted else 0), found
-    if len(files) == 1:
-        left_out(EFFECTS_FOLDER, Path(files[0]).name, reason)
-        return 0, []
-    each = [insert(cursor, table, [file]) for file in files]
-    return sum(count for count, _ in each), [one for _, found in each for one in found]
+        return insert(cursor, table, can_be_read)
+    for group_id, seq in broken:
+        left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
+    return (inserted[0] if inserted else 0), found
 
 
 def columns() -> str:

@@ -33,7 +33,7 @@ def open_database(file: Path | None = None, memory_mb: int = MEMORY_MB) -> duckd
         config={
             "threads": min(os.cpu_count() or 1, _MOST_THREADS),
             "memory_limit": f"{memory_mb}MB",
-            "temp_directory": str(_spill_folder() if file is None else file.parent / "spilled"),
+            "temp_directory": str(spill_folder() if file is None else file.parent / "spilled"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             # A name that is not a table's must not be found among the program's variables.
@@ -43,7 +43,7 @@ def open_database(file: Path | None = None, memory_mb: int = MEMORY_MB) -> duckd
 
 
 @cache
-def _spill_folder() -> Path:
+def spill_folder() -> Path:
     """Where this process's databases in memory write what does not fit; gone with the process."""
     ends = ExitStack()
     atexit.register(ends.close)
@@ -80,5 +80,10 @@ def rows_of(files: Sequence[str], table: Table) -> str:
     return f"read_parquet([{_listed(files)}]{days})"
 
 
+def quoted(path: str | Path) -> str:
+    """A path as it stands between the quotation marks of SQL."""
+    return str(path).replace("'", "''")
+
+
 def _listed(paths: Sequence[str | Path]) -> str:
-    return ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    return ", ".join(f"'{quoted(path)}'" for path in paths)

@@ -11,8 +11,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from schemas.tables import EFFECTS
 from tables.duck_database import files_of, open_database, rows_of
+from tables.readable_files import readable
 
 LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the latest day there is a date for."""
@@ -24,8 +27,7 @@ class GroupRows:
     def __init__(self, effects: str, group_id: str) -> None:
         self._database = open_database()
         self._group_id = group_id
-        files = files_of(Path(effects), self._database)
-        self._rows = rows_of(files, EFFECTS) if files else None
+        self._files = files_of(Path(effects), self._database)
 
     def is_empty(self) -> bool:
         return not self._ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1")
@@ -51,10 +53,16 @@ class GroupRows:
         return int(found)
 
     def _ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
-        if self._rows is None:
+        if not self._files:
             return []
-        rows = self._rows
-        return self._database.execute(asked.format(rows=rows), {"group_id": self._group_id, **given}).fetchall()
+        rows = rows_of(self._files, EFFECTS)
+        try:
+            return self._database.execute(asked.format(rows=rows), {"group_id": self._group_id, **given}).fetchall()
+        except duckdb.Error:
+            files, self._files = self._files, readable(self._files)
+            if self._files == files:
+                raise
+            return self._ask(asked, **given)
 
 
 def day_of(at_ms: int) -> date:

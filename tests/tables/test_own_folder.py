@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tables.duck_database import _spill_folder, open_database
+from tables.duck_database import open_database, spill_folder
 from tables.own_folder import OWNER, own_folder
 from tests.source_tree import ROOT
 
@@ -89,13 +89,13 @@ def test_what_others_put_where_temporary_folders_lie_is_neither_followed_nor_wai
 def test_a_database_writes_what_does_not_fit_into_no_folder_that_others_can_name(tmp_path: Path) -> None:
     planted = tmp_path / f"rollcall-duckdb-{os.getpid()}"
     planted.symlink_to(tmp_path)
-    _spill_folder.cache_clear()
+    spill_folder.cache_clear()
     try:
         ((chosen,),) = open_database().execute("SELECT current_setting('temp_directory')").fetchall()
         assert Path(chosen) != planted
         assert stat.S_IMODE(Path(chosen).stat().st_mode) == 0o700
     finally:
-        _spill_folder.cache_clear()
+        spill_folder.cache_clear()
 
 
 def _holder() -> subprocess.Popen[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +40,25 @@ def torn(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-20])
 
 
-BREAKS: dict[str, Break] = {"torn": torn, "missing": Path.unlink, "empty": lambda file: file.write_bytes(b"")}
+def damaged(share: float) -> Break:
+    """Other bytes in the middle of its rows or of its footer, by the place."""
+
+    def damage(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        place = int(len(data) * share)
+        data[place : place + 16] = b"\xff" * 16
+        file.write_bytes(data)
+
+    return damage
+
+
+BREAKS: dict[str, Break] = {
+    "torn": torn,
+    "missing": Path.unlink,
+    "empty": lambda file: file.write_bytes(b""),
+    "damaged rows": damaged(0.1),
+    "damaged footer": damaged(0.7),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +109,8 @@ def test_every_reader_reads_the_rest_of_a_table_and_says_what_it_left_out(
             seen |= {fact.group_id for fact in gateway.news().facts}
         assert seen == {"after"}
         assert any("after" in line for line in watch.look())
-        assert {row[0] for row in ask(tmp_path, "select distinct group_id from effects").rows} == {"before", "after"}
+        # Of a damaged file, what is asked for may be whole.
+        assert {row[0] for row in ask(tmp_path, "select group_id, * from effects").rows} == {"before", "after"}
         assert list(read_from_disk(Home(tmp_path), "after")(["member_joined"], 0, 2**50))
         again = History(tmp_path)
         again.refresh()
@@ -122,6 +142,29 @@ def test_a_version_that_cannot_be_read_just_now_is_read_at_the_next_look(
     page.refresh()
     assert {row["group_id"] for row in page.all("SELECT group_id FROM raw_effects")} == {"before", "after"}
     page.close()
+
+
+def test_a_row_that_is_too_large_costs_every_reader_that_row_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = story().rows
+    place = next(place for place, row in enumerate(rows) if row.effect == "state_changed")
+    rows[place] = msgspec.structs.replace(rows[place], detail=json.dumps({"to_state": "x" * 300_000_000}))
+    write_effects(tmp_path, {"before": story().rows, "bad": rows, "after": story().rows})
+    page = History(tmp_path)
+    page.refresh()
+    page.make_lists()
+    groups = {"before", "bad", "after"}
+    assert {row["group_id"] for row in page.all("SELECT group_id FROM all_groups")} == groups
+    assert {row[0] for row in ask(tmp_path, "select group_id, * from effects").rows} == groups
+    assert {row[0] for row in ask(tmp_path, "select group_id from groups").rows} == groups
+    for group_id in groups:
+        assert lines_of(explanation_of(Home(tmp_path), group_id))
+    page.close()
+    assert [text for text in sayings(caplog) if "of group 'bad'" in text and "is longer than" in text] == sayings(
+        caplog
+    )
+    assert len(sayings(caplog)) == 1
 
 
 BROKEN_DETAILS = {"no JSON": "{broken", "another type": '[1, "x"]', "wrong fields": '{"to_state": 7, "beats": "x"}'}
