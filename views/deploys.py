@@ -71,9 +71,13 @@ WITH known AS (
     greatest(max(back_at), max(coalesce(ended_at, started_at))) AS to_at,
     count(started_at) AS rebalances,
     coalesce(sum(duration_ms), 0) AS rebalancing_ms
-  FROM counted c
-  LEFT JOIN (SELECT group_id, known_from AS started_at, ended_at, duration_ms FROM rebalances) r USING (group_id)
-  WHERE r.started_at IS NULL OR r.started_at BETWEEN c.from_at AND c.back_at
+  FROM counted
+  LEFT JOIN (
+    SELECT group_id, from_at, known_from AS started_at, ended_at, duration_ms
+    FROM rebalances
+    JOIN counted USING (group_id)
+    WHERE known_from BETWEEN from_at AND back_at
+  ) USING (group_id, from_at)
   GROUP BY group_id, from_at, restarts, clients
 ), stopped AS (
   SELECT group_id, d.from_at,

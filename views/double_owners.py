@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import BEATS, GROUP_ID, Column, View
 
 DOUBLE_OWNERS = View(
     name="double_owners",
@@ -10,7 +10,8 @@ DOUBLE_OWNERS = View(
     rule=(
         "A partition's old owner sent a Heartbeat or an OffsetCommit after the next owner had been given it, and was "
         "refused with UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID: it had not learned by then that the "
-        "partition was no longer its own. What it processed meanwhile may have been processed twice; whether it did "
+        "partition was no longer its own. It had learned that, and is not listed, if it gave the partition up itself "
+        "by joining again, or if a heartbeat, JoinGroup or SyncGroup of its was taken in between. What it processed meanwhile may have been processed twice; whether it did "
         "process anything is unknown."
     ),
     columns=(
@@ -29,13 +30,25 @@ DOUBLE_OWNERS = View(
         Column("commits", "bigint", "how many OffsetCommits"),
         Column("error_code", "string", "how the first of them was refused"),
     ),
-    sql="""
+    sql=f"""
 WITH acts AS (
   SELECT group_id, member_id, api, error_code, timestamp_millis(received_at_ms) AS acted_at
   FROM effects
   WHERE effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat', 'OffsetCommit')
     AND error_code IN (
       'UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'FENCED_INSTANCE_ID', 'FENCED_MEMBER_EPOCH', 'STALE_MEMBER_EPOCH')
+), learned AS (
+  SELECT group_id, member_id, at_ms
+  FROM effects
+  WHERE effect = 'reply' AND error_code = 'NONE' AND generation_id >= 0
+    AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat', 'JoinGroup', 'SyncGroup')
+  UNION ALL
+  SELECT group_id, member_id, from_ms + beat AS at_ms
+  FROM ({BEATS})
+  UNION ALL
+  SELECT group_id, member_id, at_ms + 1 AS at_ms
+  FROM effects
+  WHERE effect IN ('join_received', 'member_progressed')
 ), handed_over AS (
   SELECT group_id, topic, partition, member_id, client_id, to_at AS lost_at,
     lead(member_id) OVER in_time AS new_member_id,
@@ -43,6 +56,18 @@ WITH acts AS (
     lead(from_at) OVER in_time AS given_at
   FROM assignments
   WINDOW in_time AS (PARTITION BY group_id, topic, partition ORDER BY from_at, generation_id, member_id)
+), refused AS (
+  SELECT h.group_id, h.topic, h.partition, h.member_id, h.client_id, h.new_member_id, h.new_client_id, h.lost_at,
+    h.given_at, a.api, a.error_code, a.acted_at
+  FROM handed_over h
+  JOIN acts a ON a.group_id = h.group_id AND a.member_id = h.member_id AND a.acted_at > h.given_at
+  WHERE h.new_member_id <> h.member_id
+), unaware AS (
+  SELECT r.*
+  FROM refused r
+  LEFT ANTI JOIN learned l
+    ON l.group_id = r.group_id AND l.member_id = r.member_id
+    AND l.at_ms > unix_millis(r.lost_at) AND l.at_ms <= unix_millis(r.acted_at)
 )
 SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_client_id, new_member_id, new_client_id,
   lost_at, given_at,
@@ -51,9 +76,7 @@ SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_
   count_if(api <> 'OffsetCommit') AS heartbeats,
   count_if(api = 'OffsetCommit') AS commits,
   min_by(error_code, struct(acted_at, error_code)) AS error_code
-FROM handed_over
-JOIN acts USING (group_id, member_id)
-WHERE new_member_id <> member_id AND acted_at > given_at
+FROM unaware
 GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_client_id, lost_at, given_at
 """,
     of_consumers=(

@@ -93,3 +93,25 @@ def test_slack_runs_out_for_those_that_expired_and_for_nobody_else(name: str, to
                 assert row.longest_gap_ms >= row.session_timeout_ms
             elif row.longest_gap_ms is not None:
                 assert row.slack_ms > 0
+
+
+def test_an_old_owner_was_refused_before_any_request_of_its_was_taken(name: str, told: Views) -> None:
+    for group_id, rows in capture(name).items():
+        for row in told.about("double_owners", f"{name}/{group_id}"):
+            taken = [
+                fact.at_ms
+                for fact in rows
+                if fact.effect == "reply" and (fact.member_id, fact.error_code) == (row.old_member_id, "NONE")
+                if fact.api in ("Heartbeat", "ConsumerGroupHeartbeat") and (fact.generation_id or 0) > 0
+            ]
+            assert [at_ms for at_ms in taken if row.lost_at < (at_ms or 0) <= row.last_acted_at] == []
+
+
+def test_which_partitions_two_members_took_for_theirs(name: str, told: Views) -> None:
+    found = {
+        (row.group_id.partition("/")[2], row.old_client_id, row.partition)
+        for group_id in capture(name)
+        for row in told.about("double_owners", f"{name}/{group_id}")
+        if row.error_code == "UNKNOWN_MEMBER_ID"
+    }
+    assert found == {("grp-34", "grp-34-m0", partition) for partition in (0, 3, 6, 9) if name == "j-busy-1"}

@@ -101,6 +101,11 @@ def test_who_held_the_others_up_until_it_was_fenced(told: Views) -> None:
     assert (wait.synced_at, wait.held_others_ms) == (None, held.slowest_wait_ms)
 
 
+def test_only_who_was_removed_unheard_went_on_with_what_another_had(told: Views) -> None:
+    found = {(row.old_client_id, row.partition, row.overlap_ms) for row in told.rows("double_owners")}
+    assert found == {("pdf-make-1", 4, 507), *(("tiles-cache-0", partition, 7604) for partition in range(6))}
+
+
 def test_a_session_runs_from_the_latest_heartbeat_and_no_commit(told: Views) -> None:
     for row in told.about("members", "o-consumer-protocol/seats-svc"):
         assert row.session_deadline_at == row.last_seen_at + 45_000

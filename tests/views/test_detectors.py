@@ -113,7 +113,13 @@ def test_clients_restarted_one_after_the_other_are_a_deploy_with_what_it_cost(as
 
 
 def test_one_client_alone_is_no_deploy_however_often(ask: Views) -> None:
-    assert ask.groups_in("deploys") == {"deploy", "drift", "twins"}
+    assert ask.groups_in("deploys") == {"deploy", "drift", "twins", "static restart"}
+
+
+def test_static_members_restarted_without_any_rebalance_are_a_deploy(ask: Views) -> None:
+    assert ask("deploys", "static restart", *DEPLOY) == [(5000, 7000, 2, ["i-a", "i-b"], 0, 0, 0)]
+    assert ask("deploys", "static restart", "rebalancing_ms", "stopped_ms") == [(0, 0)]
+    assert len(ask("rebalances", "static restart", "started_at")) > 0
 
 
 def test_where_clients_share_a_name_what_moved_is_unknown(ask: Views) -> None:
@@ -137,3 +143,12 @@ def test_an_old_owner_that_acts_after_the_new_one_has_the_partition_is_found(ask
 
 def test_members_that_learn_in_time_are_no_double_owners(ask: Views) -> None:
     assert ask.groups_in("double_owners") == {"zombie"}
+
+
+def test_a_partition_handed_over_in_order_had_one_owner_whatever_its_old_owner_is_refused_later(ask: Views) -> None:
+    owners = ask("assignments", "orderly", "partition", "client_id", "from_at", "to_at")
+    assert (0, "a", 1110, 4100) in owners
+    assert (0, "b", 4110, None) in owners
+    refused = [row for row in ask.about("replies", "orderly") if row.error_code == "UNKNOWN_MEMBER_ID"]
+    assert [(row.client_id, row.api) for row in refused] == [("a", "Heartbeat")]
+    assert ask("double_owners", "orderly", "partition") == []

@@ -121,11 +121,40 @@ def zombie() -> Story:
     return story
 
 
+def orderly() -> Story:
+    """b comes, and is given what a had; a stays a member for a while, expires, and only then is refused."""
+    story = with_members("orderly", "a")
+    story.join(4000, "b")
+    story.join(4100, "a")
+    story.sync(4110, "a", {"a": [], "b": ["t-0"]})
+    story.sync(4120, "b")
+    for at_ms in range(5000, 20_000, 1000):
+        story.heartbeat(at_ms, "a", "b")
+    for at_ms in range(20_000, 30_000, 1000):
+        story.heartbeat(at_ms, "b")
+    story.heartbeat(31_000, "a")
+    return story
+
+
+def static_restart() -> Story:
+    """i-a and i-b have been there since a rebalance; each is restarted once, and takes its place again without one."""
+    story = Story("static restart", AT_ONCE)
+    for who in ("a", "b"):
+        story.join(1000, who, instance_id=f"i-{who}")
+    story.join(1100, "a", instance_id="i-a")
+    story.sync(1110, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(1120, "b")
+    for turn, who in enumerate(("a", "b")):
+        story.join(5000 + turn * 2000, who, instance_id=f"i-{who}", again_as="")
+        story.sync(5100 + turn * 2000, who)
+    return story
+
+
 def troubles() -> list[Story]:
     """Every group in trouble, and those that look like it and are not."""
     return [
         *(storm("storm", 10 * MINUTE_MS, 3), storm("breeze", 35 * MINUTE_MS, 6), two_storms(), silent(), twins()),
         *(leader_loop("loop", 4), leader_loop("twice", 2), leader_loop("rare", 4, 61 * MINUTE_MS), slow_heart()),
         *(deploy("deploy", "b", "c"), deploy("drift", "c", "b"), deploy("one restart", "c")),
-        *(deploy("flapper", "c", "c", "c"), zombie()),
+        *(deploy("flapper", "c", "c", "c"), zombie(), orderly(), static_restart()),
     ]
