@@ -23,7 +23,7 @@ from programs.timestamps import read_moment
 from programs.visible import visible_json
 from why.explanation import Explanation, Read, explain
 from why.rebalances import NoSuchRebalance, Span
-from why.rows import Line, lines_of
+from why.sections import Line, lines_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +50,7 @@ def explain_rebalance(
 ) -> DataFrame:
     """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
 
-    One row is one line: see COLUMNS and `why.rows`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
+    One row is one line: see COLUMNS and `why.sections`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
     WhyError, where the group had no such rebalance.
     """
     place = home if isinstance(home, Home) else Home(home)

@@ -33,7 +33,7 @@ from page.live import Watch
 from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.stretch import NothingToShow
-from views.catalog import VIEWS
+from views.catalog import DETECTORS, VIEWS
 from why.rebalances import Span
 from why.words import moment
 
@@ -100,6 +100,9 @@ class Pages:
         self.templates = Jinja2Templates(directory=HERE / "templates")
         self.templates.env.globals |= {
             "time_of": shown.time_of,
+            "ago": shown.ago,
+            "cause_of": shown.cause_of,
+            "section_cell": shown.section_cell,
             "length_of": shown.length_of,
             "share_of": shown.share_of,
             "link": shown.link,
@@ -117,16 +120,18 @@ class Pages:
     async def overview(self, request: Request) -> Response:
         fields = Fields(request.query_params)
         until_ms, span = fields.until_ms, fields.span
-        rows = await run_in_threadpool(lists.overview, self.history, self._now_ms(until_ms), until_ms, span)
+        now_ms = self._now_ms(until_ms)
+        rows = await run_in_threadpool(lists.overview, self.history, now_ms, until_ms, span)
         states = sorted({row["state"] for row in rows if row["state"]})
-        kinds = sorted({kind.name for kind in lists.DETECTORS})
         return self.page(
             request,
             "overview.html",
             fields,
             rows=rows,
+            in_trouble=lists.in_trouble(rows),
+            now_ms=now_ms,
             states=states,
-            kinds=kinds,
+            detectors=[view.detector for view in DETECTORS.values()],
             span=span,
             params=request.query_params,
         )
@@ -148,6 +153,8 @@ class Pages:
             "group.html",
             fields,
             group_id=group_id,
+            now_ms=self._now_ms(fields.until_ms),
+            kind=details.kind_of_group(found["group"]),
             minutes=minutes,
             topic=topic,
             partition=partition,

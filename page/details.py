@@ -9,10 +9,9 @@ from typing import Any
 
 from page.history import History, quoted, timestamp
 from why.explanation import Explanation, explain
+from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
-from why.rows import gained_and_lost, moves_together
-from why.telling import following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
-from why.words import duration, some
+from why.sections import account_of
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
@@ -47,6 +46,11 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     }
 
 
+def kind_of_group(row: dict[str, Any] | None) -> GroupKind:
+    """The kind of a row of `groups`; None: the group was removed."""
+    return CLASSIC if row is None else kind_of(row["group_type"], row["protocol_type"])
+
+
 def owners(history: History, group_id: str, topic: str, partition: int, at_ms: int) -> list[dict[str, Any]]:
     """Who owned a partition at a moment: the intervals of `assignments` that hold it."""
     moment = timestamp(at_ms)
@@ -65,42 +69,7 @@ def rebalance(
         e = explain(group_id, history.reader(group_id, until_ms), generation_id, at)
     except NoSuchRebalance:
         return None
-    return {"explanation": e, **told(e)}
-
-
-def told(e: Explanation) -> dict[str, Any]:
-    """An explanation's parts in words and numbers, in the order in which somebody on call wants them."""
-    began_ms = e.rebalance.started_at_ms
-    slowest_first = sorted(e.parts, key=lambda part: -(part.joined_at_ms or 2**53))
-    return {
-        "title": title(e),
-        "headline": headline(e),
-        "remarks": remarks(e),
-        "trigger": trigger(e),
-        "timeline": [(at_ms, since_beginning(e, at_ms), text) for at_ms, text in timeline(e)],
-        "parts": [
-            {
-                "part": part,
-                "told": _after(part.told_at_ms, began_ms),
-                "rejoined": _after(part.joined_at_ms, began_ms) or part.end_cause or "not yet",
-                "synced": _after(part.synced_at_ms, e.join_phase_ended_ms),
-                "back": _after(part.back_at_ms, began_ms),
-                "held": duration(part.held_others_ms) if part.held_others_ms else "",
-            }
-            for part in slowest_first
-        ],
-        "held": [(name, duration(ms), why) for name, ms, why in held(e)],
-        "moves": moves_together(e.moves),
-        "gained": sorted((name, len(got), len(lost)) for name, (got, lost) in gained_and_lost(e).items()),
-        "kept": e.terms.count(e.kept_count) if e.kept_count else "",
-        "stopped": stopped(e),
-        "slack": [
-            (one.name, duration(max(one.left_ms, 0)), duration(one.session_timeout_ms), duration(one.silent_ms))
-            for one in e.slack
-        ],
-        "unknown_slack": some(e.unknown_slack) if e.unknown_slack else "",
-        "following": following(e),
-    }
+    return {"explanation": e, "account": account_of(e)}
 
 
 def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[str, Any]:
@@ -114,7 +83,3 @@ def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[s
         name: history.of_group(e.group_id, {"rebalances": sql}, until_ms)["rebalances"] for name, sql in queries.items()
     }
     return {name: rows[0] if rows else None for name, rows in found.items()}
-
-
-def _after(at_ms: int | None, since_ms: int | None) -> str:
-    return "" if at_ms is None or since_ms is None else duration(at_ms - since_ms)

@@ -15,10 +15,11 @@ from page.history import History
 from page.lists import rebalances_over_time
 from pictures.ownership import ownership
 from pictures.rebalance import rebalance
-from pictures.scene import Curves, Lanes, colour_of
+from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
 from pictures.stretch import Stretch, stretch_of
 from pictures.timeline import timeline
+from schemas.cause_table import CAUSES, colour_of, name_of
 from why.explanation import Explanation
 
 MINUTE_MS = 60_000
@@ -28,10 +29,6 @@ PICTURES: dict[str, Callable[[Stretch], Lanes | Curves]] = {
     "ownership": ownership,
     "slack": heartbeat_slack,
 }
-CAUSES = (
-    *("session_expired", "member_joined", "member_left", "poll_timeout", "metadata_changed", "member_rejoined"),
-    *("sync_timeout", "cooperative_followup", "static_member_replaced", "group_loaded", "admin_removed", "unknown"),
-)
 
 
 def of_group(history: History, group_id: str, name: str, at_ms: int | None, minutes: float) -> str:
@@ -76,13 +73,14 @@ def strip(history: History, until_ms: int | None) -> dict[str, Any]:
     data = [
         {
             "type": "bar",
-            "name": cause,
+            "name": name_of(cause),
             "x": [_moment(row["from_ms"] + row["width_ms"] / 2) for row in of_cause],
             "y": [row["rebalances"] for row in of_cause],
             "width": [row["width_ms"] for row in of_cause],
-            "marker": {"color": colour_of(_place(cause))},
+            "marker": {"color": colour_of(cause)},
             "hovertext": [
-                f"{row['rebalances']} x {cause}, {row['groups']} groups, from {_moment(row['from_ms'])[:-4]} UTC"
+                f"{row['rebalances']} x {name_of(cause)} ({cause}), {row['groups']} groups, "
+                f"from {_moment(row['from_ms'])[:-4]} UTC"
                 for row in of_cause
             ],
             "hoverinfo": "text",
@@ -110,7 +108,7 @@ def strip_json(history: History, until_ms: int | None) -> str:
 
 
 def _place(cause: str) -> int:
-    return CAUSES.index(cause) if cause in CAUSES else len(CAUSES)
+    return list(CAUSES).index(cause) if cause in CAUSES else len(CAUSES)
 
 
 def _moment(at_ms: float) -> str:

@@ -25,7 +25,7 @@ from schemas.tables import EFFECTS_FOLDER
 from tables.delta_log import DeltaLog
 from tables.duck_database import files_of, open_database
 from tables.own_folder import own_folder
-from views.catalog import VIEWS, with_foundations
+from views.catalog import DETECTORS, VIEWS, facts_read, with_foundations
 from views.tables import TABLE_VIEWS
 from views.view import View
 from why.explanation import Read
@@ -33,10 +33,6 @@ from why.facts import COLUMNS
 
 MEMORY_MB = 256
 """What DuckDB may keep in memory before it writes to its file."""
-LISTS = ("groups", "rebalances", "standstills", "storms", "flapping_members", "leader_only_loops", "deploys")
-"""The views kept ready for all groups, which only a change of membership or state alters."""
-BEAT_LISTS = ("heartbeat_slack", "near_misses", "double_owners")
-"""Those that heartbeats and commits alter too."""
 REST_FACTOR, BEAT_REST_FACTOR = 3, 10
 """Lists rest for so many times the time that making them again took; those that heartbeats alter rest longer."""
 _QUIET = frozenset(
@@ -52,6 +48,11 @@ _QUIET = frozenset(
     }
 )
 """The facts that alter no list of LISTS."""
+_FOLLOWS_BEATS = {name for name, view in DETECTORS.items() if facts_read(view) & _QUIET}
+LISTS = ("groups", "rebalances", *(name for name in DETECTORS if name not in _FOLLOWS_BEATS))
+"""The views kept ready for all groups, which only a change of membership or state alters."""
+BEAT_LISTS = ("heartbeat_slack", *(name for name in DETECTORS if name in _FOLLOWS_BEATS))
+"""Those that heartbeats and commits alter too."""
 _EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 _RAW = "raw_effects"
 """All facts: those that are laid out, and those that have come since."""

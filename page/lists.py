@@ -5,55 +5,32 @@ Knows the lists that `page.history` keeps ready. Must not know a template or an 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from page.history import History, ms_of, timestamp
-from views.catalog import VIEWS
-from why.words import count, duration
+from views.catalog import DETECTORS
+from views.view import Detector, View
+from why.words import count, filled, some
 
 HOUR_MS = 3_600_000
 RECENT_MS = 24 * HOUR_MS
 """The overview names a group's troubles of so long."""
+SHOWN_IN_TROUBLE, SHOWN_NAME = 5, 60
+"""How many groups in trouble the overview's sentence names, and how many characters of each name."""
 SHOWN_TROUBLES = 200
 """So many of each kind are listed, the latest first."""
 STRIP_BINS = 240
 """Into so many equal times the strip of rebalances is parted."""
 
 
-@dataclass(frozen=True)
-class Detector:
-    """A kind of trouble: the view that finds it, and its name."""
-
-    view: str
-    name: str
-    since: str = "from_at"
-    """The column that says when it began."""
-    worth_telling: str = "true"
-    """Which of them the overview counts, as a condition."""
-
-    @property
-    def rule(self) -> str:
-        return next(view.rule for view in VIEWS if view.name == self.view)
-
-
-DETECTORS = (
-    Detector("storms", "storm"),
-    Detector("flapping_members", "flapping member"),
-    Detector("leader_only_loops", "leader-only loop"),
-    Detector("near_misses", "near miss"),
-    Detector("deploys", "deploy"),
-    Detector("double_owners", "double owner", "given_at"),
-    # Every rebalance of an eager group has one of some milliseconds.
-    Detector("standstills", "standstill", worth_telling="duration_ms >= 1000"),
-)
-
 _OVERVIEW = """
 WITH span AS (SELECT make_timestamp(?::BIGINT * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 rebalanced AS (
   SELECT group_id, count_if(known_from > hour.from_at) AS in_hour,
-    count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span
+    count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at
   FROM all_rebalances, hour, span GROUP BY group_id
 ), stood AS (
   SELECT group_id, sum(epoch_ms(least(coalesce(s.to_at, hour.to_at), hour.to_at))
@@ -66,8 +43,8 @@ rebalanced AS (
     arg_min(session_timeout_ms, slack_ms) AS near_timeout_ms
   FROM all_heartbeat_slack WHERE ended_at IS NULL AND slack_ms IS NOT NULL GROUP BY group_id
 )
-SELECT g.group_id, g.state, g.generation_id, g.protocol_type, g.protocol_name, g.member_count,
-  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span,
+SELECT g.group_id, g.state, g.generation_id, g.member_count,
+  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
   CASE WHEN g.member_count > 0 THEN greatest(0, least(1, coalesce(s.stood_ms, 0) / greatest(1, least(3600000,
     epoch_ms(hour.to_at) - epoch_ms(g.created_at))))) END AS stood_share,
   n.near_client_id, n.near_slack_ms, n.near_timeout_ms
@@ -86,30 +63,54 @@ class Span:
 
 
 def overview(history: History, now_ms: int, until_ms: int | None, span: Span | None) -> list[dict[str, Any]]:
-    """A row a group, by its id. now_ms: the end of the hour that is looked at; until_ms: all as it was then.
+    """A row a group: those in trouble first, then by how long nobody consumed in the last hour.
 
-    span: only groups that began to rebalance in it; `in_span` counts how often. `troubles` names the kinds of trouble
-    of the last day.
+    now_ms: the end of the hour that is looked at; until_ms: all as it was then. span: only groups that began to
+    rebalance in it; `in_span` counts how often. `troubles` counts the kinds of trouble of the last day, `harms` those
+    that went on in the last hour.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]
     rows = history.all(_OVERVIEW, values, until_ms)
     troubles = _recent_troubles(history, now_ms, until_ms)
     for row in rows:
-        row["troubles"] = troubles.get(row["group_id"], [])
+        row["troubles"], row["harms"] = troubles.get(row["group_id"], ([], []))
+    rows.sort(key=lambda row: (not row["harms"], -(row["stood_share"] or 0), row["group_id"]))
     return [row for row in rows if span is None or row["in_span"]]
 
 
-def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for kind in DETECTORS:
-        sql = (
-            f"SELECT group_id, count(*) AS n FROM all_{kind.view} "
-            f"WHERE {kind.since} > {timestamp(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id"
-        )
+def in_trouble(rows: list[dict[str, Any]]) -> str:
+    """The overview in one sentence: which groups are in trouble, and by what."""
+    of = count(len(rows), "group")
+    harmed = [f"{row['group_id'][:SHOWN_NAME]} ({', '.join(row['harms'])})" for row in rows if row["harms"]]
+    if not harmed:
+        return f"None of {of} was in trouble in the last hour."
+    return f"{len(harmed)} of {of} {'is' if len(harmed) == 1 else 'are'} in trouble: {some(harmed, SHOWN_IN_TROUBLE)}."
+
+
+def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dict[str, tuple[list[str], list[str]]]:
+    """By group: the troubles of the last day, and the harms of the last hour, each kind with its number."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for view, kind in _detectors():
+        sql = f"""
+            SELECT group_id, count(*) AS n, count_if({kind.until} > {timestamp(now_ms - HOUR_MS)}) AS n_now
+            FROM all_{view.name}
+            WHERE {kind.until} > {timestamp(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
+        """
         for row in history.all(sql, (), until_ms):
-            found.setdefault(row["group_id"], []).append(count(row["n"], kind.name))
+            troubles, harms = found.setdefault(row["group_id"], ([], []))
+            troubles.append(_counted(row["n"], kind))
+            if kind.is_harm and row["n_now"]:
+                harms.append(_counted(row["n_now"], kind))
     return found
+
+
+def _detectors() -> Iterator[tuple[View, Detector]]:
+    return ((view, view.detector) for view in DETECTORS.values() if view.detector is not None)
+
+
+def _counted(number: int, kind: Detector) -> str:
+    return f"{number} {kind.name if number == 1 else kind.plural}"
 
 
 def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms: int | None) -> list[dict[str, Any]]:
@@ -126,49 +127,22 @@ def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms
 
 def troubles(history: History, until_ms: int | None) -> list[dict[str, Any]]:
     """Each detector with its rule in words, how many it found, and the latest of them, each told in a sentence."""
-    return [_found_by(kind, history, until_ms) for kind in DETECTORS]
+    return [_found_by(view, kind, history, until_ms) for view, kind in _detectors()]
 
 
-def _found_by(kind: Detector, history: History, until_ms: int | None) -> dict[str, Any]:
-    total = history.all(f"SELECT count(*) AS n FROM all_{kind.view}", (), until_ms)[0]["n"]
-    sql = f"SELECT * FROM all_{kind.view} ORDER BY {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
+def _found_by(view: View, kind: Detector, history: History, until_ms: int | None) -> dict[str, Any]:
+    where = f"FROM all_{view.name} WHERE {kind.worth_telling}"
+    total = history.all(f"SELECT count(*) AS n {where}", (), until_ms)[0]["n"]
+    sql = f"SELECT * {where} ORDER BY {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
     found = [
-        {"group_id": row["group_id"], "at_ms": ms_of(row[kind.since]), "told": told(kind.view, row)}
+        {
+            "group_id": row["group_id"],
+            "at_ms": ms_of(row[kind.since]),
+            "until_ms": ms_of(row[kind.until]),
+            "told": filled(kind.sentence, row),
+            "link": {column: row[column] for column in kind.link},
+        }
         for row in history.all(sql, (), until_ms)
     ]
-    return {"view": kind.view, "name": kind.name, "rule": kind.rule, "total": total, "found": found}
-
-
-def told(view: str, row: dict[str, Any]) -> str:
-    """One trouble in a sentence."""
-    match view:
-        case "storms":
-            by = f", most of them {row['cause']}" + (f" by {row['cause_client_id']}" if row["cause_client_id"] else "")
-            return f"{count(row['rebalances'], 'rebalance')}, {row['most_in_an_hour']} within an hour{by}"
-        case "flapping_members":
-            matching = f"; its {row['matching']} matches {row['matching_setting']}" if row["matching_setting"] else ""
-            return (
-                f"{row['client_id']} came {row['memberships']} times, every {duration(row['period_ms'])}, mostly ended "
-                f"by {row['end_cause']}{matching}"
-            )
-        case "leader_only_loops":
-            return f"the leader {row['client_id']} alone set off {count(row['rebalances'], 'rebalance')}"
-        case "near_misses":
-            return (
-                f"{row['client_id']} was silent for {duration(row['gap_ms'])} of its session of "
-                f"{duration(row['session_timeout_ms'])}"
-            )
-        case "deploys":
-            return (
-                f"{count(row['restarts'], 'restart')} in {duration(row['duration_ms'])}, "
-                f"{count(row['rebalances'], 'rebalance')}, nobody consumed for {duration(row['stopped_ms'] or 0)}"
-            )
-        case "double_owners":
-            return (
-                f"{row['topic']}-{row['partition']}: {row['old_client_id']} went on for {duration(row['overlap_ms'])} "
-                f"after {row['new_client_id']} had it"
-            )
-        case "standstills":
-            return f"nobody held a partition for {duration(row['duration_ms'])}"
-        case _:
-            raise ValueError(f"no detector is named {view}")
+    rule = f"{view.rule} {kind.worth_said}".rstrip()
+    return {"view": view.name, "plural": kind.plural, "rule": rule, "total": total, "found": found}

@@ -15,8 +15,11 @@ from markupsafe import Markup, escape
 
 from page.history import ms_of
 from programs.visible import visible
+from schemas.cause_table import name_of
+from why.sections import At, Cell, Named
 from why.words import duration, moment
 
+LONGEST_SENTENCE = 1000
 LONGEST_TEXT = 200
 """A longer text of a client's is cut, with a word that says so; the whole of it is in the SQL box."""
 
@@ -43,6 +46,41 @@ def time_of(at: datetime | int | None) -> Markup | str:
     at_ms = at if isinstance(at, int) else ms_of(at)
     text = moment(at_ms)
     return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text)
+
+
+def ago(at: datetime | int | None, now_ms: int) -> Markup | str:
+    """How long before a moment another was, `4 min ago`; the moment itself is seen on hover."""
+    if at is None:
+        return ""
+    at_ms = at if isinstance(at, int) else ms_of(at)
+    text = moment(at_ms)
+    told = Markup('<time datetime="{}Z" data-at="{} UTC">{}</time>')
+    return told.format(text.replace(" ", "T"), text, _ago(max(now_ms - at_ms, 0) // 1000))
+
+
+def _ago(seconds: int) -> str:
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return "just now"
+
+
+def cause_of(cause: str | None) -> Markup | str:
+    """A cause in words; its key, as SQL has it, is seen on hover."""
+    if cause is None:
+        return ""
+    return Markup('<span title="{}">{}</span>').format(shortened(cause), shortened(name_of(cause)))
+
+
+def section_cell(cell: Cell) -> Markup | str:
+    """A cell of an explanation's section."""
+    match cell:
+        case At(ms):
+            return time_of(ms)
+        case Named(words, key):
+            return Markup('<span title="{}">{}</span>').format(shortened(key), shortened(words))
+        case _:
+            return shortened(cell, LONGEST_SENTENCE)
 
 
 def length_of(ms: int | float | None) -> str:

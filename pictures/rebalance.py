@@ -21,7 +21,7 @@ def rebalance(e: Explanation, read: Read) -> Lanes:
     """The picture of the rebalance that is explained, with its title."""
     from_ms = e.round_from_ms if e.silent_since_ms is None else e.silent_since_ms
     over_ms = e.told_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
-    to_ms = max(over_ms, *(part.back_at_ms or 0 for part in e.parts)) if e.parts else over_ms
+    to_ms = max([over_ms, *(part.moments.get(e.kind.back, 0) for part in e.parts)])
     margin_ms = max(int(MARGIN * (to_ms - from_ms)), SHORTEST_MARGIN_MS)
     stretch = stretch_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)
     return replace(timeline(stretch), title=title(e))

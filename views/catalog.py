@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from schemas.effect_names import EffectName
 from views.assignments import ASSIGNMENTS
 from views.deploys import DEPLOYS
 from views.double_owners import DOUBLE_OWNERS
@@ -70,6 +71,16 @@ VIEWS = foundations_first(LISTED)
 
 NAMES = (*(table.name for table in TABLE_VIEWS), *(view.name for view in VIEWS))
 """Everything that a query may name."""
+
+
+DETECTORS: dict[str, View] = {view.name: view for view in LISTED if view.detector is not None}
+"""The views that look for trouble, by name, in the order in which people read of them."""
+
+
+def facts_read(view: View) -> set[str]:
+    """The kinds of effects that a view's SQL names, those of the views that it stands on included."""
+    below = (facts_read(one) for one in LISTED if one is not view and one.name in _reads_from(view))
+    return (set(re.findall(r"'(\w+)'", view.sql)) & set(EffectName)).union(*below)
 
 
 def names_in(query: str) -> set[str]:

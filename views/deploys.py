@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import GROUP_ID, Column, Detector, View
 
 CLIENTS = 2
 BACK_WITHIN_MINUTES = 5
@@ -118,5 +118,11 @@ LEFT JOIN stopped USING (group_id, from_at)
 LEFT JOIN moved USING (group_id, from_at)
 LEFT JOIN shared s USING (group_id, from_at)
 """,
+    detector=Detector(
+        "deploy",
+        "deploys",
+        "{restarts:restart} in {duration_ms}, {rebalances:rebalance}, nobody consumed for {stopped_ms}",
+        is_harm=False,
+    ),
     of_consumers=("The same; a member of one client id that comes back is a restart, whatever its member id."),
 )

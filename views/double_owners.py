@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import BEATS, GROUP_ID, Column, View
+from views.view import BEATS, GROUP_ID, Column, Detector, View
 
 DOUBLE_OWNERS = View(
     name="double_owners",
@@ -11,8 +11,8 @@ DOUBLE_OWNERS = View(
         "A partition's old owner sent a Heartbeat or an OffsetCommit after the next owner had been given it, and was "
         "refused with UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID: it had not learned by then that the "
         "partition was no longer its own. It had learned that, and is not listed, if it gave the partition up itself "
-        "by joining again, or if a heartbeat, JoinGroup or SyncGroup of its was taken in between. What it processed meanwhile may have been processed twice; whether it did "
-        "process anything is unknown."
+        "by joining again, or if a heartbeat, JoinGroup or SyncGroup of its was taken in between. What it processed "
+        "meanwhile may have been processed twice; whether it did process anything is unknown."
     ),
     columns=(
         GROUP_ID,
@@ -79,6 +79,14 @@ SELECT group_id, topic, partition, member_id AS old_member_id, client_id AS old_
 FROM unaware
 GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_client_id, lost_at, given_at
 """,
+    detector=Detector(
+        "double owner",
+        "double owners",
+        "{topic}-{partition}: {old_client_id} went on for {overlap_ms} after {new_client_id} had it",
+        since="given_at",
+        until="last_acted_at",
+        link=("topic", "partition"),
+    ),
     of_consumers=(
         "A partition is given away only when its owner has let go of it or is a member no more. A member that was "
         "removed and has not heard of it may go on; its heartbeats and commits are refused with UNKNOWN_MEMBER_ID, "

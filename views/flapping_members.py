@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import GROUP_ID, Column, Detector, View
 
 MEMBERSHIPS = 3
 MULTIPLES = 5
@@ -118,5 +118,11 @@ SELECT group_id, client_id, client_host, group_instance_id, from_at, to_at, memb
   coalesce(is_ambiguous, false) AS is_ambiguous
 FROM matched
 """,
+    detector=Detector(
+        "flapping member",
+        "flapping members",
+        "{client_id} came {memberships} times, every {period_ms}[; how most of these memberships ended: {end_cause}]"
+        "[; its {matching} matches {matching_setting}]",
+    ),
     of_consumers=("A member that polls too late leaves and comes back under the same id."),
 )

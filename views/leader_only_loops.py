@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, IN_ORDER, Column, View
+from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 3
 WITHIN_MINUTES = 60
@@ -78,5 +78,8 @@ FROM loops
 GROUP BY group_id, cause_member_id, row, loop
 HAVING count(*) >= {REBALANCES}
 """,
+    detector=Detector(
+        "leader-only loop", "leader-only loops", "the leader {client_id} alone set off {rebalances:rebalance}"
+    ),
     of_consumers=("There is no leader, so there are no such loops."),
 )

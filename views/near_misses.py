@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, SILENCES, Column, View
+from views.view import GROUP_ID, SILENCES, Column, Detector, View
 
 SHARE = 0.75
 
@@ -38,5 +38,10 @@ JOIN sessions USING (group_id, member_id)
 WHERE is_request AND NOT is_expiry AND gap_ms >= {SHARE} * session_timeout_ms
   AND timestamp_millis(to_ms) BETWEEN joined_at AND coalesce(ended_at, timestamp'9999-12-31')
 """,
+    detector=Detector(
+        "near miss",
+        "near misses",
+        "{client_id} was silent for {gap_ms} of its session of {session_timeout_ms}",
+    ),
     of_consumers=("Heartbeats come at an interval that the group sets, by default a ninth of the session timeout."),
 )

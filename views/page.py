@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from schemas.cause_table import CAUSES
 from views.catalog import LISTED
 from views.tables import TABLE_VIEWS
 from views.view import Column, View
@@ -26,6 +27,7 @@ job's last commit, in a session that stays open too.
 - An array of members holds client ids; a static member without one is named by its instance id.
 - What looks for trouble (`storms` to `double_owners`) goes by the rule that its section gives, no more: thresholds
   stand there.
+- What a cause means stands under [Causes](#causes).
 - `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
   at the end of that millisecond, from the facts up to then alone: `groups` and `members` of any moment.
 - `make sql` asks DuckDB, without Spark, where the query is proven to be answered alike, else Spark: see
@@ -40,7 +42,9 @@ def page(views: Sequence[View] = LISTED) -> str:
     parts = [_HEAD, "\n".join(f"- [{view.name}](#{view.name}): {view.row}" for view in views) + "\n"]
     for view in views:
         meant = f"\n\nOf a consumer group: {view.of_consumers or SAME}"
-        parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}{meant}\n\n{_columns(view.columns)}")
+        worth = f" {view.detector.worth_said}" if view.detector is not None and view.detector.worth_said else ""
+        parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}{worth}{meant}\n\n{_columns(view.columns)}")
+    parts.append(f"## Causes\n\n{_causes()}")
     parts.append("## A home's own tables\n")
     for table in TABLE_VIEWS:
         parts.append(f"### {table.name}\n\nOne row is {table.row}.\n\n{_columns(table.columns)}")
@@ -50,6 +54,17 @@ def page(views: Sequence[View] = LISTED) -> str:
 def _columns(columns: Iterable[Column]) -> str:
     rows = [f"| `{column.name}` | {column.type.upper()} | {column.holds} |" for column in columns]
     return "\n".join(["| column | type | what it holds |", "|---|---|---|", *rows, ""])
+
+
+def _causes() -> str:
+    """What stands in `cause` and `end_cause`, a row each."""
+    rows = [
+        f"| `{row.key}` | {row.sentence_of_anybody} | {'yes' if row.starts_rebalances else 'no'} | "
+        f"{'yes' if row.ends else 'no'} | {', '.join(row.concluded_from)} |"
+        for row in CAUSES.values()
+    ]
+    head = "| cause | what happened | sets a rebalance off | ends a membership | may be concluded from |"
+    return "\n".join([head, "|---|---|---|---|---|", *rows, ""])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schemas.cause_table import listed
 from views.view import AT_DATE, GROUP_ID, Column, View
 
 CAUSE = """STRUCT<kind: STRING, member_id: STRING, client_id: STRING, client_host: STRING,
@@ -26,9 +27,7 @@ REBALANCES = View(
         Column(
             "cause",
             "string",
-            "member_joined, member_left, poll_timeout, session_expired, sync_timeout, metadata_changed, "
-            "cooperative_followup, member_rejoined, static_member_replaced, group_loaded, admin_removed or unknown; "
-            "of a consumer group also subscription_changed, pattern_resolved and rebalance_timeout",
+            f"{', '.join(listed())}: see Causes",
         ),
         Column("cause_member_id", "string", "the member that set it off, null where nobody did"),
         Column("cause_client_id", "string", "its client id"),

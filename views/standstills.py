@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, View
+from views.view import GROUP_ID, Column, Detector, View
+
+NOTICED_MS = 1000
 
 STANDSTILLS = View(
     name="standstills",
@@ -28,6 +30,16 @@ SELECT group_id, held_until AS from_at, from_at AS to_at, unix_millis(from_at) -
 FROM begun
 WHERE from_at > held_until
 """,
+    detector=Detector(
+        "standstill",
+        "standstills",
+        "nobody held a partition for {duration_ms}",
+        worth_telling=f"duration_ms >= {NOTICED_MS}",
+        worth_said=(
+            f"Listed as trouble are those of at least {NOTICED_MS // 1000} s: every rebalance of an eager group has "
+            "one of some milliseconds, which nobody notices."
+        ),
+    ),
     of_consumers=(
         "Members keep what they are not asked to give up, so a group stands still only when it is empty or when "
         "one member takes over from another all there is."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, IN_ORDER, Column, View
+from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 6
 """So many rebalances within WITHIN_HOURS are a storm."""
@@ -96,6 +96,12 @@ SELECT group_id, from_at, to_at, rebalances, most_in_an_hour, rebalancing_ms,
   client.cause_client_id, client.cause_client_host, CAST(-client.rank AS BIGINT) AS cause_client_rebalances
 FROM named
 """,
+    detector=Detector(
+        "storm",
+        "storms",
+        "{rebalances:rebalance}, {most_in_an_hour} within an hour; the most frequent cause: {cause}"
+        "[, by {cause_client_id}]",
+    ),
     of_consumers=(
         "A deploy of several members raises the epoch once for each that leaves or comes: it takes fewer restarts "
         "to make a storm."

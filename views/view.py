@@ -13,7 +13,32 @@ from dataclasses import dataclass
 
 from schemas.tables import Column
 
-__all__ = ["Column", "View"]
+__all__ = ["Column", "Detector", "View"]
+
+
+@dataclass(frozen=True)
+class Detector:
+    """What the page needs to show what a view found as trouble.
+
+    sentence: one row, told. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a
+    cause; `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
+    """
+
+    name: str
+    """One of them; `plural` more than one."""
+    plural: str
+    sentence: str
+    since: str = "from_at"
+    """The column that says when it began."""
+    until: str = "to_at"
+    """The column that says up to when it went on; the page shows the group as it was then."""
+    link: tuple[str, ...] = ()
+    """Further columns that the address of the group takes."""
+    worth_telling: str = "true"
+    """The condition for a row that somebody noticed; `worth_said` says it."""
+    worth_said: str = ""
+    is_harm: bool = True
+    """False: it explains what happened, and is no trouble by itself."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +52,8 @@ class View:
     sql: str
     of_consumers: str = ""
     """What a row means for a consumer group (KIP-848); empty: the same."""
+    detector: Detector | None = None
+    """Of a view that looks for trouble."""
 
 
 GROUP_ID = Column("group_id", "string", "the group")

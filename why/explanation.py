@@ -5,23 +5,20 @@ Knows the facts of the group around it. Must not know how it is worded or shown;
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, OF_REQUESTS, REBALANCES, Fact, facts_of, in_order
 from why.holdings import Holding, Partition, holdings_of, standstills
+from why.kinds import CLASSIC, GroupKind, kind_of
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
 from why.parts import Part, parts_of
 from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
 from why.slack import Slack, last_heard_ms, slack_of
-from why.words import CONSUMERS, WORKERS, Terms
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
@@ -31,7 +28,6 @@ LONGEST_SESSION_MS = 30 * 60_000
 Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
 """Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
 EVER = 2**53
-CLASSIC, CONSUMER, CONNECT = "classic", "consumer", "connect"
 
 
 class Meanwhile(NamedTuple):
@@ -83,8 +79,8 @@ class Explanation:
     holdings: list[Holding] = field(repr=False)
     are_requests_known: bool = True
     """False where no request of anybody is known, as where only the offsets topic tells of the group."""
-    is_consumer_group: bool = False
-    """Whether it was a consumer group (KIP-848) when the rebalance ended."""
+    kind: GroupKind = CLASSIC
+    """What kind of group it was when the rebalance ended."""
     protocol_type: str | None = None
     """`consumer`, `connect` or another, of a classic group."""
     held_back_ms: int = 0
@@ -92,11 +88,6 @@ class Explanation:
     assignment; 0: it holds nothing back."""
     conversions: tuple[Conversion, ...] = ()
     """The changes from one protocol to the other meanwhile."""
-
-    @property
-    def terms(self) -> Terms:
-        """The words for what members share."""
-        return WORKERS if self.protocol_type == CONNECT else CONSUMERS
 
     @property
     def culprit_name(self) -> str:
@@ -160,6 +151,7 @@ def _explained(
     slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     protocol_type = _protocol_type(facts, end_ms)
+    kind = kind_of(_group_type(facts, end_ms), protocol_type)
     return Explanation(
         group_id=group_id,
         rebalance=rebalance,
@@ -175,7 +167,7 @@ def _explained(
         protocol_name=None if phase is None else phase.told["protocol_name"],
         leader=None if phase is None or not phase.told["leader_id"] else names.of(phase.told["leader_id"]),
         join_phase_ended_ms=None if phase is None else phase.at_ms,
-        parts=parts_of(facts, rebalance, around, end_ms, names),
+        parts=parts_of(facts, rebalance, around, end_ms, names, kind),
         moves=moved.moves,
         kept_count=moved.kept_count,
         unheld_ms=moved.unheld_ms,
@@ -185,33 +177,23 @@ def _explained(
         followed_by=meanwhile.after,
         holdings=holdings,
         are_requests_known=are_requests_known,
-        is_consumer_group=_group_type(facts, end_ms) == CONSUMER,
+        kind=kind,
         protocol_type=protocol_type,
-        held_back_ms=_held_back_ms(facts, rebalance) if protocol_type == CONNECT else 0,
+        held_back_ms=kind.held_back_ms(facts, rebalance.to_generation_id),
         conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
     )
 
 
-def _group_type(facts: Iterable[Fact], until_ms: int) -> str:
+def _group_type(facts: Iterable[Fact], until_ms: int) -> str | None:
     """Under which protocol the group was at a moment."""
     told = [fact for fact in facts if fact.effect in GROUP_TYPES and fact.at_ms <= until_ms]
-    return str(told[-1].told.get("to_type") or told[-1].told.get("group_type")) if told else CLASSIC
+    return str(told[-1].told.get("to_type") or told[-1].told.get("group_type")) if told else None
 
 
 def _protocol_type(facts: Iterable[Fact], until_ms: int) -> str | None:
     """What kind of members a classic group had at a moment."""
     told = [fact for fact in facts if fact.effect == EffectName.STATE_CHANGED and fact.at_ms <= until_ms]
     return told[-1].told.get("protocol_type") if told else None
-
-
-def _held_back_ms(facts: Iterable[Fact], rebalance: Rebalance) -> int:
-    """The longest delay in the assignments of Connect's leader, of the generation that the rebalance led to."""
-    found = 0
-    for fact in facts:
-        if fact.effect == EffectName.ASSIGNED and fact.generation_id == rebalance.to_generation_id:
-            with suppress(ConnectProtocolError):
-                found = max(found, decode_worker_assignment(b64decode(fact.told.get("assignment") or "")).delay_ms)
-    return found
 
 
 def _conversions(facts: Iterable[Fact], from_ms: int, until_ms: int) -> Iterable[Conversion]:

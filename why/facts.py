@@ -50,6 +50,7 @@ DEEDS = (
     EffectName.JOIN_PHASE_ENDED,
     EffectName.OFFSETS_COMMITTED,
     EffectName.STATE_CHANGED,
+    EffectName.MEMBER_PROGRESSED,
 )
 """The facts of what happened in a span of time: needed of that span alone. A run of heartbeats stands where it ended,
 and is looked for up to LONGEST_RUN_MS later.

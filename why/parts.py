@@ -1,5 +1,4 @@
-"""Each member's part in a rebalance: when it was told, rejoined, synced and went on, and how long the others waited for
-it.
+"""Each member's part in a rebalance: the moments that its kind of group has, and how long the others waited for it.
 
 Knows the facts of one rebalance's time. Must not know partitions.
 """
@@ -11,13 +10,14 @@ from dataclasses import dataclass
 
 from schemas.effect_names import EffectName
 from why.facts import Fact
+from why.kinds import GroupKind
 from why.members import Membership, Names, host_of
 from why.rebalances import Rebalance
 
 
 @dataclass(frozen=True)
 class Part:
-    """A member's part; times are ms since the epoch, None for what did not happen or is not known."""
+    """A member's part; times are ms since the epoch; what did not happen or is not known has none."""
 
     name: str
     member_id: str
@@ -25,30 +25,32 @@ class Part:
     is_member: bool
     """False for a client that was only told a member id."""
     is_new: bool
-    told_at_ms: int | None
-    """When an answer told it REBALANCE_IN_PROGRESS."""
-    joined_at_ms: int | None
-    """When its JoinGroup came; in a consumer group, when it had let go of all that the epoch took from it."""
-    synced_at_ms: int | None
-    """When its SyncGroup came; in a consumer group, when it had all that the epoch gives it."""
-    back_at_ms: int | None
-    """When its SyncGroup was answered, so that it could go on."""
+    moments: dict[str, int]
+    """When it did or heard what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
     held_others_ms: int | None
     end_cause: str | None
     """Why it was removed, where that was before the rebalance ended."""
 
 
 def parts_of(
-    facts: Sequence[Fact], rebalance: Rebalance, around: Iterable[Membership], end_ms: int, names: Names
+    facts: Sequence[Fact],
+    rebalance: Rebalance,
+    around: Iterable[Membership],
+    end_ms: int,
+    names: Names,
+    kind: GroupKind,
 ) -> list[Part]:
-    """The parts of all clients that were members during it or that it waited for, in order of their JoinGroups."""
+    """The parts of all clients that were members during it or that it waited for, in the order in which they came."""
     memberships = {one.member_id: one for one in around if one.is_member_in(rebalance.started_at_ms, end_ms)}
     waits = {wait.member_id: wait for wait in rebalance.waits}
-    moments = _moments(facts, rebalance, end_ms)
+    told = _moments(facts, rebalance, end_ms)
     parts: list[Part] = []
     for member_id in dict.fromkeys([*memberships, *waits]):
         one, wait = memberships.get(member_id), waits.get(member_id)
-        told = moments.get(member_id, {})
+        moments = told.get(member_id, {})
+        if wait is not None:
+            known = {kind.came: wait.joined_at_ms, kind.ready: moments.get(kind.ready, wait.synced_at_ms)}
+            moments = {name: at_ms for name, at_ms in {**moments, **known}.items() if at_ms is not None}
         ended_ms = None if one is None else one.ended_at_ms
         host = one.client_host if one is not None else wait.client_host if wait is not None else ""
         parts.append(
@@ -58,19 +60,16 @@ def parts_of(
                 host=host_of(host),
                 is_member=one is not None,
                 is_new=one is not None and one.joined_at_ms >= rebalance.started_at_ms,
-                told_at_ms=told.get("told"),
-                joined_at_ms=told.get("joined") if wait is None else wait.joined_at_ms,
-                synced_at_ms=told.get("synced", None if wait is None else wait.synced_at_ms),
-                back_at_ms=told.get("back"),
+                moments={moment.key: moments[moment.key] for moment in kind.moments if moment.key in moments},
                 held_others_ms=None if wait is None else wait.held_others_ms,
                 end_cause=one.end_cause if one is not None and ended_ms is not None and ended_ms <= end_ms else None,
             )
         )
-    return sorted(parts, key=lambda part: (part.joined_at_ms is None, part.joined_at_ms or 0))
+    return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
 
 
 def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[str, dict[str, int]]:
-    """By member: when it was told, when its latest JoinGroup and SyncGroup came, and when the latter was answered.
+    """By member, the moments of either kind of group: the latest JoinGroup, the first of everything else.
 
     A SyncGroup may come after the rebalance is over: the group goes on as soon as the leader's assignment is there.
     """
@@ -82,7 +81,7 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
         own = found.setdefault(fact.member_id, {})
         match fact.effect:
             case EffectName.JOIN_RECEIVED if fact.at_ms <= end_ms:
-                own["joined"] = fact.at_ms
+                own["rejoined"] = fact.at_ms
             case EffectName.SYNC_RECEIVED if fact.generation_id == to_generation_id:
                 own.setdefault("synced", fact.at_ms)
             case EffectName.REPLY if fact.error_code == "REBALANCE_IN_PROGRESS" and fact.at_ms <= end_ms:
@@ -90,6 +89,9 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
             case EffectName.REPLY if fact.api == "SyncGroup" and fact.error_code == "NONE":
                 if fact.generation_id == to_generation_id:
                     own.setdefault("back", fact.at_ms)
+            case EffectName.MEMBER_PROGRESSED if fact.at_ms <= end_ms:
+                if fact.told["target_epoch"] == to_generation_id:
+                    own.setdefault("reported", fact.at_ms)
             case _:
                 pass
     return found

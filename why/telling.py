@@ -5,12 +5,10 @@ Knows what each cause means to a person on call. Must not know a table or a term
 
 from __future__ import annotations
 
+from schemas.cause_table import CAUSES, name_of
 from why.explanation import Explanation
-from why.parts import Part
-from why.words import WORKERS, clock, count, duration, moment, partitions, some
+from why.words import clock, count, duration, moment, partitions, some
 
-STREAMS = "stream"
-"""Under this name StreamsPartitionAssignor stands among the protocols."""
 NOT_IN_THE_TOPIC = (
     "only the offsets topic tells of this group: no requests, heartbeats, reasons or waits, so who kept whom waiting "
     "and how near others were to expiring is left out"
@@ -21,8 +19,7 @@ def title(e: Explanation) -> str:
     """Which rebalance it is, when it began and how it ended; its times are UTC."""
     rebalance = e.rebalance
     to = "?" if rebalance.to_generation_id is None else rebalance.to_generation_id
-    kind = "epoch" if e.is_consumer_group else "generation"
-    step = f"{e.group_id}: {kind} {rebalance.from_generation_id} -> {to}"
+    step = f"{e.group_id}: {e.kind.step} {rebalance.from_generation_id} -> {to}"
     began = f"{step}, {moment(rebalance.started_at_ms)} UTC"
     if not rebalance.is_start_known and rebalance.ended_at_ms is not None:
         return f"{step}, over at {moment(rebalance.ended_at_ms)} UTC; when it began is not known"
@@ -42,13 +39,13 @@ def headline(e: Explanation) -> str:
         else [f"{count(rebalance.members_before, 'member')} before"]
     )
     if e.moves:
-        told.append(f"{e.terms.count(len(e.moves))} moved")
+        told.append(f"{e.kind.count(len(e.moves))} moved")
     told.append(_stopped(e))
     longest_ms = max(e.unheld_ms.values(), default=0)
     if not rebalance.is_start_known:
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
-        told += [f"single {e.terms.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
+        told += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
     is_doubtful = rebalance.cause.is_inferred and rebalance.cause.kind != "unknown"
     doubt = " (concluded from what followed, not told)" if is_doubtful else ""
     return f"{cause_clause(e)}{doubt}: {', '.join(told)}."
@@ -57,35 +54,13 @@ def headline(e: Explanation) -> str:
 def cause_clause(e: Explanation) -> str:
     """What set it off, as a clause."""
     cause, who = e.rebalance.cause, _culprit(e)
-    timeout = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
+    session = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
     poll = _known(None if e.culprit is None else e.culprit.rebalance_timeout_ms)
-    clauses = {
-        "member_joined": f"{who} joined the group",
-        "member_left": f"{who} left the group",
-        "poll_timeout": f"{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group",
-        "session_expired": f"{who} was silent for its whole session timeout ({timeout}) and was removed",
-        "sync_timeout": f"{who} joined but sent no SyncGroup in time and was removed",
-        "rebalance_timeout": f"{who} did not give partitions up within its rebalance timeout ({poll}) and was removed",
-        "metadata_changed": f"{who} joined again, for its topics or their partitions had changed",
-        "subscription_changed": f"{who} subscribed to something else",
-        "pattern_resolved": "a pattern that members subscribe to stood for other topics",
-        "cooperative_followup": (
-            f"{who} joined again, having given {e.terms.many} up (the second round of a cooperative rebalance)"
-        ),
-        "member_rejoined": f"{who}, a member already, joined again{_why_workers_rejoin(e)}",
-        "static_member_replaced": f"{who} came back as a static member with another subscription",
-        "group_loaded": "the group was taken over by a coordinator, and its members had to rejoin",
-        "admin_removed": f"an administrator removed {who}",
-    }
+    row = CAUSES.get(cause.kind, CAUSES["unknown"])
     if cause.kind == "unknown" and cause.candidates:
         return f"it is open what set the rebalance off ({_candidates(e)})"
-    if cause.kind == "metadata_changed" and not cause.member_id:
-        return "the topics that members subscribe to, or their partitions, had changed"
-    return clauses.get(cause.kind, "it is unknown what set the rebalance off")
-
-
-def _why_workers_rejoin(e: Explanation) -> str:
-    return ", as workers do when connectors are configured or held-back tasks are due" if e.terms is WORKERS else ""
+    sentence = row.sentence if cause.member_id or not row.of_nobody else row.of_nobody
+    return sentence.format(who=who, session=session, poll=poll, partitions=e.kind.many, why_again=e.kind.why_again)
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -121,61 +96,42 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
     if e.round_from_ms < rebalance.started_at_ms:
         found.append((e.round_from_ms, "the group began to rebalance; others began and were superseded since"))
     if rebalance.is_start_known:
-        found.append((rebalance.started_at_ms, f"the rebalance began: {rebalance.cause.kind} by {e.culprit_name}"))
-    told = min(
-        (part for part in e.parts if part.told_at_ms is not None), key=lambda part: part.told_at_ms or 0, default=None
-    )
-    if told is not None:
         found.append(
-            (told.told_at_ms or 0, f"{told.name} was the first to be told, by the answer to a heartbeat or commit")
+            (rebalance.started_at_ms, f"the rebalance began: {name_of(rebalance.cause.kind)}, by {e.culprit_name}")
         )
     for change in e.conversions:
         by = f", by {change.client_id}" if change.client_id else ""
         found.append((change.at_ms, f"the {change.from_type} group became a {change.to_type} group{by}"))
-    joined = [part for part in e.parts if part.joined_at_ms is not None]
-    if e.is_consumer_group:
-        found += _reached(e)
-        joined = []
-    for part, place in ((joined[0], "first"), (joined[-1], "last")) if len(joined) > 1 else ():
-        found.append((part.joined_at_ms or 0, f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"))
-    if e.join_phase_ended_ms is not None:
-        leader = "nobody leads" if e.leader is None else f"{e.leader} leads"
-        found.append(
-            (e.join_phase_ended_ms, f"all who take part are known ({e.protocol_name or 'no protocol'}); {leader}")
-        )
-    led = next((part for part in e.parts if part.name == e.leader and part.synced_at_ms is not None), None)
-    if led is not None:
-        found.append((led.synced_at_ms or 0, f"the leader's assignment came, from {led.name}"))
+    found += e.kind.timeline(e)
     if rebalance.ended_at_ms is not None:
         found.append((rebalance.ended_at_ms, f"it was over: {rebalance.outcome}"))
-    back = max((part.back_at_ms for part in e.parts if part.back_at_ms is not None), default=None)
-    if back is not None and rebalance.outcome == "completed":
-        found.append((back, "the last member had its assignment"))
+    back = [part.moments[e.kind.back] for part in e.parts if e.kind.back in part.moments]
+    if back and rebalance.outcome == "completed":
+        found.append((max(back), "the last member had its assignment"))
     return sorted(found, key=lambda event: event[0])
 
 
 def held(e: Explanation) -> list[tuple[str, int, str]]:
     """Who kept the others waiting, for how long, and why it took that long; the longest first."""
     found = [(part, part.held_others_ms) for part in e.parts if part.held_others_ms]
-    return [(part.name, ms, _delay(e, part)) for part, ms in sorted(found, key=lambda item: -item[1])]
+    return [(part.name, ms, e.kind.delay(e, part)) for part, ms in sorted(found, key=lambda item: -item[1])]
 
 
 def awaited(e: Explanation) -> list[str]:
-    """Who has not come yet, while it runs: to join, or else to sync."""
-    if e.rebalance.ended_at_ms is not None:
-        return []
-    if e.join_phase_ended_ms is None and not e.is_consumer_group:
-        return [part.name for part in e.parts if part.joined_at_ms is None and part.end_cause is None]
-    return [part.name for part in e.parts if part.synced_at_ms is None and part.end_cause is None]
+    """Who has not come yet, while it runs."""
+    return [] if e.rebalance.ended_at_ms is not None else [part.name for part in e.kind.awaited(e)]
 
 
 def remarks(e: Explanation) -> list[str]:
     """What stands beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
     found = [] if e.note is None else [e.note]
     if e.others:
-        told = (f"{moment(one.started_at_ms)} {one.cause.kind} (GENERATION={one.to_generation_id})" for one in e.others)
+        told = (
+            f"{moment(one.started_at_ms)} {name_of(one.cause.kind)} (GENERATION={one.to_generation_id})"
+            for one in e.others
+        )
         found.append(f"The others: {some(told, 5)}.")
-    found += unread(e)
+    found += e.kind.unread(e)
     names = awaited(e)
     if names:
         found.append(f"Still awaited: {some(names)}.")
@@ -185,30 +141,6 @@ def remarks(e: Explanation) -> list[str]:
             "which of them came back under another id is unknown."
         )
     return found
-
-
-def unread(e: Explanation) -> list[str]:
-    """What the members' bytes say that is not shown, or needs a word: by their protocol type."""
-    match e.protocol_type:
-        case "connect":
-            found = [
-                "Connect's workers share connectors and tasks, which stand where consumers have topics and partitions."
-            ]
-            if e.held_back_ms:
-                found.append(
-                    f"The leader holds back what a lost worker ran, and gives it to others {duration(e.held_back_ms)} "
-                    "after this assignment at the latest (scheduled.rebalance.max.delay.ms)."
-                )
-            return found
-        case "consumer" if e.protocol_name == STREAMS:
-            return [
-                "Kafka Streams: partitions are shown as they were assigned. Which tasks they are for, and which "
-                "standby tasks members keep, stands in bytes of Streams' own (userData), which are not read."
-            ]
-        case None | "" | "consumer":
-            return []
-        case _:
-            return [f"Members of protocol type {e.protocol_type} speak bytes of their own, which are not read."]
 
 
 def since_beginning(e: Explanation, at_ms: int) -> str:
@@ -245,26 +177,9 @@ def following(e: Explanation) -> str | None:
         return None
     pause = duration(after.started_at_ms - e.rebalance.ended_at_ms)
     began = "began" if after.is_start_known else "was under way"
-    by = f" by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
+    by = f", by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
     to = "" if after.to_generation_id is None else f" (GENERATION={after.to_generation_id})"
-    return f"The next rebalance {began} {pause} later: {after.cause.kind}{by}{to}."
-
-
-def _reached(e: Explanation) -> list[tuple[int, str]]:
-    """When members of a consumer group had let go of what others were to have, and had what the epoch gives them."""
-    found = [
-        (part.joined_at_ms or 0, f"{part.name} had let go of what others were to have")
-        for part in e.parts
-        if part.held_others_ms and part.joined_at_ms is not None
-    ]
-    last = max((part for part in e.parts if part.synced_at_ms is not None), key=_synced_at, default=None)
-    if last is not None:
-        found.append((_synced_at(last), f"{last.name} was the last to have all that the epoch gives it"))
-    return found
-
-
-def _synced_at(part: Part) -> int:
-    return part.synced_at_ms or 0
+    return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{to}."
 
 
 def _culprit(e: Explanation) -> str:
@@ -278,7 +193,7 @@ def _members(e: Explanation) -> str:
     told = f"{rebalance.members_before} -> {rebalance.members_after} members"
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
     joined = [part.name for part in others if part.is_new]
-    gone = [f"{part.name} ({part.end_cause})" for part in others if part.end_cause is not None]
+    gone = [f"{part.name} ({name_of(part.end_cause)})" for part in others if part.end_cause is not None]
     meanwhile = [f"{some(joined)} also joined"] if joined else []
     meanwhile += [f"{some(gone)} also went"] if gone else []
     return f"{told}, {'; '.join(meanwhile)}" if meanwhile else told
@@ -288,15 +203,15 @@ def _stopped(e: Explanation) -> str:
     if not e.holdings:
         return "who held what is unknown"
     if not e.rebalance.is_start_known:
-        return f"for how long {e.terms.nobody} is not known"
+        return f"for how long {e.kind.nobody} is not known"
     if e.standstill is None:
-        return f"{e.terms.somebody} all the time"
+        return f"{e.kind.somebody} all the time"
     from_ms, to_ms = e.standstill
     if to_ms is None:
         until_ms = e.told_until_ms if e.followed_by is None else max(e.told_until_ms, e.followed_by.started_at_ms)
-        since = f"{e.terms.nobody} any more"
-        return f"{e.terms.nobody} for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else since
-    return f"{e.terms.nobody} for {duration(to_ms - from_ms)}"
+        since = f"{e.kind.nobody} any more"
+        return f"{e.kind.nobody} for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else since
+    return f"{e.kind.nobody} for {duration(to_ms - from_ms)}"
 
 
 def _candidates(e: Explanation) -> str:
@@ -304,8 +219,8 @@ def _candidates(e: Explanation) -> str:
     found = []
     for one in e.rebalance.cause.candidates:
         name = e.names.of(one["member_id"], one["client_id"]) if one["member_id"] else ""
-        found.append(f"{one['kind']} by {name}" if name else one["kind"])
-    return some(found)
+        found.append(f"{name_of(one['kind'])}, by {name}" if name else name_of(one["kind"]))
+    return " or ".join(found)
 
 
 def _span(e: Explanation) -> str:
@@ -313,30 +228,6 @@ def _span(e: Explanation) -> str:
         return ""
     from_ms, to_ms = e.standstill
     return f", from {clock(from_ms)} UTC" + (" on" if to_ms is None else f" to {clock(to_ms)} UTC")
-
-
-def _delay(e: Explanation, part: Part) -> str:
-    """How much of the time that the others waited was the member's own."""
-    if e.is_consumer_group:
-        until = f" until it was removed ({part.end_cause})" if part.joined_at_ms is None and part.end_cause else ""
-        return f"it held on to partitions that others were to have{until}"
-    if part.joined_at_ms is None:
-        return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
-    synced_ms = _assignment_wait_ms(e, part)
-    if synced_ms and synced_ms == part.held_others_ms:
-        return "for the assignment, since it leads"
-    began_ms = e.rebalance.started_at_ms
-    came = f"it {'joined' if part.is_new else 'rejoined'} {duration(part.joined_at_ms - began_ms)} after the beginning"
-    if not part.is_new and part.told_at_ms is not None and part.told_at_ms <= part.joined_at_ms:
-        came += f", {duration(part.joined_at_ms - part.told_at_ms)} after a heartbeat had told it to"
-    return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
-
-
-def _assignment_wait_ms(e: Explanation, part: Part) -> int:
-    """How long the others waited for a leader's assignment."""
-    if part.name != e.leader or part.synced_at_ms is None or e.join_phase_ended_ms is None:
-        return 0
-    return part.synced_at_ms - e.join_phase_ended_ms
 
 
 def _known(length_ms: int | None) -> str:

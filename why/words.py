@@ -5,11 +5,13 @@ Knows the words alone: what happened is handed in. Times are UTC, and whoever sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 
+from schemas.cause_table import name_of
 from schemas.connect_protocol import CONNECTOR_ITSELF
 from why.holdings import Partition
 
@@ -45,23 +47,25 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What members share, and what they do with it."""
-
-    one: str
-    many: str
-    nobody: str
-    somebody: str
-
-    def count(self, number: int) -> str:
-        """`1 partition`, `3 partitions`."""
-        return f"{number} {self.one if number == 1 else self.many}"
+def filled(sentence: str, values: Mapping[str, Any]) -> str:
+    """A detector's sentence with the values of a row: see `views.view.Detector`."""
+    kept = re.sub(r"\[([^\]]*)\]", lambda part: "" if None in _values(part[1], values) else part[1], sentence)
+    return _FIELD.sub(lambda field: _shown(field[1], field[2], values[field[1]]), kept)
 
 
-CONSUMERS = Terms("partition", "partitions", "nobody consumed", "somebody consumed")
-WORKERS = Terms("connector or task", "connectors and tasks", "nobody ran anything", "somebody ran something")
-"""Of Connect."""
+_FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+def _values(text: str, values: Mapping[str, Any]) -> list[Any]:
+    return [values[name] for name, _ in _FIELD.findall(text)]
+
+
+def _shown(column: str, counted: str | None, value: Any) -> str:
+    if counted:
+        return count(value, counted)
+    if column.endswith("_ms"):
+        return duration(value or 0)
+    return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 
 def some(names: Iterable[str], shown: int = 8) -> str:

@@ -6,25 +6,42 @@ import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
 
 const SOONEST_MS = 400;
 
+// What a cell says, without how long ago something was: that alone is no change.
+function saidBy(cell) {
+  const copy = cell.cloneNode(true);
+  for (const time of copy.querySelectorAll("time")) time.textContent = time.dateTime;
+  return copy.textContent;
+}
+
 function changeRows(table, fresh) {
   const body = table.tBodies[0];
+  const ordered = [];
   const known = new Map([...body.rows].map((row) => [row.dataset.key, row]));
   for (const row of fresh.tBodies[0].rows) {
     const old = known.get(row.dataset.key);
     known.delete(row.dataset.key);
+    ordered.push(old ?? row);
     if (!old) {
       body.append(row);
       continue;
     }
+    old.className = row.className;
+    Object.assign(old.dataset, row.dataset);
     for (let place = 0; place < row.cells.length; place++) {
       const before = old.cells[place], now = row.cells[place];
       if (!before || before.textContent === now.textContent) continue;
+      const isNews = saidBy(before) !== saidBy(now);
       before.replaceWith(now.cloneNode(true));
+      if (!isNews) continue;
       old.classList.add("changed");
       setTimeout(() => old.classList.remove("changed"), 1500);
     }
   }
   for (const gone of known.values()) gone.remove();
+  // In the server's order. Rows that stand right already are not moved: that would end a selection in them.
+  for (const [place, row] of ordered.entries()) {
+    if (body.rows[place] !== row) body.insertBefore(row, body.rows[place] ?? null);
+  }
   sortAsChosen(table);
 }
 

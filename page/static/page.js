@@ -6,7 +6,8 @@ import { followChanges } from "/static/live.js";
 
 export function tellLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
-    time.title = new Date(time.dateTime).toLocaleString(undefined, { timeZoneName: "short" }) + " (your time)";
+    const local = new Date(time.dateTime).toLocaleString(undefined, { timeZoneName: "short" }) + " (your time)";
+    time.title = time.dataset.at ? `${time.dataset.at}, ${local}` : local;
   }
 }
 
@@ -57,8 +58,7 @@ export function filterRows() {
   let shown = 0;
   for (const row of table.tBodies[0].rows) {
     const name = row.cells[0].textContent.toLowerCase();
-    const state = row.cells[1].textContent.toLowerCase();
-    const trouble = row.cells[row.cells.length - 1].textContent.toLowerCase();
+    const state = row.dataset.state.toLowerCase(), trouble = row.dataset.trouble;
     const fits = name.includes(chosen.text) && (!chosen.state || state === chosen.state) &&
       (!chosen.trouble || (chosen.trouble === "*" ? trouble !== "" : trouble.includes(chosen.trouble)));
     row.hidden = !fits;

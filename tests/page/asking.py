@@ -47,6 +47,11 @@ class Page(HTMLParser):
         self._is_in_script = False
         self.feed(html)
 
+    def listed(self, table: str) -> list[dict[str, str]]:
+        """The rows of a table, each cell by the head of its column; none where there is no such table."""
+        head, *rows = self.tables.get(table, [[]])
+        return [dict(zip(head, row, strict=True)) for row in rows]
+
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = dict(attributes)
         self.inline += [f"{tag} {name}" for name in given if name == "style" or name.startswith("on")]

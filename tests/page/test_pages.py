@@ -12,21 +12,20 @@ from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
 from page.history import ms_of
+from schemas.cause_table import name_of
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
 from tests.views.histories import one_expires, two_members
 from tests.views.story import write_effects
 from tests.waiting import until
 from tests.why.reading import capture, reader_of
+from views.catalog import DETECTORS
 from why.explanation import explain
 from why.telling import headline, stopped, title
 from why.words import duration, moment
 
 INCIDENTS = ("d-kill", "g-coop-vs-range")
-TROUBLES = (
-    *("storms", "flapping_members", "leader_only_loops", "near_misses", "deploys", "double_owners", "standstills"),
-)
-
+OVERVIEW = ("Group", "State", "Generation", "Members")
 
 Incident = tuple[str, Path, TestClient]
 
@@ -42,6 +41,11 @@ def rows(home: Path, query: str, until_ms: int | None = None) -> list[tuple[Any,
     return [tuple(row) for row in ask(home, query, until_ms).rows]
 
 
+def overview(client: TestClient, path: str = "/") -> list[list[str]]:
+    """The columns OVERVIEW of the list of groups, by group."""
+    return sorted([row[name] for name in OVERVIEW] for row in page(client, path).listed("groups"))
+
+
 def page(client: TestClient, path: str) -> Page:
     answer = client.get(path)
     assert answer.status_code == 200, answer.text[:500]
@@ -50,14 +54,13 @@ def page(client: TestClient, path: str) -> Page:
 
 def test_the_overview_lists_every_group_as_the_view_groups_has_it(incident: Incident) -> None:
     _, home, client = incident
-    listed = page(client, "/").tables["groups"][1:]
     view = rows(home, "select group_id, state, generation_id, member_count from groups order by group_id")
-    assert [row[:4] for row in listed] == [[str(value) for value in row] for row in view]
+    assert overview(client) == [[str(value) for value in row] for row in view]
 
 
 def test_the_overview_counts_the_last_hours_rebalances(incident: Incident) -> None:
     _, home, client = incident
-    listed = {row[0]: int(row[4]) for row in page(client, "/").tables["groups"][1:]}
+    listed = {row["Group"]: int(row["Rebalances, last hour"]) for row in page(client, "/").listed("groups")}
     counted = dict(rows(home, "select group_id, count(*) from rebalances group by group_id"))
     assert listed == counted
 
@@ -66,12 +69,12 @@ def test_a_span_leaves_the_groups_that_rebalanced_in_it(incident: Incident) -> N
     _, home, client = incident
     first = rows(home, "select started_at from rebalances order by started_at limit 1")[0][0]
     from_ms = ms_of(first)
-    listed = page(client, f"/?from={from_ms}&to={from_ms}").tables["groups"][1:]
+    listed = page(client, f"/?from={from_ms}&to={from_ms}").listed("groups")
     began = rows(
         home,
         f"select group_id, count(*) from rebalances where started_at = timestamp_millis({from_ms}) group by group_id",
     )
-    assert {row[0]: row[5] for row in listed} == {group_id: str(count) for group_id, count in began}
+    assert {row["Group"]: row["in the span"] for row in listed} == {group_id: str(count) for group_id, count in began}
     assert page(client, "/?from=1970-01-01&to=1970-01-02").tables["groups"][1:] == []
 
 
@@ -88,8 +91,10 @@ def test_a_group_shows_its_members_rebalances_and_offsets(incident: Incident) ->
             home,
             f"select started_at, cause, duration_ms, outcome from rebalances where {own} order by started_at desc",
         )
-        assert [[row[0], row[1].split()[0], row[4], row[7]] for row in found.tables["rebalances"][1:]] == [
-            [moment(ms_of(at)), cause, duration(length_ms), outcome] for at, cause, length_ms, outcome in rebalances
+        listed = [[row[0], row[1].removesuffix(" inferred"), row[4], row[7]] for row in found.tables["rebalances"][1:]]
+        assert listed == [
+            [moment(ms_of(at)), name_of(cause), duration(length_ms), outcome]
+            for at, cause, length_ms, outcome in rebalances
         ]
         offsets = rows(
             home,
@@ -131,9 +136,9 @@ def test_a_chosen_moment_shows_everything_as_it_was(incident: Incident) -> None:
     moments = [ms_of(row[0]) for row in rows(home, "select started_at from rebalances order by started_at")]
     for at_ms in moments[:: max(1, len(moments) // 4)]:
         at = quote(moment(at_ms))
-        listed = page(client, f"/?at={at}").tables["groups"][1:]
+        listed = overview(client, f"/?at={at}")
         view = rows(home, "select group_id, state, generation_id, member_count from groups order by group_id", at_ms)
-        assert [row[:4] for row in listed] == [[str(value) for value in row] for row in view]
+        assert listed == [[str(value) for value in row] for row in view]
         for group_id in [row[0] for row in listed]:
             found = page(client, f"/group?group={quote(group_id)}&at={at}").tables["members"][1:]
             own = f"group_id = '{group_id}'"
@@ -144,9 +149,11 @@ def test_a_chosen_moment_shows_everything_as_it_was(incident: Incident) -> None:
 def test_every_trouble_that_the_views_find_is_listed_with_its_rule(incident: Incident) -> None:
     _, home, client = incident
     found = page(client, "/troubles")
-    for view in TROUBLES:
-        count = rows(home, f"select count(*) from {view}")[0][0]
-        assert len(found.tables.get(f"list-{view}", [[]])) - 1 == count
+    for name, view in DETECTORS.items():
+        assert view.detector is not None
+        count = rows(home, f"select count(*) from {name} where {view.detector.worth_telling}")[0][0]
+        assert len(found.tables.get(f"list-{name}", [[]])) - 1 == count
+        assert f"{view.detector.plural.capitalize()}: {count}" in found.text
     assert "A rebalance belongs to a storm if" in found.text
 
 
@@ -165,17 +172,18 @@ def test_the_strip_counts_every_rebalance_once(incident: Incident) -> None:
     _, home, client = incident
     drawn = client.get("/strip.json").json()
     by_cause = {bars["name"]: sum(bars["y"]) for bars in drawn["data"]}
-    assert by_cause == dict(rows(home, "select cause, count(*) from rebalances group by cause"))
+    counted = rows(home, "select cause, count(*) from rebalances group by cause")
+    assert by_cause == {name_of(cause): count for cause, count in counted}
 
 
 def test_what_a_job_commits_is_shown(tmp_path: Path) -> None:
     write_effects(tmp_path, {"two": two_members().rows})
     with asked(tmp_path) as client:
-        assert [row[0] for row in page(client, "/").tables["groups"][1:]] == ["two"]
+        assert [row["Group"] for row in page(client, "/").listed("groups")] == ["two"]
         write_effects(tmp_path, {"expired": one_expires().rows})
 
         def is_shown() -> bool:
-            return [row[0] for row in page(client, "/").tables["groups"][1:]] == ["expired", "two"]
+            return {row["Group"] for row in page(client, "/").listed("groups")} == {"expired", "two"}
 
         until(is_shown, "the new group in the list", within_s=10)
         assert page(client, "/group?group=expired").tables["sessions"][1:]

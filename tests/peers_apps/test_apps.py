@@ -20,7 +20,7 @@ from tests.peers_job.job import Job
 from tests.peers_kafka.kafka import broker
 from tests.waiting import until
 from why.explanation import Explanation
-from why.telling import headline, remarks, unread
+from why.telling import headline, remarks
 
 CONNECT, SINK, STREAMS = "workers", "file", "counter"
 WORKERS, COUNTERS = ("worker-a", "worker-b"), ("counter-a", "counter-b")
@@ -189,7 +189,7 @@ def test_a_streams_application_has_its_partitions_and_its_own_bytes_are_said_to_
     causes = [one.rebalance.cause.kind for one in told]
     assert {"member_joined", "session_expired", "cooperative_followup"} <= set(causes)
     assert {one.protocol_name for one in told} == {"stream"}
-    assert all("standby tasks" in text for one in told for text in unread(one))
+    assert all("standby tasks" in text for one in told for text in one.kind.unread(one))
     assert held_after(told[-1]) == [("spoken", number) for number in range(PARTITIONS)]
     dead = next(one for one in told if one.rebalance.cause.kind == "session_expired")
     assert dead.culprit_name.startswith(COUNTERS[1])
@@ -199,7 +199,7 @@ def test_the_connectors_own_consumers_are_a_group_as_any(job: Job) -> None:
     told = explanations(job, f"connect-{SINK}")
     assert "session_expired" in [one.rebalance.cause.kind for one in told]
     assert {move.partition.topic for one in told for move in one.moves} == {"lines"}
-    assert [text for one in told for text in unread(one)] == []
+    assert [text for one in told for text in one.kind.unread(one)] == []
 
 
 def test_every_rebalance_has_its_sentence(job: Job) -> None:

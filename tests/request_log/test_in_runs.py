@@ -34,7 +34,7 @@ from tests.views.story import write_effects
 from tests.why.reading import reader_of
 from views.catalog import VIEWS
 from why.explanation import explain
-from why.rows import lines_of
+from why.sections import lines_of
 
 OWN = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.log.gz"))
 LOGS = [*NAMES, *BOTH_PROTOCOLS, *OWN]

@@ -17,7 +17,7 @@ from tests.views.story import Story, write_effects
 from tests.why.reading import reader_of
 from views.catalog import VIEWS
 from why.explanation import explain
-from why.rows import lines_of
+from why.sections import lines_of
 
 Beats = list[tuple[int, str]]
 GROUP = "two"

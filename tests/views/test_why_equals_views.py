@@ -22,7 +22,7 @@ from why.facts import Fact, facts_of
 from why.holdings import holdings_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
-from why.rows import lines_of
+from why.sections import lines_of
 from why.slack import gaps_of
 
 Rows = dict[str, list[EffectRow]]

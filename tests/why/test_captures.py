@@ -15,7 +15,7 @@ from tests.source_tree import ROOT
 from tests.why.reading import CAPTURES, capture, reader_of
 from why.explanation import Explanation, explain
 from why.members import host_of
-from why.rows import PARTS, lines_of
+from why.sections import PARTS, lines_of
 from why.telling import headline, held, trigger
 
 NAMES = ("b-rolling-dynamic", "d-kill", "e-slow-consumer", "g-coop-vs-range")

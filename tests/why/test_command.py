@@ -59,7 +59,7 @@ def test_a_page_says_everything_in_the_order_of_a_person_on_call() -> None:
     first, _, sentence, *_ = text.splitlines()
     assert first == "left: generation 2 -> 3, 1970-01-01 00:00:04.000 UTC, completed in 200 ms"
     assert sentence == ("b on 10.0.0.1 left the group: 2 -> 1 members, 1 partition moved, nobody consumed for 100 ms.")
-    assert '  its own words "shutting down"\n' in text
+    assert '  its own words   "shutting down"\n' in text
     assert "  t 1: b -> a\n  gained and lost: a +1 -0, b +0 -1\n  1 partition stayed where it was\n" in text
 
 
@@ -166,4 +166,4 @@ def test_what_is_no_moment_is_refused_by_its_text(text: str) -> None:
 
 
 def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:
-    assert "  heard of last 1970-01-01 00:00:03.300 UTC, 9.800 s before\n" in page(explained(one_expires()))
+    assert "  heard of last   1970-01-01 00:00:03.300 UTC, 9.800 s before\n" in page(explained(one_expires()))

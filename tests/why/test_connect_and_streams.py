@@ -10,8 +10,8 @@ from tests import requests
 from tests.connect_bytes import worker_assignment, worker_state
 from tests.views.story import Story
 from tests.why.reading import explained
-from why.rows import lines_of
-from why.telling import headline, remarks, stopped, unread
+from why.sections import lines_of
+from why.telling import headline, remarks, stopped
 
 SESSION_MS = 10_000
 
@@ -109,7 +109,7 @@ def test_bytes_of_another_protocol_type_are_said_to_be_unread() -> None:
     story.arrive(1000, "a")
     story.give(1100, "a", a=b"{}")
     found = explained(story)
-    assert unread(found) == ["Members of protocol type sr speak bytes of their own, which are not read."]
+    assert found.kind.unread(found) == ["Members of protocol type sr speak bytes of their own, which are not read."]
     assert "who held what is unknown" in headline(found)
 
 
@@ -126,4 +126,4 @@ def test_a_streams_application_has_its_partitions_and_its_tasks_are_said_to_be_u
     story.sync(1100, "a", {"a": ["t-0"]})
     found = explained(story)
     assert [(move.partition.number, move.after) for move in found.moves] == [(0, "a")]
-    assert any("standby tasks" in text and "not read" in text for text in unread(found))
+    assert any("standby tasks" in text and "not read" in text for text in found.kind.unread(found))

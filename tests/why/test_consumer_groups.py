@@ -7,6 +7,7 @@ from tests.requests import consumer_beat
 from tests.views.story import Story
 from tests.why.reading import capture, explained, reader_of
 from why.explanation import Explanation, explain
+from why.kinds import CLASSIC, CONSUMER
 from why.telling import awaited, headline, held, timeline, title
 
 
@@ -33,7 +34,7 @@ def test_who_kept_the_others_waiting_held_on_to_partitions() -> None:
     ((name, waited_ms, why),) = held(recorded("tiles-cache", 3))
     assert name == "tiles-cache-0"
     assert waited_ms > 10_000
-    assert why == "it held on to partitions that others were to have until it was removed (rebalance_timeout)"
+    assert why == "it held on to partitions that others were to have until it was removed (gave up too late)"
 
 
 def test_the_last_to_settle_ends_it() -> None:
@@ -55,8 +56,8 @@ def test_a_conversion_is_a_fact_of_its_own() -> None:
     story.sync(5_000, "a", {"a": ["t1-0", "t1-1"]})
     story.send(6_000, consumer_beat("m1", 0, 6_000, "moving"))
     e = explained(story)
-    assert (e.is_consumer_group, e.rebalance.cause.kind) == (True, "member_joined")
+    assert (e.kind, e.rebalance.cause.kind) == (CONSUMER, "member_joined")
     assert "the classic group became a consumer group, by m1" in texts(e)
     assert awaited(e) != []
     before = explained(story, generation_id=1)
-    assert (before.is_consumer_group, before.conversions) == (False, ())
+    assert (before.kind, before.conversions) == (CLASSIC, ())

@@ -30,7 +30,8 @@ from why.telling import awaited, following, held, stopped, timeline
 
 
 def parts(found: list[Part]) -> dict[str, tuple[object, ...]]:
-    return {one.name: (one.told_at_ms, one.joined_at_ms, one.synced_at_ms, one.back_at_ms) for one in found}
+    """By name, when each was told, rejoined, synced and was back."""
+    return {one.name: tuple(map(one.moments.get, ("told", "rejoined", "synced", "back"))) for one in found}
 
 
 def ways(found: list[Move]) -> list[tuple[object, ...]]:
@@ -171,7 +172,7 @@ def test_in_a_cooperative_group_somebody_consumes_all_the_time_and_what_nobody_h
     after = found.followed_by
     assert after is not None
     assert after.cause.kind == "cooperative_followup"
-    assert following(found) == "The next rebalance began 100 ms later: cooperative_followup by a (GENERATION=3)."
+    assert following(found) == "The next rebalance began 100 ms later: cooperative second round, by a (GENERATION=3)."
 
 
 def test_a_superseded_one_is_told_with_the_round_it_belongs_to() -> None:

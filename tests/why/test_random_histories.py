@@ -7,7 +7,7 @@ from tests.why.reading import as_columns, reader_of
 from why.explanation import Explanation, explain
 from why.facts import facts_of
 from why.rebalances import Span, rebalances_of
-from why.rows import lines_of
+from why.sections import lines_of
 
 PLAYS, FLEETS = 60, 10
 
@@ -22,7 +22,8 @@ def check(found: Explanation) -> None:
     if found.standstill is not None and found.standstill[1] is not None:
         assert found.standstill[0] <= found.standstill[1]
     for part in found.parts:
-        assert part.joined_at_ms is None or part.back_at_ms is None or part.joined_at_ms <= part.back_at_ms
+        came_ms, back_ms = part.moments.get("rejoined", 0), part.moments.get("back", 2**53)
+        assert came_ms <= back_ms
     assert rebalance.cause.member_id not in {slack.name for slack in found.slack}
     if rebalance.members_after is not None and rebalance.outcome == "completed":
         still = [part for part in found.parts if part.is_member and part.end_cause is None]

@@ -1,0 +1,143 @@
+"""What the page says of trouble: what a detector carries is all it needs, and who is in trouble stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from page.shown import ago
+from tests.page.asking import Page, asked
+from tests.page.homes import recorded
+from tests.views.histories import two_members
+from tests.views.story import write_effects
+from tests.views.troubles import MINUTE_MS, deploy, orderly, slow_heart, static_restart, storm, with_members, zombie
+from tests.views.view_rows import Views
+from views.catalog import DETECTORS, LISTED
+from why.words import filled
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    stays = with_members("stays", "a", "b", "c", session_timeout_ms=120 * MINUTE_MS)
+    stands = with_members("stands still", "a")
+    stands.join(5000, "a")
+    stands.sync(8000, "a", {"a": ["t-0"]})
+    stories = (
+        stands,
+        storm("storm", 10 * MINUTE_MS, 3),
+        slow_heart(),
+        deploy("deploy", "b", "c"),
+        zombie(),
+        orderly(),
+        stays,
+    )
+    write_effects(folder, {story.group_id: story.rows for story in (*stories, two_members(), static_restart())})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[TestClient]:
+    with asked(home) as client:
+        yield client
+
+
+def page(client: TestClient, path: str) -> Page:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text[:500]
+    return Page(answer.text)
+
+
+def test_groups_in_trouble_stand_first_and_above_them_one_sentence(client: TestClient) -> None:
+    shown = page(client, "/")
+    groups = [row["Group"] for row in shown.listed("groups")]
+    harmed = {"storm", "deploy", "slow heart", "zombie", "stands still"}
+    assert set(groups[: len(harmed)]) == harmed
+    assert set(groups[len(harmed) :]) == {"stays", "two", "orderly", "static restart"}
+    assert f"5 of {len(groups)} groups are in trouble: " in shown.text
+    assert "storm (1 storm, 1 flapping member)" in shown.text
+    assert list(shown.listed("groups")[0])[:3] == ["Group", "Trouble, last day", "Not consuming, last hour"]
+
+
+def test_without_trouble_those_that_consumed_least_stand_first(tmp_path: Path) -> None:
+    write_effects(tmp_path, {"calm": two_members().rows, "restarts": static_restart().rows})
+    with asked(tmp_path) as client:
+        shown = page(client, "/")
+        assert "None of 2 groups was in trouble in the last hour." in shown.text
+        shares = [float((row["Not consuming, last hour"] or "0").split()[0]) for row in shown.listed("groups")]
+        assert shares == sorted(shares, reverse=True)
+        assert shares[0] > shares[1]
+        (restarts,) = [row for row in shown.listed("groups") if row["Group"] == "restarts"]
+        assert restarts["Trouble, last day"] == "1 deploy"
+
+
+def test_only_what_somebody_noticed_is_listed_as_trouble(home: Path, client: TestClient) -> None:
+    stood = [row.duration_ms for row in Views(home).rows("standstills")]
+    told = [row["What"] for row in page(client, "/troubles").listed("list-standstills")]
+    assert told == ["nobody held a partition for 3 s"]
+    assert len(stood) > 5
+    assert "Listed as trouble are those of at least 1 s" in page(client, "/troubles").text
+
+
+def test_each_trouble_is_told_in_words_and_with_its_plural(client: TestClient) -> None:
+    shown = page(client, "/troubles")
+    assert "Near misses: 2" in shown.text
+    assert [row["What"] for row in shown.listed("list-near_misses")] == [
+        "a was silent for 9 s of its session of 10 s",
+        "a was silent for 7.500 s of its session of 10 s",
+    ]
+    assert [row["What"] for row in shown.listed("list-storms")] == [
+        "6 rebalances, 6 within an hour; the most frequent cause: joined, by b",
+        "8 rebalances, 8 within an hour; the most frequent cause: left, by b",
+    ]
+    assert "misss" not in shown.text
+    assert "None" not in shown.text.replace("None was found.", "")
+
+
+def test_what_is_not_known_is_left_out_of_a_sentence() -> None:
+    view = DETECTORS["flapping_members"]
+    assert view.detector is not None
+    row = {"client_id": "b", "memberships": 3, "period_ms": 1000, "end_cause": None, "matching": None}
+    told = filled(view.detector.sentence, {**row, "matching_setting": None})
+    assert told == "b came 3 times, every 1 s"
+    known = {**row, "end_cause": "session_expired", "matching": "lasted_ms", "matching_setting": "session.timeout.ms"}
+    assert filled(view.detector.sentence, known).endswith(
+        "; how most of these memberships ended: session expired; its lasted_ms matches session.timeout.ms"
+    )
+
+
+def test_a_trouble_leads_to_its_group_as_it_was_when_it_was_over(client: TestClient) -> None:
+    links = page(client, "/troubles").links
+    assert "/group?group=zombie&at=1970-01-01+00%3A00%3A15.500&topic=t&partition=1" in links
+
+
+def test_every_detector_names_columns_that_its_view_has() -> None:
+    for view in LISTED:
+        if view.detector is None:
+            continue
+        columns = {column.name for column in view.columns}
+        kind = view.detector
+        assert {kind.since, kind.until, *kind.link} <= columns
+        assert filled(kind.sentence, {column.name: 1 if column.type == "bigint" else "x" for column in view.columns})
+    assert len(DETECTORS) == len([view for view in LISTED if view.detector is not None]) > 5
+
+
+def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path) -> None:
+    with asked(recorded(tmp_path, "j-busy-1")) as client:
+        shown = page(client, "/troubles")
+        told = [row["What"] for name in DETECTORS for row in shown.listed(f"list-{name}")]
+        assert len(told) > 20
+        assert [text for text in told if "None" in text or "null" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("earlier_ms", "text"),
+    [(0, "just now"), (999, "just now"), (59_999, "59 s ago"), (4 * 60_000, "4 min ago"), (7_200_000, "2 h ago")],
+)
+def test_a_moment_is_told_by_how_long_ago_it_was_with_itself_on_hover(earlier_ms: int, text: str) -> None:
+    told = str(ago(10_000_000 - earlier_ms, 10_000_000))
+    assert f">{text}<" in told
+    assert 'data-at="1970-01-01 0' in told

@@ -1,0 +1,266 @@
+"""A kind of group: its words, the moments that its members have in a rebalance, and what its members' bytes mean.
+
+A classic group, a consumer group (KIP-848) and a group of Connect's workers each are one object here. What explains a
+rebalance or draws a group asks the object, and never which kind it is. Must not know how anything is shown.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.cause_table import name_of
+from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
+from schemas.effect_names import EffectName
+from why.facts import Fact
+from why.words import duration
+
+if TYPE_CHECKING:
+    from why.explanation import Explanation
+    from why.parts import Part
+
+CONSUMER_GROUP = "consumer"
+"""A consumer group in `group_type`; among a classic group's protocol types, consumers."""
+STREAMS = "stream"
+"""Under this name StreamsPartitionAssignor stands among the protocols."""
+
+AT_WORK, WAITING, SYNCING, GIVING_UP, AWAITING = "stable", "waiting", "syncing", "giving_up", "awaiting"
+"""What a member is in at a moment, as a timeline shows it."""
+
+
+class Step(NamedTuple):
+    """What a member is in, and the fact that brought it there."""
+
+    kind: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that a member does or hears once in a rebalance."""
+
+    key: str
+    head: str
+    """Of its column."""
+    verb: str
+    """`a {verb} 2 s after the beginning`."""
+    verb_of_new: str = ""
+    """Of a member that was none before; empty: the same."""
+    is_after_joins: bool = False
+    """Measured from the end of the join phase, not from the beginning."""
+
+
+@dataclass(frozen=True)
+class GroupKind:
+    """A classic group of consumers, and what the other kinds have otherwise."""
+
+    step: str = "generation"
+    step_shown: str = "gen"
+    """For little room."""
+    one: str = "partition"
+    many: str = "partitions"
+    nobody: str = "nobody consumed"
+    somebody: str = "somebody consumed"
+    why_again: str = ""
+    """Why members of this kind join again without being asked to."""
+    moments: tuple[Moment, ...] = (
+        Moment("told", "Told", "was told of the rebalance"),
+        Moment("rejoined", "Rejoined", "rejoined", "joined"),
+        Moment("synced", "Synced", "sent its SyncGroup", is_after_joins=True),
+        Moment("back", "Back at work", "had its assignment"),
+    )
+    came: str = "rejoined"
+    """The moment for which the others wait."""
+    ready: str = "synced"
+    """The moment at which nobody waits for it any more."""
+    back: str = "back"
+    """The moment from which on it works again; empty: it never ceased to."""
+    hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
+    formed_by: EffectName = EffectName.JOIN_PHASE_ENDED
+    """The fact by which a generation begins to show on a timeline."""
+
+    def count(self, number: int) -> str:
+        """`1 partition`, `3 partitions`."""
+        return f"{number} {self.one if number == 1 else self.many}"
+
+    def awaited(self, e: Explanation) -> list[Part]:
+        """Who has not come yet while it runs: to join, or else to sync."""
+        key = self.came if e.join_phase_ended_ms is None else self.ready
+        return [part for part in e.parts if key not in part.moments and part.end_cause is None]
+
+    def slowness(self, part: Part) -> float:
+        """The higher, the later it came; those that never did are the slowest."""
+        return part.moments.get(self.came, float("inf"))
+
+    def delay(self, e: Explanation, part: Part) -> str:
+        """Why the others waited for a member."""
+        if self.came not in part.moments:
+            return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
+        synced_ms = _assignment_wait_ms(e, part)
+        if synced_ms and synced_ms == part.held_others_ms:
+            return "for the assignment, since it leads"
+        came_ms, told_ms = part.moments[self.came], part.moments.get("told")
+        took = duration(came_ms - e.rebalance.started_at_ms)
+        came = f"it {'joined' if part.is_new else 'rejoined'} {took} after the beginning"
+        if not part.is_new and told_ms is not None and told_ms <= came_ms:
+            came += f", {duration(came_ms - told_ms)} after a heartbeat had told it to"
+        return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
+
+    def timeline(self, e: Explanation) -> Iterable[tuple[int, str]]:
+        """The moments of its members that matter to all."""
+        told = [(part.moments["told"], part.name) for part in e.parts if "told" in part.moments]
+        if told:
+            at_ms, name = min(told, key=lambda one: one[0])
+            yield at_ms, f"{name} was the first to be told, by the answer to a heartbeat or commit"
+        came = [part for part in e.parts if self.came in part.moments]
+        for part, place in ((came[0], "first"), (came[-1], "last")) if len(came) > 1 else ():
+            yield part.moments[self.came], f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"
+        if e.join_phase_ended_ms is not None:
+            leader = "nobody leads" if e.leader is None else f"{e.leader} leads"
+            yield e.join_phase_ended_ms, f"all who take part are known ({e.protocol_name or 'no protocol'}); {leader}"
+        for part in e.parts:
+            if part.name == e.leader and self.ready in part.moments:
+                yield part.moments[self.ready], f"the leader's assignment came, from {part.name}"
+                break
+
+    def held_back_ms(self, facts: Iterable[Fact], generation_id: int | None) -> int:
+        """How long the assignments of a generation hold back what a lost member had; 0: they hold nothing back."""
+        return 0
+
+    def unread(self, e: Explanation) -> list[str]:
+        """What the members' bytes say that is not shown, or needs a word."""
+        if e.protocol_name == STREAMS:
+            return [
+                "Kafka Streams: partitions are shown as they were assigned. Which tasks they are for, and which "
+                "standby tasks members keep, stands in bytes of Streams' own (userData), which are not read."
+            ]
+        if e.protocol_type in (None, "", CONSUMER_GROUP):
+            return []
+        return [f"Members of protocol type {e.protocol_type} speak bytes of their own, which are not read."]
+
+    def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
+        """What a member is in from a fact of its own, or of its generation, on; None: what it was.
+
+        A member of whom no JoinGroup is known, as where only the offsets topic tells of it, is at work once it has its
+        assignment; any other once its SyncGroup is answered. epoch: the group's, at this moment.
+        """
+        match fact.effect, fact.api, fact.error_code:
+            case EffectName.JOIN_RECEIVED, _, _:
+                return WAITING
+            case EffectName.REPLY, "JoinGroup", "NONE":
+                return SYNCING
+            case EffectName.REPLY, "SyncGroup", "NONE":
+                return AT_WORK
+            case EffectName.JOIN_PHASE_ENDED, _, _ if was.kind == AT_WORK or was.by == EffectName.MEMBER_JOINED:
+                return SYNCING
+            case EffectName.ASSIGNED, _, _ if was.by in (EffectName.MEMBER_JOINED, EffectName.JOIN_PHASE_ENDED):
+                return AT_WORK
+            case (EffectName.REPLY, "Heartbeat", "NONE") | (EffectName.HEARTBEATS_TAKEN, _, _):
+                return AT_WORK if was.by == EffectName.MEMBER_JOINED else None
+            case _:
+                return None
+
+
+class ConsumerGroup(GroupKind):
+    """A consumer group (KIP-848): members give up and get partitions one by one, and go on with the others."""
+
+    def awaited(self, e: Explanation) -> list[Part]:
+        return [part for part in e.parts if self.ready not in part.moments and part.end_cause is None]
+
+    def slowness(self, part: Part) -> float:
+        return part.moments.get(self.ready, float("inf"))
+
+    def delay(self, e: Explanation, part: Part) -> str:
+        until = (
+            f" until it was removed ({name_of(part.end_cause)})"
+            if self.came not in part.moments and part.end_cause
+            else ""
+        )
+        return f"it held on to partitions that others were to have{until}"
+
+    def timeline(self, e: Explanation) -> Iterable[tuple[int, str]]:
+        for part in e.parts:
+            if part.held_others_ms and self.came in part.moments:
+                yield part.moments[self.came], f"{part.name} had let go of what others were to have"
+        ready = [part for part in e.parts if self.ready in part.moments]
+        if ready:
+            last = max(ready, key=lambda part: part.moments[self.ready])
+            yield last.moments[self.ready], f"{last.name} was the last to have all that the epoch gives it"
+
+    def unread(self, e: Explanation) -> list[str]:
+        return []
+
+    def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
+        if fact.effect != EffectName.MEMBER_PROGRESSED:
+            is_classic_member = (fact.effect, fact.api, fact.error_code) == (EffectName.REPLY, "SyncGroup", "NONE")
+            return AT_WORK if is_classic_member else None
+        if fact.told["state"] == "unrevoked":
+            return GIVING_UP
+        has_none = not any(topic["partitions"] for topic in fact.told["partitions"])
+        if fact.told["state"] == "unreleased" or (has_none and fact.told["target_epoch"] < epoch):
+            return AWAITING
+        return AT_WORK
+
+
+class ConnectGroup(GroupKind):
+    """Workers of Kafka Connect."""
+
+    def held_back_ms(self, facts: Iterable[Fact], generation_id: int | None) -> int:
+        found = 0
+        for fact in facts:
+            if fact.effect == EffectName.ASSIGNED and fact.generation_id == generation_id:
+                with suppress(ConnectProtocolError):
+                    found = max(found, decode_worker_assignment(b64decode(fact.told.get("assignment") or "")).delay_ms)
+        return found
+
+    def unread(self, e: Explanation) -> list[str]:
+        found = [
+            "Connect's workers share connectors and tasks, which stand where consumers have topics and partitions."
+        ]
+        if e.held_back_ms:
+            found.append(
+                f"The leader holds back what a lost worker ran, and gives it to others {duration(e.held_back_ms)} "
+                "after this assignment at the latest (scheduled.rebalance.max.delay.ms)."
+            )
+        return found
+
+
+CLASSIC = GroupKind()
+CONSUMER = ConsumerGroup(
+    step="epoch",
+    step_shown="epoch",
+    moments=(
+        Moment("reported", "Reported", "first reported in this epoch"),
+        Moment("given_up", "Given up", "had given up what the epoch took from it"),
+        Moment("has_all", "Has all", "had all that the epoch gives it"),
+    ),
+    came="given_up",
+    ready="has_all",
+    back="",
+    hint="Reported, given up and has all: after the beginning of the epoch.",
+    formed_by=EffectName.REBALANCE_STARTED,
+)
+CONNECT = ConnectGroup(
+    one="connector or task",
+    many="connectors and tasks",
+    nobody="nobody ran anything",
+    somebody="somebody ran something",
+    why_again=", as workers do when connectors are configured or held-back tasks are due",
+)
+
+
+def kind_of(group_type: str | None, protocol_type: str | None = None) -> GroupKind:
+    """group_type: classic or consumer; protocol_type: of a classic group."""
+    if group_type == CONSUMER_GROUP:
+        return CONSUMER
+    return CONNECT if protocol_type == "connect" else CLASSIC
+
+
+def _assignment_wait_ms(e: Explanation, part: Part) -> int:
+    """How long the others waited for a leader's assignment."""
+    if part.name != e.leader or "synced" not in part.moments or e.join_phase_ended_ms is None:
+        return 0
+    return part.moments["synced"] - e.join_phase_ended_ms
