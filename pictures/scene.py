@@ -102,7 +102,7 @@ class Curves:
 
 
 # Colours that people with colour blindness can tell apart (after Okabe and Ito), paler ones for what is healthy.
-HEALTHY, PALE, WAITING, SYNCING = "#9fd3c7", "#c9ced6", "#e69f00", "#f0e442"
+HEALTHY, PALE, HELD_UP, NEARLY, PARTLY = "#9fd3c7", "#c9ced6", "#e69f00", "#f0e442", "#b9c96a"
 SILENT, ALARM, COMING, GOING, CULPRIT = "#8a8f98", "#d55e00", "#009e73", "#56b4e9", "#b3003c"
 DISTINCT = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#332288"),

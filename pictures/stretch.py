@@ -5,11 +5,15 @@ Knows which facts stay true after their moment. Must not know what is drawn of t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
+from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.explanation import LONGEST_SESSION_MS, Read
-from why.facts import DEEDS, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
 from why.rebalances import Rebalance, rebalances_of
 
@@ -26,6 +30,22 @@ class Stretch:
     memberships: list[Membership]
     rebalances: list[Rebalance]
     names: Names
+    kinds: list[tuple[int, GroupKind]]
+    """What kind of group it was from which moment on."""
+
+    def kind_at(self, at_ms: int) -> GroupKind:
+        """What kind of group it was at a moment."""
+        return kind_at(self.kinds, at_ms)
+
+    @cached_property
+    def _epochs(self) -> list[tuple[int, int]]:
+        started = (fact for fact in self.facts if fact.effect == EffectName.REBALANCE_STARTED)
+        return [(fact.at_ms, int(fact.told["from_generation_id"]) + 1) for fact in started]
+
+    def epoch_at(self, at_ms: int) -> int:
+        """The generation or epoch that the group had, or went to, at a moment; 0: none is told of."""
+        place = bisect_right(self._epochs, at_ms, key=lambda epoch: epoch[0])
+        return self._epochs[place - 1][1] if place else 0
 
     @property
     def lanes(self) -> list[str]:
@@ -39,7 +59,7 @@ class NothingToShow(Exception):
 
 def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
     """Reads a stretch. Raises NothingToShow: there was no member in it."""
-    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS), 0, to_ms))
+    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, to_ms))
     memberships = [one for one in memberships_of(lasting) if one.is_member_in(from_ms, to_ms)]
     if not memberships:
         raise NothingToShow(f"GROUP={group_id}: had no members then.")
@@ -54,4 +74,4 @@ def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
     facts = sorted([*lasting, *facts_of(rows)], key=in_order)
     facts = [fact for fact in facts if fact.at_ms <= to_ms]
     shown = [one for one in rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
-    return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships))
+    return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(facts))

@@ -15,9 +15,10 @@ from pictures.scene import (
     CULPRIT,
     GOING,
     HEALTHY,
+    HELD_UP,
+    NEARLY,
+    PARTLY,
     SILENT,
-    SYNCING,
-    WAITING,
     Band,
     Bar,
     Kind,
@@ -25,16 +26,20 @@ from pictures.scene import (
     Mark,
 )
 from pictures.stretch import Stretch
+from schemas.cause_table import CAUSES, Ends, name_of
 from schemas.effect_names import EffectName
 from why.facts import Fact
+from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
 from why.rebalances import Rebalance
 from why.slack import last_heard_ms
 from why.words import clock, duration, moment
 
 KINDS = {
-    "stable": Kind("at work", HEALTHY),
-    "waiting": Kind("waiting for the others to join", WAITING),
-    "syncing": Kind("waiting for its assignment", SYNCING),
+    AT_WORK: Kind("at work", HEALTHY),
+    WAITING: Kind("waiting for the others to join", HELD_UP),
+    SYNCING: Kind("waiting for its assignment", NEARLY),
+    GIVING_UP: Kind("at work, giving partitions up", PARTLY),
+    AWAITING: Kind("waiting for partitions of others", NEARLY),
     "silent": Kind("silent until it expired", SILENT),
     "joined": Kind("joined", COMING),
     "left": Kind("left", GOING),
@@ -43,8 +48,6 @@ KINDS = {
 }
 LABEL_WIDTH = 0.075
 """The share of the picture's width that a label beside a mark takes."""
-EXPIRIES = ("session_expired", "sync_timeout", "rebalance_timeout")
-GENERATION_FORMED = EffectName.JOIN_PHASE_ENDED
 
 
 def timeline(stretch: Stretch) -> Lanes:
@@ -67,7 +70,11 @@ def timeline(stretch: Stretch) -> Lanes:
 def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
     for one in stretch.memberships:
         ended_ms = stretch.to_ms if one.ended_at_ms is None else one.ended_at_ms
-        own = [fact for fact in stretch.facts if fact.member_id == one.member_id and fact.at_ms >= one.joined_at_ms]
+        own = [
+            fact
+            for fact in stretch.facts
+            if one.joined_at_ms <= fact.at_ms <= ended_ms and _is_about(fact, one.member_id)
+        ]
         changes = list(_changes(stretch, own, one.joined_at_ms))
         if one.end_cause == "session_expired":
             heard_ms = last_heard_ms(own, one.member_id, ended_ms)
@@ -80,32 +87,37 @@ def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
                 yield Bar(places[name], max(from_ms, stretch.from_ms), to_ms, kind, text)
 
 
+def _is_about(fact: Fact, member_id: str) -> bool:
+    is_formed = fact.effect == EffectName.JOIN_PHASE_ENDED
+    return member_id in fact.told["member_ids"] if is_formed else fact.member_id == member_id
+
+
 def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
-    """What a member was, and from when on. A member from before the picture's beginning was at work then, unless the
-    group was rebalancing.
+    """What a member was, and from when on. A member from before the picture's beginning was at work then, unless its
+    classic group was rebalancing.
     """
-    was_waiting = any(one.started_at_ms < stretch.from_ms for one in stretch.rebalances)
-    yield (joined_ms, "waiting") if joined_ms >= stretch.from_ms or was_waiting else (stretch.from_ms, "stable")
+    kind = stretch.kind_at(max(joined_ms, stretch.from_ms))
+    is_waiting = joined_ms >= stretch.from_ms or (
+        kind.back and any(one.started_at_ms < stretch.from_ms for one in stretch.rebalances)
+    )
+    was = Step(WAITING if is_waiting else AT_WORK, EffectName.MEMBER_JOINED)
+    yield (joined_ms if is_waiting else stretch.from_ms), was.kind
     for fact in own:
-        match fact.effect, fact.api:
-            case (EffectName.JOIN_RECEIVED, _):
-                yield (fact.at_ms, "waiting")
-            case (EffectName.REPLY, "JoinGroup") if fact.error_code == "NONE":
-                yield (fact.at_ms, "syncing")
-            case (EffectName.REPLY, "SyncGroup") if fact.error_code == "NONE":
-                yield (fact.at_ms, "stable")
-            case _:
-                pass
+        step = stretch.kind_at(fact.at_ms).step_of(fact, was, stretch.epoch_at(fact.at_ms))
+        if step is not None:
+            was = Step(step, fact.effect)
+            yield fact.at_ms, step
 
 
 def _bands(stretch: Stretch) -> Iterator[Band]:
-    """A band for each generation, from the end of its join phase to the end of the next one's."""
-    formed = [(fact.at_ms, fact.generation_id) for fact in stretch.facts if fact.effect == GENERATION_FORMED]
+    """A band for each generation, from the end of its join phase to the end of the next one's, or for each epoch."""
+    kind = stretch.kind_at(stretch.to_ms)
+    formed = [(fact.at_ms, kind.generation_of(fact)) for fact in stretch.facts if fact.effect == kind.formed_by]
     before = [pair for pair in formed if pair[0] < stretch.from_ms][-1:]
     inside = [pair for pair in formed if pair[0] >= stretch.from_ms]
     shown = [*((stretch.from_ms, generation_id) for _, generation_id in before), *inside]
     for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (stretch.to_ms, 0)]):
-        yield Band(from_ms, to_ms, f"gen {generation_id}", generation_id % 2 == 1)
+        yield Band(from_ms, to_ms, f"{kind.step_shown} {generation_id}", generation_id % 2 == 1)
 
 
 def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
@@ -113,15 +125,14 @@ def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
         name = stretch.names.of(one.member_id)
         yield Mark(places[name], one.joined_at_ms, "joined", "up", f"{name} joined at {clock(one.joined_at_ms)} UTC")
         if one.ended_at_ms is not None:
-            is_expiry = one.end_cause in EXPIRIES
-            kind, symbol = ("expired", "cross") if is_expiry else ("left", "down")
-            yield Mark(
-                places[name], one.ended_at_ms, kind, symbol, f"{name}: {one.end_cause} at {clock(one.ended_at_ms)} UTC"
-            )
+            row = CAUSES.get(one.end_cause or "unknown", CAUSES["unknown"])
+            kind, symbol = ("expired", "cross") if row.ends is Ends.EXPIRED else ("left", "down")
+            text = f"{name}: {name_of(one.end_cause)} at {clock(one.ended_at_ms)} UTC"
+            yield Mark(places[name], one.ended_at_ms, kind, symbol, text)
     for rebalance in stretch.rebalances:
         culprit = stretch.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
         if culprit in places:
-            text, kind = _culprit_text(rebalance, culprit), rebalance.cause.kind
+            text, kind = _culprit_text(rebalance, culprit), name_of(rebalance.cause.kind)
             yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, kind)
 
 
@@ -142,4 +153,4 @@ def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
 
 
 def _culprit_text(rebalance: Rebalance, culprit: str) -> str:
-    return f"{rebalance.cause.kind} by {culprit} at {clock(rebalance.started_at_ms)} UTC"
+    return f"{name_of(rebalance.cause.kind)}, by {culprit}, at {clock(rebalance.started_at_ms)} UTC"

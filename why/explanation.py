@@ -13,7 +13,7 @@ from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, OF_REQUESTS, REBALANCES, Fact, facts_of, in_order
 from why.holdings import Holding, Partition, holdings_of, standstills
-from why.kinds import CLASSIC, GroupKind, kind_of
+from why.kinds import CLASSIC, GroupKind, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
 from why.parts import Part, parts_of
@@ -151,7 +151,7 @@ def _explained(
     slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     protocol_type = _protocol_type(facts, end_ms)
-    kind = kind_of(_group_type(facts, end_ms), protocol_type)
+    kind = kind_at(kinds_of(facts), end_ms)
     return Explanation(
         group_id=group_id,
         rebalance=rebalance,
@@ -182,12 +182,6 @@ def _explained(
         held_back_ms=kind.held_back_ms(facts, rebalance.to_generation_id),
         conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
     )
-
-
-def _group_type(facts: Iterable[Fact], until_ms: int) -> str | None:
-    """Under which protocol the group was at a moment."""
-    told = [fact for fact in facts if fact.effect in GROUP_TYPES and fact.at_ms <= until_ms]
-    return str(told[-1].told.get("to_type") or told[-1].told.get("group_type")) if told else None
 
 
 def _protocol_type(facts: Iterable[Fact], until_ms: int) -> str | None:

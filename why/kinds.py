@@ -7,7 +7,8 @@ rebalance or draws a group asks the object, and never which kind it is. Must not
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from schemas.cause_table import name_of
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.effect_names import EffectName
-from why.facts import Fact
+from why.facts import GROUP_TYPES, Fact
 from why.words import duration
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ class GroupKind:
                 yield part.moments[self.ready], f"the leader's assignment came, from {part.name}"
                 break
 
+    def generation_of(self, fact: Fact) -> int:
+        """The generation that begins with a fact of `formed_by`."""
+        return fact.generation_id
+
     def held_back_ms(self, facts: Iterable[Fact], generation_id: int | None) -> int:
         """How long the assignments of a generation hold back what a lost member had; 0: they hold nothing back."""
         return 0
@@ -189,6 +194,9 @@ class ConsumerGroup(GroupKind):
         if ready:
             last = max(ready, key=lambda part: part.moments[self.ready])
             yield last.moments[self.ready], f"{last.name} was the last to have all that the epoch gives it"
+
+    def generation_of(self, fact: Fact) -> int:
+        return int(fact.told["from_generation_id"]) + 1
 
     def unread(self, e: Explanation) -> list[str]:
         return []
@@ -257,6 +265,27 @@ def kind_of(group_type: str | None, protocol_type: str | None = None) -> GroupKi
     if group_type == CONSUMER_GROUP:
         return CONSUMER
     return CONNECT if protocol_type == "connect" else CLASSIC
+
+
+def kinds_of(facts: Iterable[Fact]) -> list[tuple[int, GroupKind]]:
+    """What kind of group it was from which moment on, by what facts of GROUP_TYPES and of its states say."""
+    found: list[tuple[int, GroupKind]] = []
+    group_type, protocol_type = None, None
+    for fact in facts:
+        if fact.effect in GROUP_TYPES:
+            group_type = fact.told.get("to_type") or fact.told.get("group_type")
+        elif fact.effect == EffectName.STATE_CHANGED:
+            protocol_type = fact.told.get("protocol_type")
+        else:
+            continue
+        found.append((fact.at_ms, kind_of(group_type, protocol_type)))
+    return found
+
+
+def kind_at(kinds: Sequence[tuple[int, GroupKind]], at_ms: int) -> GroupKind:
+    """What kind of group it was at a moment; before it is told, that of a classic group."""
+    place = bisect_right(kinds, at_ms, key=lambda change: change[0])
+    return kinds[place - 1][1] if place else CLASSIC
 
 
 def _assignment_wait_ms(e: Explanation, part: Part) -> int:

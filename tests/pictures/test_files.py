@@ -42,7 +42,7 @@ def test_each_picture_is_a_page_that_needs_no_network_and_an_image(
     page = (out / "expired-timeline.html").read_text()
     assert 'src="plotly.min.js"' in page
     assert "https://" not in page.replace("https://plotly.com", "")
-    assert "session_expired by b at 00:00:13.100 UTC" in page
+    assert "session expired, by b, at 00:00:13.100 UTC" in page
     for name in SHOWN:
         image = imread(out / f"expired-{name}.png")
         assert image.shape[1] > WIDTH_PX

@@ -59,7 +59,7 @@ def test_an_expired_member_is_silent_first_and_marked_as_expired_and_as_the_culp
 
 def test_a_leaver_is_marked_as_one() -> None:
     marks = [(mark.kind, mark.text) for mark in timeline(stretch(one_leaves())).marks if mark.symbol == "down"]
-    assert marks == [("left", "b: member_left at 00:00:04.000 UTC")]
+    assert marks == [("left", "b: left at 00:00:04.000 UTC")]
 
 
 def test_a_member_that_came_back_keeps_its_lane() -> None:
@@ -91,9 +91,9 @@ def test_a_label_stands_where_no_star_is() -> None:
         story.sync(at_ms + 30, "b")
     stars = [mark for mark in timeline(stretch(story)).marks if mark.symbol == "star" and mark.at_ms >= 7000]
     assert [(mark.at_ms, mark.label, mark.is_label_left) for mark in stars] == [
-        (7000, "member_rejoined", True),
+        (7000, "joined again", True),
         (7500, "", False),
-        (8000, "member_rejoined", False),
+        (8000, "joined again", False),
     ]
 
 

@@ -1,0 +1,170 @@
+"""Timelines and owners of every kind of group, from a request log and from the offsets topic: at work when they were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from coordinator_udfs.effect_rows import EffectRow, row_of
+from coordinator_udfs.protocol.config import GroupConfig
+from pictures.ownership import ownership
+from pictures.rebalance import rebalance
+from pictures.scene import Lanes
+from pictures.slack import heartbeat_slack
+from pictures.stretch import Stretch, stretch_of
+from pictures.timeline import KINDS, timeline
+from tests.offsets_topic.folded import CLASSIC, CONSUMER
+from tests.offsets_topic.folded import capture as topic
+from tests.requests import consumer_beat
+from tests.views.histories import one_expires, one_leaves, two_members
+from tests.views.story import Story
+from tests.why.reading import capture, reader_of
+from why.explanation import explain
+from why.facts import facts_of
+from why.holdings import holdings_of
+from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING
+from why.rebalances import Span
+
+Q = "q-consumer-slow"
+WITH_BOTH = ((CLASSIC, "parcels-track"), (CLASSIC, "rates-feed"), (Q, "csv-make"), (Q, "tiles-cache"), (Q, "pdf-make"))
+
+
+def topic_rows(name: str, group_id: str) -> list[EffectRow]:
+    return [row_of(effect, place) for place, effect in enumerate(topic(name).told[group_id])]
+
+
+def whole(group_id: str, rows: list[EffectRow]) -> Stretch:
+    times = [row.at_ms or 0 for row in rows]
+    return stretch_of(group_id, reader_of(rows), min(times) - 1, max(times) + 1)
+
+
+def lasted(scene: Lanes) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for bar in scene.bars:
+        found[bar.kind] += bar.to_ms - bar.from_ms
+    return found
+
+
+def recorded() -> Iterator[tuple[str, str, list[EffectRow]]]:
+    """Every group of the captures that have a topic, from either input."""
+    for name in (CLASSIC, *CONSUMER):
+        yield from ((f"{name} topic", group_id, topic_rows(name, group_id)) for group_id in topic(name).told)
+        yield from ((f"{name} log", group_id, rows) for group_id, rows in capture(name).items())
+
+
+def kind_at(scene: Lanes, lane: str, at_ms: int) -> set[str]:
+    place = scene.lanes.index(lane)
+    return {bar.kind for bar in scene.bars if bar.lane == place and bar.from_ms <= at_ms < bar.to_ms}
+
+
+def test_members_that_the_topic_alone_tells_of_are_at_work_and_not_waiting_for_their_life() -> None:
+    for group_id in topic(CLASSIC).told:
+        found = lasted(timeline(whole(group_id, topic_rows(CLASSIC, group_id))))
+        assert found[WAITING] == 0, group_id
+        assert 0 < found[SYNCING] < 500, group_id
+        assert found[AT_WORK] > 0.85 * found.total(), group_id
+
+
+@pytest.mark.parametrize(("name", "group_id"), WITH_BOTH)
+def test_both_inputs_tell_the_same_of_who_was_at_work(name: str, group_id: str) -> None:
+    log, dump = (
+        lasted(timeline(whole(group_id, rows))) for rows in (capture(name)[group_id], topic_rows(name, group_id))
+    )
+    working_ms = [found[AT_WORK] + found["silent"] + found[GIVING_UP] for found in (log, dump)]
+    assert min(working_ms) > 50_000
+    assert abs(working_ms[0] - working_ms[1]) < 0.1 * max(working_ms)
+
+
+@pytest.mark.parametrize("name", CONSUMER)
+@pytest.mark.parametrize("source", ["log", "topic"])
+def test_a_member_of_a_consumer_group_never_waits_for_joins_or_assignments(name: str, source: str) -> None:
+    groups = topic(name).told if source == "topic" else capture(name)
+    for group_id in groups:
+        rows = topic_rows(name, group_id) if source == "topic" else capture(name)[group_id]
+        scene = timeline(whole(group_id, rows))
+        found = lasted(scene)
+        assert found[WAITING] == found[SYNCING] == 0, group_id
+        assert found[AT_WORK] > 0.5 * found.total(), group_id
+        assert scene.bands
+        assert all(band.label.startswith("epoch ") for band in scene.bands)
+
+
+def test_who_holds_a_partition_outside_a_rebalance_is_at_work_in_every_recording() -> None:
+    looked = 0
+    for source, group_id, rows in recorded():
+        if not rows:
+            continue
+        stretch = whole(group_id, rows)
+        scene, facts = timeline(stretch), facts_of(reader_of(rows)(sorted({row.effect for row in rows}), 0, 2**53))
+        over = [one for one in stretch.rebalances if one.outcome == "completed" and one.ended_at_ms is not None]
+        for one in over:
+            at_ms = (one.ended_at_ms or 0) + 1_000
+            is_quiet = all(
+                other.started_at_ms > at_ms or (other.ended_at_ms or 2**53) <= at_ms for other in stretch.rebalances
+            )
+            holders = {held.member_id for held in holdings_of(facts) if held.is_held_at(at_ms)}
+            for member_id in holders if is_quiet else ():
+                looked += 1
+                kinds = kind_at(scene, stretch.names.of(member_id), at_ms)
+                assert kinds & {AT_WORK, "silent"}, (source, group_id, at_ms, kinds)
+    assert looked > 150
+
+
+def test_a_fenced_member_gives_up_until_it_is_removed_and_the_other_waits_for_it() -> None:
+    for rows in (capture(Q)["tiles-cache"], topic_rows(Q, "tiles-cache")):
+        scene = timeline(whole("tiles-cache", rows))
+        (held,) = [bar for bar in scene.bars if bar.kind == GIVING_UP and bar.to_ms - bar.from_ms > 9_000]
+        assert scene.lanes[held.lane] == "tiles-cache-0"
+        (expired,) = [mark for mark in scene.marks if mark.kind == "expired"]
+        assert (expired.lane, expired.at_ms) == (held.lane, held.to_ms)
+        assert "gave up too late" in expired.text
+        assert any(bar.kind == AWAITING and bar.lane != held.lane for bar in scene.bars)
+
+
+def test_a_member_that_came_back_under_its_id_has_a_bar_for_each_membership() -> None:
+    scene = timeline(whole("csv-make", capture(Q)["csv-make"]))
+    place = scene.lanes.index("csv-make-1")
+    bars = sorted((bar.from_ms, bar.to_ms) for bar in scene.bars if bar.lane == place)
+    assert all(earlier[1] <= later[0] for earlier, later in zip(bars, bars[1:], strict=False))
+    assert len([mark for mark in scene.marks if mark.lane == place and mark.kind == "joined"]) == 3
+
+
+def test_a_conversion_is_drawn_by_the_kind_that_the_group_was_of_at_the_time() -> None:
+    story = Story("moving", config=GroupConfig(topics={"t1": 2}, group_initial_rebalance_delay_ms=0))
+    story.join(1_000, "a")
+    story.sync(5_000, "a", {"a": ["t1-0", "t1-1"]})
+    story.send(6_000, consumer_beat("m1", 0, 6_000, "moving"))
+    story.heartbeat(7_000, "a")
+    scene = timeline(whole("moving", story.rows))
+    assert kind_at(scene, "a", 4_000) == {SYNCING}
+    assert kind_at(scene, "a", 5_500) == {AT_WORK}
+    assert kind_at(scene, "m1", 6_000) == {AWAITING}
+    assert scene.bands[-1].label.startswith("epoch ")
+
+
+def test_a_member_found_by_a_recording_is_at_work_from_its_first_heartbeat_on() -> None:
+    for story in (two_members(), one_expires(), one_leaves()):
+        assert lasted(timeline(whole(story.group_id, story.rows)))[AT_WORK] > 0
+    rows = [row for row in one_expires().rows if row.effect not in ("join_received", "sync_received")]
+    rows = [row for row in rows if (row.effect, row.api) not in (("reply", "JoinGroup"), ("reply", "SyncGroup"))]
+    scene = timeline(whole("expired", [row for row in rows if row.effect not in ("join_phase_ended", "assigned")]))
+    assert kind_at(scene, "a", 1_500) == {WAITING}
+    assert kind_at(scene, "a", 2_500) == {AT_WORK}
+
+
+def test_every_rebalance_of_both_inputs_can_be_drawn_with_the_same_owners() -> None:
+    drawn = 0
+    for _, group_id, rows in recorded():
+        ended = [row for row in rows if row.effect == "rebalance_ended"]
+        for row in ended:
+            at_ms = row.at_ms or 0
+            scene = rebalance(explain(group_id, reader_of(rows), at=Span(at_ms, at_ms, "then")), reader_of(rows))
+            assert {bar.kind for bar in scene.bars} <= KINDS.keys()
+            drawn += 1
+        if ended:
+            stretch = whole(group_id, rows)
+            assert ownership(stretch).bars
+            assert heartbeat_slack(stretch) is not None
+    assert drawn > 80
