@@ -90,7 +90,7 @@ def _row(line: Line) -> tuple[object, ...]:
     return tuple(row.values())
 
 
-def _as_json(line: Line) -> str:
+def as_json(line: Line) -> str:
     """Timestamps as ISO 8601 with their zone."""
     row: dict[str, object] = {("at" if name == "at_ms" else name): value for name, value in line._asdict().items()}
     if line.at_ms is not None:
@@ -114,6 +114,6 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> No
     found = explanation_of(home, group_id, int(generation) if generation else None, at or None)
     if form == "json":
         for line in lines_of(found):
-            print(_as_json(line))
+            print(as_json(line))
         return
     show_page(found, Terminal(highlight=False, soft_wrap=True))

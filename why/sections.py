@@ -240,10 +240,10 @@ def _line_of_held(name: str, held_ms: int, why: str) -> Line:
 
 
 def _moved(e: Explanation) -> Section:
-    ordered = sorted(e.moves, key=lambda move: (_way(move), move.partition))
+    ordered = sorted((_way(move, e.kind.step), move.partition, move) for move in e.moves)
     rows = []
-    for way, moves in groupby(ordered, key=_way):
-        same = list(moves)
+    for way, group in groupby(ordered, key=lambda one: one[0]):
+        same = [move for _, _, move in group]
         those = partitions(move.partition for move in same)
         rows.append(Row((f"{those}: {way}",), tuple(_line_of_move(move, way) for move in same)))
     below = []
@@ -281,13 +281,13 @@ def _named(partition: Partition) -> str:
     return partitions([partition]) if partition.number < 0 else f"{partition.topic}-{partition.number}"
 
 
-def _way(move: Move) -> str:
+def _way(move: Move, step: str) -> str:
     """`a -> b, back in generation 3`; nobody stands for no owner."""
     text = f"{move.before or 'nobody'} -> {move.after or 'nobody'}"
     if move.later is not None:
         text += f", later {move.later}"
     if move.back_at_ms is not None and move.later != move.before:
-        text += f", back to {move.before} in generation {move.back_generation_id}"
+        text += f", back to {move.before} in {step} {move.back_generation_id}"
     return text
 
 
@@ -306,7 +306,7 @@ def _stopped(e: Explanation) -> Section:
     rows = []
     for place, text in enumerate(stopped(e)):
         line = Line("stopped", "nobody" if place == 0 else "partitions", text)
-        if place == 0 and e.standstill is not None:
+        if place == 0 and e.standstill is not None and e.rebalance.is_start_known:
             from_ms, to_ms = e.standstill
             line = line._replace(at_ms=from_ms, duration_ms=None if to_ms is None else to_ms - from_ms)
         rows.append(Row((text,), (line,)))
@@ -342,7 +342,9 @@ def _slack(e: Explanation) -> Section:
 
 def _unknown_slack(e: Explanation) -> Section:
     lines = tuple(_line_of_unknown(name) for name in e.unknown_slack)
-    return Section("slack", SLACK, [Row(("Unknown: no heartbeats are known.",), lines)])
+    return Section(
+        "slack", SLACK, [Row((f"unknown, for no heartbeats are known: {', '.join(e.unknown_slack)}",), lines)]
+    )
 
 
 def _line_of_unknown(name: str) -> Line:

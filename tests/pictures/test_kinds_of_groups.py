@@ -1,9 +1,10 @@
-"""Timelines and owners of every kind of group, from a request log and from the offsets topic: at work when they were."""
+"""Timelines and owners of every kind of group, from either input: members are at work when they were."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_a_member_that_came_back_under_its_id_has_a_bar_for_each_membership() ->
     scene = timeline(whole("csv-make", capture(Q)["csv-make"]))
     place = scene.lanes.index("csv-make-1")
     bars = sorted((bar.from_ms, bar.to_ms) for bar in scene.bars if bar.lane == place)
-    assert all(earlier[1] <= later[0] for earlier, later in zip(bars, bars[1:], strict=False))
+    assert all(earlier[1] <= later[0] for earlier, later in pairwise(bars))
     assert len([mark for mark in scene.marks if mark.lane == place and mark.kind == "joined"]) == 3
 
 

@@ -60,7 +60,7 @@ def test_the_page_leaves_out_what_is_made_of_requests() -> None:
     members = page.partition("MEMBERS\n")[2].partition("\n\n")[0].splitlines()
     assert members[0].split() == ["Member", "Host", "Went"]
     assert "rates-feed-1" in members[1] + members[2] + members[3]
-    assert "Unknown: no heartbeats are known." in page
+    assert "unknown, for no heartbeats are known: rates-feed-" in page
 
 
 @pytest.mark.parametrize("name", NAMES)
