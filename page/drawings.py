@@ -19,7 +19,7 @@ from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
 from pictures.stretch import Stretch, stretch_of
 from pictures.timeline import timeline
-from schemas.cause_table import CAUSES, colour_of, name_of
+from schemas.causes import CAUSES, name_of, row_of
 from why.explanation import Explanation
 
 MINUTE_MS = 60_000
@@ -77,7 +77,7 @@ def strip(history: History, until_ms: int | None) -> dict[str, Any]:
             "x": [_moment(row["from_ms"] + row["width_ms"] / 2) for row in of_cause],
             "y": [row["rebalances"] for row in of_cause],
             "width": [row["width_ms"] for row in of_cause],
-            "marker": {"color": colour_of(cause)},
+            "marker": {"color": row_of(cause).colour},
             "hovertext": [
                 f"{row['rebalances']} x {name_of(cause)} ({cause}), {row['groups']} groups, "
                 f"from {_moment(row['from_ms'])[:-4]} UTC"

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from page.history import ms_of
 from programs.visible import visible
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from why.sections import At, Cell, Named
 from why.words import duration, moment
 

@@ -26,7 +26,7 @@ from pictures.scene import (
     Mark,
 )
 from pictures.stretch import Stretch
-from schemas.cause_table import CAUSES, Ends, name_of
+from schemas.causes import name_of, row_of
 from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
@@ -125,8 +125,7 @@ def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
         name = stretch.names.of(one.member_id)
         yield Mark(places[name], one.joined_at_ms, "joined", "up", f"{name} joined at {clock(one.joined_at_ms)} UTC")
         if one.ended_at_ms is not None:
-            row = CAUSES.get(one.end_cause or "unknown", CAUSES["unknown"])
-            kind, symbol = ("expired", "cross") if row.ends is Ends.EXPIRED else ("left", "down")
+            kind, symbol = ("expired", "cross") if row_of(one.end_cause).ends == "expired" else ("left", "down")
             text = f"{name}: {name_of(one.end_cause)} at {clock(one.ended_at_ms)} UTC"
             yield Mark(places[name], one.ended_at_ms, kind, symbol, text)
     for rebalance in stretch.rebalances:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.cause_table import CAUSES
+from schemas.causes import CAUSES
 from views.catalog import LISTED
 from views.tables import TABLE_VIEWS
 from views.view import Column, View
@@ -59,9 +59,9 @@ def _columns(columns: Iterable[Column]) -> str:
 def _causes() -> str:
     """What stands in `cause` and `end_cause`, a row each."""
     rows = [
-        f"| `{row.key}` | {row.sentence_of_anybody} | {'yes' if row.starts_rebalances else 'no'} | "
-        f"{'yes' if row.ends else 'no'} | {', '.join(row.concluded_from)} |"
-        for row in CAUSES.values()
+        f"| `{key}` | {row.sentence_of_anybody} | {'yes' if row.starts_rebalances else 'no'} | "
+        f"{'yes' if row.ends else 'no'} | {row.concluded_from} |"
+        for key, row in CAUSES.items()
     ]
     head = "| cause | what happened | sets a rebalance off | ends a membership | may be concluded from |"
     return "\n".join([head, "|---|---|---|---|---|", *rows, ""])

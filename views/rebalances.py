@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.cause_table import listed
+from schemas.causes import listed
 from views.view import AT_DATE, GROUP_ID, Column, View
 
 CAUSE = """STRUCT<kind: STRING, member_id: STRING, client_id: STRING, client_host: STRING,

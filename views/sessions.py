@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.cause_table import CAUSES
+from schemas.causes import CAUSES
 from views.view import GROUP_ID, Column, View
 
 SESSIONS = View(
@@ -24,7 +24,7 @@ SESSIONS = View(
         Column(
             "end_cause",
             "string",
-            f"{', '.join(row.key for row in CAUSES.values() if row.ends)}: see Causes; null while it lasts",
+            f"{', '.join(key for key, row in CAUSES.items() if row.ends)}: see Causes; null while it lasts",
         ),
         Column("session_timeout_ms", "bigint", "how long it may be silent, ms, as it said last; null: not known"),
         Column("rebalance_timeout_ms", "bigint", "how long others wait for it in a rebalance, ms, likewise"),

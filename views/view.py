@@ -18,16 +18,15 @@ __all__ = ["Column", "Detector", "View"]
 
 @dataclass(frozen=True)
 class Detector:
-    """What the page needs to show what a view found as trouble.
-
-    sentence: one row, told. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a
-    cause; `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
-    """
+    """What the page needs to show what a view found as trouble."""
 
     name: str
     """One of them; `plural` more than one."""
     plural: str
     sentence: str
+    """One row, told. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a cause;
+    `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
+    """
     since: str = "from_at"
     """The column that says when it began."""
     until: str = "to_at"

@@ -13,10 +13,10 @@ from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, OF_REQUESTS, REBALANCES, Fact, facts_of, in_order
 from why.holdings import Holding, Partition, holdings_of, standstills
-from why.kinds import CLASSIC, GroupKind, kind_at, kinds_of
+from why.kinds import CLASSIC, GroupKind, Part, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
-from why.parts import Part, parts_of
+from why.parts import parts_of
 from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
 from why.slack import Slack, last_heard_ms, slack_of
 
@@ -88,6 +88,11 @@ class Explanation:
     assignment; 0: it holds nothing back."""
     conversions: tuple[Conversion, ...] = ()
     """The changes from one protocol to the other meanwhile."""
+
+    @property
+    def began_ms(self) -> int:
+        """When the rebalance began, as far as that is known."""
+        return self.rebalance.started_at_ms
 
     @property
     def culprit_name(self) -> str:

@@ -11,17 +11,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.effect_names import EffectName
 from why.facts import GROUP_TYPES, Fact
 from why.words import duration
-
-if TYPE_CHECKING:
-    from why.explanation import Explanation
-    from why.parts import Part
 
 CONSUMER_GROUP = "consumer"
 """A consumer group in `group_type`; among a classic group's protocol types, consumers."""
@@ -37,6 +33,42 @@ class Step(NamedTuple):
 
     kind: str
     by: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A member's part; times are ms since the epoch; what did not happen or is not known has none."""
+
+    name: str
+    member_id: str
+    host: str
+    is_member: bool
+    """False for a client that was only told a member id."""
+    is_new: bool
+    moments: dict[str, int]
+    """When it did or heard what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
+    held_others_ms: int | None
+    end_cause: str | None
+    """Why it was removed, where that was before the rebalance ended."""
+
+
+class Course(Protocol):
+    """What a kind of group tells a rebalance's course from: an explanation has it."""
+
+    @property
+    def parts(self) -> Sequence[Part]: ...
+    @property
+    def began_ms(self) -> int: ...
+    @property
+    def join_phase_ended_ms(self) -> int | None: ...
+    @property
+    def leader(self) -> str | None: ...
+    @property
+    def protocol_name(self) -> str | None: ...
+    @property
+    def protocol_type(self) -> str | None: ...
+    @property
+    def held_back_ms(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -87,7 +119,7 @@ class GroupKind:
         """`1 partition`, `3 partitions`."""
         return f"{number} {self.one if number == 1 else self.many}"
 
-    def awaited(self, e: Explanation) -> list[Part]:
+    def awaited(self, e: Course) -> list[Part]:
         """Who has not come yet while it runs: to join, or else to sync."""
         key = self.came if e.join_phase_ended_ms is None else self.ready
         return [part for part in e.parts if key not in part.moments and part.end_cause is None]
@@ -96,7 +128,7 @@ class GroupKind:
         """The higher, the later it came; those that never did are the slowest."""
         return part.moments.get(self.came, float("inf"))
 
-    def delay(self, e: Explanation, part: Part) -> str:
+    def delay(self, e: Course, part: Part) -> str:
         """Why the others waited for a member."""
         if self.came not in part.moments:
             return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
@@ -104,13 +136,13 @@ class GroupKind:
         if synced_ms and synced_ms == part.held_others_ms:
             return "for the assignment, since it leads"
         came_ms, told_ms = part.moments[self.came], part.moments.get("told")
-        took = duration(came_ms - e.rebalance.started_at_ms)
+        took = duration(came_ms - e.began_ms)
         came = f"it {'joined' if part.is_new else 'rejoined'} {took} after the beginning"
         if not part.is_new and told_ms is not None and told_ms <= came_ms:
             came += f", {duration(came_ms - told_ms)} after a heartbeat had told it to"
         return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
 
-    def timeline(self, e: Explanation) -> Iterable[tuple[int, str]]:
+    def timeline(self, e: Course) -> Iterable[tuple[int, str]]:
         """The moments of its members that matter to all."""
         told = [(part.moments["told"], part.name) for part in e.parts if "told" in part.moments]
         if told:
@@ -135,7 +167,7 @@ class GroupKind:
         """How long the assignments of a generation hold back what a lost member had; 0: they hold nothing back."""
         return 0
 
-    def unread(self, e: Explanation) -> list[str]:
+    def unread(self, e: Course) -> list[str]:
         """What the members' bytes say that is not shown, or needs a word."""
         if e.protocol_name == STREAMS:
             return [
@@ -172,13 +204,13 @@ class GroupKind:
 class ConsumerGroup(GroupKind):
     """A consumer group (KIP-848): members give up and get partitions one by one, and go on with the others."""
 
-    def awaited(self, e: Explanation) -> list[Part]:
+    def awaited(self, e: Course) -> list[Part]:
         return [part for part in e.parts if self.ready not in part.moments and part.end_cause is None]
 
     def slowness(self, part: Part) -> float:
         return part.moments.get(self.ready, float("inf"))
 
-    def delay(self, e: Explanation, part: Part) -> str:
+    def delay(self, e: Course, part: Part) -> str:
         until = (
             f" until it was removed ({name_of(part.end_cause)})"
             if self.came not in part.moments and part.end_cause
@@ -186,7 +218,7 @@ class ConsumerGroup(GroupKind):
         )
         return f"it held on to partitions that others were to have{until}"
 
-    def timeline(self, e: Explanation) -> Iterable[tuple[int, str]]:
+    def timeline(self, e: Course) -> Iterable[tuple[int, str]]:
         for part in e.parts:
             if part.held_others_ms and self.came in part.moments:
                 yield part.moments[self.came], f"{part.name} had let go of what others were to have"
@@ -198,7 +230,7 @@ class ConsumerGroup(GroupKind):
     def generation_of(self, fact: Fact) -> int:
         return int(fact.told["from_generation_id"]) + 1
 
-    def unread(self, e: Explanation) -> list[str]:
+    def unread(self, e: Course) -> list[str]:
         return []
 
     def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
@@ -224,7 +256,7 @@ class ConnectGroup(GroupKind):
                     found = max(found, decode_worker_assignment(b64decode(fact.told.get("assignment") or "")).delay_ms)
         return found
 
-    def unread(self, e: Explanation) -> list[str]:
+    def unread(self, e: Course) -> list[str]:
         found = [
             "Connect's workers share connectors and tasks, which stand where consumers have topics and partitions."
         ]
@@ -288,7 +320,7 @@ def kind_at(kinds: Sequence[tuple[int, GroupKind]], at_ms: int) -> GroupKind:
     return kinds[place - 1][1] if place else CLASSIC
 
 
-def _assignment_wait_ms(e: Explanation, part: Part) -> int:
+def _assignment_wait_ms(e: Course, part: Part) -> int:
     """How long the others waited for a leader's assignment."""
     if part.name != e.leader or "synced" not in part.moments or e.join_phase_ended_ms is None:
         return 0

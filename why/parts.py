@@ -6,30 +6,12 @@ Knows the facts of one rebalance's time. Must not know partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from schemas.effect_names import EffectName
 from why.facts import Fact
-from why.kinds import GroupKind
+from why.kinds import GroupKind, Part
 from why.members import Membership, Names, host_of
 from why.rebalances import Rebalance
-
-
-@dataclass(frozen=True)
-class Part:
-    """A member's part; times are ms since the epoch; what did not happen or is not known has none."""
-
-    name: str
-    member_id: str
-    host: str
-    is_member: bool
-    """False for a client that was only told a member id."""
-    is_new: bool
-    moments: dict[str, int]
-    """When it did or heard what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
-    held_others_ms: int | None
-    end_cause: str | None
-    """Why it was removed, where that was before the rebalance ended."""
 
 
 def parts_of(

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from why.explanation import Explanation
 from why.holdings import Partition
-from why.kinds import Moment
+from why.kinds import Moment, Part
 from why.moves import Move
-from why.parts import Part
 from why.telling import awaited, following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
 from why.words import clock, duration, partitions, some
 
@@ -70,12 +69,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of an explanation. columns: the heads, empty where they need none; no columns: each row is a sentence."""
+    """A part of an explanation."""
 
     key: str
     title: str
     rows: list[Row]
     columns: tuple[str, ...] = ()
+    """The heads, empty where they need none; without columns each row is a sentence."""
     hint: str = ""
     if_none: str = ""
     sentences: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ Knows what each cause means to a person on call. Must not know a table or a term
 
 from __future__ import annotations
 
-from schemas.cause_table import CAUSES, name_of
+from schemas.causes import name_of, row_of
 from why.explanation import Explanation
 from why.words import clock, count, duration, moment, partitions, some
 
@@ -56,7 +56,7 @@ def cause_clause(e: Explanation) -> str:
     cause, who = e.rebalance.cause, _culprit(e)
     session = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
     poll = _known(None if e.culprit is None else e.culprit.rebalance_timeout_ms)
-    row = CAUSES.get(cause.kind, CAUSES["unknown"])
+    row = row_of(cause.kind)
     if cause.kind == "unknown" and cause.candidates:
         return f"it is open what set the rebalance off ({_candidates(e)})"
     sentence = row.sentence if cause.member_id or not row.of_nobody else row.of_nobody
@@ -73,7 +73,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
         told.append(("member id", cause.member_id or "unknown"))
         if e.are_requests_known:
             told.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
-    elif cause.kind != "group_loaded":
+    elif "{who}" in row_of(cause.kind).sentence or cause.kind == "unknown":
         told.append(("client", "unknown"))
     if e.silent_since_ms is not None:
         silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)

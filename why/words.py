@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from schemas.connect_protocol import CONNECTOR_ITSELF
 from why.holdings import Partition
 

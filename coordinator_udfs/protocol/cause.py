@@ -5,45 +5,10 @@ Knows the words of the history (`Cause.kind`) and the reasons that client librar
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from schemas.causes import CauseKind, EndCause
 from schemas.messages import Shape
 
-
-class CauseKind(StrEnum):
-    """What set a rebalance off. The last three are of consumer groups alone."""
-
-    MEMBER_JOINED = "member_joined"
-    MEMBER_LEFT = "member_left"
-    POLL_TIMEOUT = "poll_timeout"
-    SESSION_EXPIRED = "session_expired"
-    SYNC_TIMEOUT = "sync_timeout"
-    METADATA_CHANGED = "metadata_changed"
-    COOPERATIVE_FOLLOWUP = "cooperative_followup"
-    MEMBER_REJOINED = "member_rejoined"
-    STATIC_MEMBER_REPLACED = "static_member_replaced"
-    GROUP_LOADED = "group_loaded"
-    ADMIN_REMOVED = "admin_removed"
-    UNKNOWN = "unknown"
-    SUBSCRIPTION_CHANGED = "subscription_changed"
-    PATTERN_RESOLVED = "pattern_resolved"
-    REBALANCE_TIMEOUT = "rebalance_timeout"
-
-
-class EndCause(StrEnum):
-    """Why a member was removed: the causes of rebalances that remove a member, and causes that start no rebalance."""
-
-    MEMBER_LEFT = "member_left"
-    POLL_TIMEOUT = "poll_timeout"
-    ADMIN_REMOVED = "admin_removed"
-    SESSION_EXPIRED = "session_expired"
-    SYNC_TIMEOUT = "sync_timeout"
-    STATIC_MEMBER_REPLACED = "static_member_replaced"
-    REBALANCE_TIMEOUT = "rebalance_timeout"
-    GROUP_MAX_SIZE_REACHED = "group_max_size_reached"
-    GROUP_UNLOADED = "group_unloaded"
-    UNKNOWN = "unknown"
-    GROUP_CONVERTED = "group_converted"
+__all__ = ["Cause", "CauseCandidate", "CauseKind", "EndCause", "cause_of_leaving", "cause_of_rejoining"]
 
 
 class CauseCandidate(Shape, kw_only=True):

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
 from page.history import ms_of
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
 from tests.views.histories import one_expires, two_members

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
-from schemas.cause_table import name_of
+from schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked

@@ -16,7 +16,7 @@ from views.catalog import NAMES, VIEWS, names_in, with_foundations
 from views.page import page
 from views.tables import TABLE_VIEWS
 
-# What users build on: these columns stay, whatever is added.
+# What users build on: these columns stay, whatever is added. A release writes down what it adds.
 PROMISED = {
     "groups": "group_id state generation_id protocol_type protocol_name leader_id member_count next_deadline_at "
     "updated_at",
@@ -67,7 +67,7 @@ def test_a_promised_column_is_there(name: str) -> None:
 
 
 def test_every_promised_view_is_there() -> None:
-    assert {view.name for view in VIEWS} == PROMISED.keys()
+    assert {view.name for view in VIEWS} >= PROMISED.keys()
 
 
 def test_describe_tells_what_a_column_holds(registered: SparkSession) -> None:

@@ -21,9 +21,9 @@ from tests.views.histories import (
 from tests.why.reading import all_facts, explained
 from why.facts import Fact
 from why.holdings import Partition
+from why.kinds import Part
 from why.members import Membership, Names
 from why.moves import Move
-from why.parts import Part
 from why.rebalances import NoSuchRebalance, Span, rebalances_of
 from why.slack import Slack, slack_of
 from why.telling import awaited, following, held, stopped, timeline

@@ -1,0 +1,147 @@
+"""Every cause, once: what it is called, the sentence that tells of it, its colour, and what it does to a membership.
+
+Tests hold the README, the page and the pictures to these rows. Knows words alone: which cause holds is decided where it
+happens.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class CauseKind(StrEnum):
+    """What set a rebalance off. The last three are of consumer groups alone."""
+
+    MEMBER_JOINED = "member_joined"
+    MEMBER_LEFT = "member_left"
+    POLL_TIMEOUT = "poll_timeout"
+    SESSION_EXPIRED = "session_expired"
+    SYNC_TIMEOUT = "sync_timeout"
+    METADATA_CHANGED = "metadata_changed"
+    COOPERATIVE_FOLLOWUP = "cooperative_followup"
+    MEMBER_REJOINED = "member_rejoined"
+    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    GROUP_LOADED = "group_loaded"
+    ADMIN_REMOVED = "admin_removed"
+    UNKNOWN = "unknown"
+    SUBSCRIPTION_CHANGED = "subscription_changed"
+    PATTERN_RESOLVED = "pattern_resolved"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
+
+
+class EndCause(StrEnum):
+    """Why a member was removed: the causes of rebalances that remove a member, and causes that start no rebalance."""
+
+    MEMBER_LEFT = "member_left"
+    POLL_TIMEOUT = "poll_timeout"
+    ADMIN_REMOVED = "admin_removed"
+    SESSION_EXPIRED = "session_expired"
+    SYNC_TIMEOUT = "sync_timeout"
+    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
+    GROUP_MAX_SIZE_REACHED = "group_max_size_reached"
+    GROUP_UNLOADED = "group_unloaded"
+    UNKNOWN = "unknown"
+    GROUP_CONVERTED = "group_converted"
+
+
+class Row(NamedTuple):
+    """One cause."""
+
+    colour: str
+    """Of its rebalances on the page; empty: it sets no rebalance off."""
+    ends: str
+    """How a membership that it ends is marked, `left` or `expired`; empty: it ends none."""
+    concluded_from: str
+    """The recordings that it may be concluded from, where neither a request nor a timer says it: `log`, `topic`."""
+    name: str
+    sentence: str
+    """A clause with {who}, {session}, {poll}, {partitions} and {why_again} in it."""
+    of_nobody: str = ""
+    """The clause where no member is to blame, if that may be."""
+
+    @property
+    def starts_rebalances(self) -> bool:
+        return bool(self.colour)
+
+    @property
+    def sentence_of_anybody(self) -> str:
+        """The sentence without a name or a number."""
+        words = {"session": "its own", "poll": "its own", "partitions": "partitions", "why_again": ""}
+        return self.sentence.format(who="a member", **words)
+
+
+# Colours are apart for people with colour blindness as far as fifteen can be (after Okabe, Ito and Tol).
+CAUSES: dict[str, Row] = {
+    CauseKind.MEMBER_JOINED: Row("#e69f00", "", "topic", "joined", "{who} joined the group"),
+    CauseKind.MEMBER_LEFT: Row("#009e73", "left", "topic", "left", "{who} left the group"),
+    CauseKind.POLL_TIMEOUT: Row(
+        *("#cc79a7", "left", "log, topic", "polled too late"),
+        "{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group",
+    ),
+    CauseKind.SESSION_EXPIRED: Row(
+        *("#0072b2", "expired", "topic", "session expired"),
+        "{who} was silent for its whole session timeout ({session}) and was removed",
+    ),
+    CauseKind.SYNC_TIMEOUT: Row(
+        *("#f0e442", "expired", "topic", "synced too late"),
+        "{who} joined but sent no SyncGroup in time and was removed",
+    ),
+    CauseKind.METADATA_CHANGED: Row(
+        *("#56b4e9", "", "log, topic", "topics changed"),
+        "{who} joined again, for its topics or their partitions had changed",
+        "the topics that members subscribe to, or their partitions, had changed",
+    ),
+    CauseKind.COOPERATIVE_FOLLOWUP: Row(
+        *("#332288", "", "topic", "cooperative second round"),
+        "{who} joined again, having given {partitions} up (the second round of a cooperative rebalance)",
+    ),
+    CauseKind.MEMBER_REJOINED: Row(
+        *("#d55e00", "", "topic", "joined again"),
+        "{who}, a member already, joined again{why_again}",
+    ),
+    CauseKind.STATIC_MEMBER_REPLACED: Row(
+        *("#88ccee", "left", "topic", "static member came back"),
+        "{who} came back as a static member with another subscription",
+    ),
+    CauseKind.GROUP_LOADED: Row(
+        *("#882255", "", "", "coordinator changed"),
+        "the group was taken over by a coordinator, and its members had to rejoin",
+    ),
+    CauseKind.ADMIN_REMOVED: Row(
+        *("#44aa99", "left", "topic", "removed by an administrator"),
+        "an administrator removed {who}",
+    ),
+    CauseKind.SUBSCRIPTION_CHANGED: Row(
+        *("#aa4499", "", "", "subscription changed"),
+        "{who} subscribed to something else",
+    ),
+    CauseKind.PATTERN_RESOLVED: Row(
+        *("#117733", "", "log", "pattern resolved anew"),
+        "a pattern that members subscribe to stood for other topics",
+    ),
+    CauseKind.REBALANCE_TIMEOUT: Row(
+        *("#661100", "expired", "topic", "gave up too late"),
+        "{who} did not give partitions up within its rebalance timeout ({poll}) and was removed",
+    ),
+    CauseKind.UNKNOWN: Row("#999933", "left", "log, topic", "unknown", "it is unknown what set the rebalance off"),
+    EndCause.GROUP_MAX_SIZE_REACHED: Row("", "left", "", "group was full", "{who} went, for the group was full"),
+    EndCause.GROUP_UNLOADED: Row("", "", "", "coordinator changed", "the id given to {who} went with its coordinator"),
+    EndCause.GROUP_CONVERTED: Row("", "", "", "group converted", "the id given to {who} went with a conversion"),
+}
+
+
+def row_of(cause: str | None) -> Row:
+    """The row of a cause; of one that a later version wrote, that of an unknown one."""
+    return CAUSES.get(cause or "unknown", CAUSES["unknown"])
+
+
+def name_of(cause: str | None) -> str:
+    """What a cause is called; one that a later version wrote is called by its key."""
+    return row_of(cause).name if (cause or "unknown") in CAUSES else str(cause).replace("_", " ")
+
+
+def listed() -> tuple[str, ...]:
+    """The keys of all causes of rebalances, in the order in which they are listed and drawn."""
+    return tuple(str(key) for key, row in CAUSES.items() if row.starts_rebalances)

@@ -1,0 +1,68 @@
+"""The table of causes: every cause has its row, and what lists causes lists those of the table."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from schemas.causes import CAUSES, CauseKind, EndCause, listed, name_of, row_of
+from tests.offsets_topic.folded import NAMES as DUMPS
+from tests.offsets_topic.folded import capture as topic
+from tests.source_tree import ROOT
+from tests.why.reading import CAPTURES, capture
+from why.kinds import CLASSIC
+
+LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
+
+
+def test_every_cause_has_a_row_and_every_row_a_cause() -> None:
+    assert CAUSES.keys() == {*map(str, CauseKind), *map(str, EndCause)}
+    assert set(listed()) == set(map(str, CauseKind))
+    assert {key for key, row in CAUSES.items() if row.ends} <= set(map(str, EndCause))
+
+
+def test_every_cause_of_a_rebalance_has_a_colour_and_a_name_of_its_own() -> None:
+    rows = [CAUSES[key] for key in listed()]
+    assert len({row.colour for row in rows}) == len({row.name for row in rows}) == len(rows) == 15
+    assert all(re.fullmatch(r"#[0-9a-f]{6}", row.colour) for row in rows)
+
+
+def test_every_sentence_can_be_told_and_none_shows_a_key() -> None:
+    words = {"who": "a", "session": "10 s", "poll": "5 s", "partitions": CLASSIC.many, "why_again": ""}
+    told = [text.format(**words) for row in CAUSES.values() for text in (row.sentence, row.of_nobody)]
+    assert len(set(told)) == len(CAUSES) + 2
+    assert [text for text in told if "_" in text or "{" in text] == []
+
+
+def test_the_readme_and_the_page_of_views_list_every_cause() -> None:
+    readme = (ROOT / "README.md").read_text()
+    sentence = readme.partition("`cause` is one of ")[2].partition(".")[0]
+    assert set(re.findall(r"\w+", sentence)) == set(listed())
+    section = (ROOT / "docs" / "views.md").read_text().partition("\n## Causes\n")[2]
+    assert re.findall(r"^\| `(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE) == list(map(str, CAUSES))
+
+
+def test_a_cause_of_a_later_version_is_called_by_its_key() -> None:
+    assert name_of("disk_full") == "disk full"
+    assert row_of("disk_full") is CAUSES["unknown"]
+    assert name_of(None) == "unknown"
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_concludes_the_causes_that_the_table_says(name: str) -> None:
+    told = [row for rows in capture(name).values() for row in rows if row.effect == "rebalance_ended"]
+    causes = [json.loads(row.detail or "{}")["cause"] for row in told]
+    assert len(causes) > 2
+    assert {one["kind"] for one in causes if one["is_inferred"]} <= {
+        k for k, r in CAUSES.items() if "log" in r.concluded_from
+    }
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_a_topic_concludes_the_causes_that_the_table_says(name: str) -> None:
+    causes = [cause for group_id in topic(name).told for _, _, cause in topic(name).causes(group_id)]
+    inferred = {str(cause.kind) for cause in causes if cause.is_inferred}
+    assert inferred <= {key for key, row in CAUSES.items() if "topic" in row.concluded_from}
+    assert len(causes) > 5
