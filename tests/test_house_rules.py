@@ -104,10 +104,10 @@ def test_a_recipe_names_as_few_files_as_it_promises_and_its_example_stands_in_ea
 
 
 def test_no_code_beside_a_recipes_files_knows_its_example() -> None:
-    for title, others in (("A view", set()), ("A detector", set()), ("A cause", set())):
+    for title in ("A view", "A detector", "A cause"):
         recipe = dict(recipes())[title]
         example = re.findall(r"^For example `(\w+)`", recipe, re.MULTILINE)[0]
-        named = set(re.findall(r"`([\w/]+\.(?:py|md))`", recipe)) | others
+        named = set(re.findall(r"`([\w/]+\.(?:py|md))`", recipe))
         code = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in CODE]
         knowing = {relative(path) for path in code if re.search(rf"\b{example}\b", path.read_text().lower())}
         assert len(knowing) >= 2

@@ -181,7 +181,7 @@ def test_connects_workers_share_a_connector_and_its_tasks_and_each_move_is_expla
     assert len(lost) >= TASKS // 2
     assert {partition.topic for partition in lost} == {SINK}
     assert held_after(told[-1]) == [(SINK, number) for number in range(CONNECTOR_ITSELF, TASKS)]
-    assert {one.terms.many for one in told} == {"connectors and tasks"}
+    assert {one.kind.many for one in told} == {"connectors and tasks"}
 
 
 def test_a_streams_application_has_its_partitions_and_its_own_bytes_are_said_to_be_unread(job: Job) -> None:

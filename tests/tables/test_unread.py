@@ -24,7 +24,7 @@ from tables import unread
 from tables.delta_log import DeltaLog
 from tables.request_table import RequestTable
 from tests.views.story import Story, write_effects
-from why.rows import lines_of
+from why.sections import lines_of
 
 Break = Callable[[Path], object]
 
