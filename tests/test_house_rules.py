@@ -93,8 +93,8 @@ def test_a_recipe_names_as_few_files_as_it_promises_and_its_example_stands_in_ea
         if title not in MOST_FILES:
             continue
         example = re.findall(r"^For example `(\w+)`", recipe, re.MULTILINE)[0]
-        files = dict.fromkeys(re.findall(r"`([\w/]+\.(?:py|md))`", recipe))
-        files = [name for name in files if (ROOT / name).exists()]
+        named = dict.fromkeys(re.findall(r"`([\w/]+\.(?:py|md))`", recipe))
+        files = [name for name in named if (ROOT / name).exists()]
         without = [name for name in files if example not in (ROOT / name).read_text().lower()]
         assert title == "A kind of group" or without == [], title
         assert f"At most {MOST_FILES[title]} files" in recipe
