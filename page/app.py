@@ -127,7 +127,7 @@ class Pages:
             request,
             "overview.html",
             fields,
-            rows=rows,
+            rows=[row for row in rows if span is None or row["in_span"]],
             in_trouble=lists.in_trouble(rows),
             now_ms=now_ms,
             states=states,
@@ -175,8 +175,9 @@ class Pages:
     @once_ready
     async def troubles(self, request: Request) -> Response:
         fields = Fields(request.query_params)
-        found = await run_in_threadpool(lists.troubles, self.history, fields.until_ms)
-        return self.page(request, "troubles.html", fields, troubles=found)
+        now_ms = self._now_ms(fields.until_ms)
+        found = await run_in_threadpool(lists.troubles, self.history, now_ms, fields.until_ms)
+        return self.page(request, "troubles.html", fields, troubles=found, now_ms=now_ms)
 
     @once_loaded
     async def sql(self, request: Request) -> Response:

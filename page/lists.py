@@ -12,6 +12,7 @@ from typing import Any
 from page.history import History, ms_of, timestamp
 from views.catalog import DETECTORS
 from views.view import Detector, View
+from why.sections import Named
 from why.words import count, filled, some
 
 HOUR_MS = 3_600_000
@@ -33,8 +34,7 @@ rebalanced AS (
     count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at
   FROM all_rebalances, hour, span GROUP BY group_id
 ), stood AS (
-  SELECT group_id, sum(epoch_ms(least(coalesce(s.to_at, hour.to_at), hour.to_at))
-    - epoch_ms(greatest(s.from_at, hour.from_at))) AS stood_ms
+  SELECT group_id, sum(epoch_ms(least(s.to_at, hour.to_at)) - epoch_ms(greatest(s.from_at, hour.from_at))) AS stood_ms
   FROM all_standstills s, hour
   WHERE coalesce(s.to_at, hour.to_at) > hour.from_at AND s.from_at < hour.to_at
   GROUP BY group_id
@@ -45,8 +45,10 @@ rebalanced AS (
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
   coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
-  CASE WHEN g.member_count > 0 THEN greatest(0, least(1, coalesce(s.stood_ms, 0) / greatest(1, least(3600000,
-    epoch_ms(hour.to_at) - epoch_ms(g.created_at))))) END AS stood_share,
+  CASE WHEN g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at) THEN
+    least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
+      - epoch_ms(g.state_since) END) / greatest(1, least(3600000, epoch_ms(hour.to_at) - epoch_ms(g.created_at))))
+  END AS stood_share,
   n.near_client_id, n.near_slack_ms, n.near_timeout_ms
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
 LEFT JOIN near n USING (group_id)
@@ -63,20 +65,26 @@ class Span:
 
 
 def overview(history: History, now_ms: int, until_ms: int | None, span: Span | None) -> list[dict[str, Any]]:
-    """A row a group: those in trouble first, then by how long nobody consumed in the last hour.
+    """A row a group: those whose trouble goes on, those in trouble, then by how long nobody consumed in the last hour.
 
-    now_ms: the end of the hour that is looked at; until_ms: all as it was then. span: only groups that began to
-    rebalance in it; `in_span` counts how often. `troubles` counts the kinds of trouble of the last day, `harms` those
-    that went on in the last hour.
+    now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
+    began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
+    no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
+    `going_on`: some have no end yet.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]
     rows = history.all(_OVERVIEW, values, until_ms)
     troubles = _recent_troubles(history, now_ms, until_ms)
     for row in rows:
-        row["troubles"], row["harms"] = troubles.get(row["group_id"], ([], []))
-    rows.sort(key=lambda row: (not row["harms"], -(row["stood_share"] or 0), row["group_id"]))
-    return [row for row in rows if span is None or row["in_span"]]
+        row["troubles"], row["harms"], row["going_on"] = troubles.get(row["group_id"], ([], [], False))
+    rows.sort(key=_urgency)
+    return rows
+
+
+def _urgency(row: dict[str, Any]) -> tuple[bool, bool, float, str]:
+    stood_share = -1 if row["stood_share"] is None else row["stood_share"]
+    return not row["going_on"], not row["harms"], -stood_share, row["group_id"]
 
 
 def in_trouble(rows: list[dict[str, Any]]) -> str:
@@ -88,25 +96,38 @@ def in_trouble(rows: list[dict[str, Any]]) -> str:
     return f"{len(harmed)} of {of} {'is' if len(harmed) == 1 else 'are'} in trouble: {some(harmed, SHOWN_IN_TROUBLE)}."
 
 
-def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dict[str, tuple[list[str], list[str]]]:
-    """By group: the troubles of the last day, and the harms of the last hour, each kind with its number."""
-    found: dict[str, tuple[list[str], list[str]]] = {}
+def _recent_troubles(
+    history: History, now_ms: int, until_ms: int | None
+) -> dict[str, tuple[list[str], list[str], bool]]:
+    """By group: the troubles of the last day, and the harms of the last hour, each kind counted; do any go on."""
+    found: dict[str, tuple[list[str], list[str], bool]] = {}
     for view, kind in _detectors():
         sql = f"""
-            SELECT group_id, count(*) AS n, count_if({kind.until} > {timestamp(now_ms - HOUR_MS)}) AS n_now
-            FROM all_{view.name}
+            SELECT group_id, count(*) AS n, count_if({kind.until} > {timestamp(now_ms - HOUR_MS)}) AS n_now,
+              count_if(goes_on) > 0 AS goes_on
+            FROM {_as_of(view, kind, now_ms)}
             WHERE {kind.until} > {timestamp(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
         """
         for row in history.all(sql, (), until_ms):
-            troubles, harms = found.setdefault(row["group_id"], ([], []))
+            troubles, harms, goes_on = found.get(row["group_id"], ([], [], False))
             troubles.append(_counted(row["n"], kind))
             if kind.is_harm and row["n_now"]:
                 harms.append(_counted(row["n_now"], kind))
+            found[row["group_id"]] = troubles, harms, goes_on or row["goes_on"]
     return found
 
 
 def _detectors() -> Iterator[tuple[View, Detector]]:
     return ((view, view.detector) for view in DETECTORS.values() if view.detector is not None)
+
+
+def _as_of(view: View, kind: Detector, now_ms: int) -> str:
+    """What a detector found, as a table in SQL: what goes on lasts until now, and has `goes_on`."""
+    now = timestamp(now_ms)
+    lasted = f"coalesce(duration_ms, {now_ms} - epoch_ms({kind.since})) AS duration_ms"
+    replaced = [f"coalesce({kind.until}, {now}) AS {kind.until}"]
+    replaced += [lasted for column in view.columns if column.name == "duration_ms"]
+    return f"(SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS goes_on FROM all_{view.name})"
 
 
 def _counted(number: int, kind: Detector) -> str:
@@ -125,24 +146,29 @@ def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms
     return [{**row, "width_ms": width_ms} for row in rows]
 
 
-def troubles(history: History, until_ms: int | None) -> list[dict[str, Any]]:
+def troubles(history: History, now_ms: int, until_ms: int | None) -> list[dict[str, Any]]:
     """Each detector with its rule in words, how many it found, and the latest of them, each told in a sentence."""
-    return [_found_by(view, kind, history, until_ms) for view, kind in _detectors()]
+    return [_found_by(view, kind, history, now_ms, until_ms) for view, kind in _detectors()]
 
 
-def _found_by(view: View, kind: Detector, history: History, until_ms: int | None) -> dict[str, Any]:
-    where = f"FROM all_{view.name} WHERE {kind.worth_telling}"
+def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_ms: int | None) -> dict[str, Any]:
+    where = f"FROM {_as_of(view, kind, now_ms)} WHERE {kind.worth_telling}"
     total = history.all(f"SELECT count(*) AS n {where}", (), until_ms)[0]["n"]
-    sql = f"SELECT * {where} ORDER BY {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
+    sql = f"SELECT * {where} ORDER BY goes_on DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
     found = [
         {
             "group_id": row["group_id"],
             "at_ms": ms_of(row[kind.since]),
             "until_ms": ms_of(row[kind.until]),
-            "told": filled(kind.sentence, row),
+            "told": Named(filled(kind.sentence, row) + "; it goes on" * row["goes_on"], _key_of(row)),
             "link": {column: row[column] for column in kind.link},
         }
         for row in history.all(sql, (), until_ms)
     ]
     rule = f"{view.rule} {kind.worth_said}".rstrip()
     return {"view": view.name, "plural": kind.plural, "rule": rule, "total": total, "found": found}
+
+
+def _key_of(row: dict[str, Any]) -> str:
+    """The key of the cause that a row tells of, if it tells of one."""
+    return next((row[name] for name in ("cause", "end_cause") if row.get(name)), "")

@@ -54,7 +54,7 @@ def ago(at: datetime | int | None, now_ms: int) -> Markup | str:
         return ""
     at_ms = at if isinstance(at, int) else ms_of(at)
     text = moment(at_ms)
-    told = Markup('<time datetime="{}Z" data-at="{} UTC">{}</time>')
+    told = Markup('<time datetime="{}Z" title="{} UTC">{}</time>')
     return told.format(text.replace(" ", "T"), text, _ago(max(now_ms - at_ms, 0) // 1000))
 
 
@@ -67,9 +67,7 @@ def _ago(seconds: int) -> str:
 
 def cause_of(cause: str | None) -> Markup | str:
     """A cause in words; its key, as SQL has it, is seen on hover."""
-    if cause is None:
-        return ""
-    return Markup('<span title="{}">{}</span>').format(shortened(cause), shortened(name_of(cause)))
+    return "" if cause is None else section_cell(Named(name_of(cause), cause))
 
 
 def section_cell(cell: Cell) -> Markup | str:
@@ -77,8 +75,11 @@ def section_cell(cell: Cell) -> Markup | str:
     match cell:
         case At(ms):
             return time_of(ms)
-        case Named(words, key):
-            return Markup('<span title="{}">{}</span>').format(shortened(key), shortened(words))
+        case Named(words, key) if key:
+            text = shortened(words, LONGEST_SENTENCE)
+            return Markup('<span title="{}">{}</span>').format(shortened(key), text)
+        case Named(words):
+            return shortened(words, LONGEST_SENTENCE)
         case _:
             return shortened(cell, LONGEST_SENTENCE)
 

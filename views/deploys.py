@@ -84,7 +84,7 @@ WITH known AS (
     sum(unix_millis(least(s.to_at, d.to_at)) - unix_millis(greatest(s.from_at, d.from_at))) AS stopped_ms
   FROM deployed d
   JOIN standstills s USING (group_id)
-  WHERE s.from_at < d.to_at AND s.to_at > d.from_at
+  WHERE s.from_at < d.to_at AND coalesce(s.to_at > d.from_at, true)
   GROUP BY group_id, d.from_at
 ), owners AS (
   SELECT group_id, d.from_at, topic, partition,

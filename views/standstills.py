@@ -11,13 +11,14 @@ STANDSTILLS = View(
     row="a time during which nobody in the group held any partition",
     rule=(
         "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
-        "first interval on. A group without members stands still too; a cooperative group hardly ever does."
+        "first interval on, and the time since the last one while the group has members. A group without members "
+        "stands still too; a cooperative group hardly ever does."
     ),
     columns=(
         GROUP_ID,
         Column("from_at", "timestamp", "when the last partition was given up"),
-        Column("to_at", "timestamp", "when a partition was given to somebody again"),
-        Column("duration_ms", "bigint", "the time between, ms"),
+        Column("to_at", "timestamp", "when a partition was given to somebody again; null: it goes on"),
+        Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
     ),
     sql="""
 WITH begun AS (
@@ -29,6 +30,13 @@ WITH begun AS (
 SELECT group_id, held_until AS from_at, from_at AS to_at, unix_millis(from_at) - unix_millis(held_until) AS duration_ms
 FROM begun
 WHERE from_at > held_until
+UNION ALL
+SELECT group_id, max(to_at), NULL, NULL
+FROM assignments
+JOIN groups USING (group_id)
+WHERE member_count > 0
+GROUP BY group_id
+HAVING count(to_at) = count(*)
 """,
     detector=Detector(
         "standstill",

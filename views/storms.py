@@ -16,9 +16,9 @@ STORMS = View(
     rule=(
         f"A rebalance belongs to a storm if {REBALANCES} rebalances of its group, itself among them, began within "
         f"{WITHIN_HOURS} hour; rebalances that follow each other within {WITHIN_HOURS} hour belong to the same storm. "
-        f"The cause that dominates is the most frequent one; member_joined only if {DOMINANT_THIRDS}/3 of all have it, "
-        "since a client that left and comes back causes it too. The client is the one that set off most of those. Of "
-        "equally frequent ones it is the first by name."
+        "The cause that dominates is the most frequent one; a client's joining only if "
+        f"{DOMINANT_THIRDS}/3 of all have it, since a client that left and comes back joins too. The client is the one "
+        "that set off most of those. Of equally frequent ones it is the first by name."
     ),
     columns=(
         GROUP_ID,

@@ -5,6 +5,8 @@ import { drawAll } from "/static/plots.js";
 import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
 
 const SOONEST_MS = 400;
+// While a job goes on, how long ago something was is right again after this, whether or not anything happens.
+const AGES_EVERY_MS = 30_000;
 
 // What a cell says, without how long ago something was: that alone is no change.
 function saidBy(cell) {
@@ -105,5 +107,6 @@ export function followChanges() {
     const { groups } = JSON.parse(event.data);
     if (!groups || !groups.length || !group || groups.includes(group)) plan();
   });
+  setInterval(() => { if (document.querySelector("#liveness .dot")) plan(); }, AGES_EVERY_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) { isStale = false; plan(); } });
 }

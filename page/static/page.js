@@ -5,9 +5,10 @@ import { drawAll } from "/static/plots.js";
 import { followChanges } from "/static/live.js";
 
 export function tellLocalTimes(root) {
-  for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+  for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
     const local = new Date(time.dateTime).toLocaleString(undefined, { timeZoneName: "short" }) + " (your time)";
-    time.title = time.dataset.at ? `${time.dataset.at}, ${local}` : local;
+    time.title = time.title ? `${time.title}, ${local}` : local;
+    time.dataset.local = "";
   }
 }
 

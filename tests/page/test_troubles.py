@@ -13,7 +13,17 @@ from tests.page.asking import Page, asked
 from tests.page.homes import recorded
 from tests.views.histories import two_members
 from tests.views.story import write_effects
-from tests.views.troubles import MINUTE_MS, deploy, orderly, slow_heart, static_restart, storm, with_members, zombie
+from tests.views.troubles import (
+    MINUTE_MS,
+    deploy,
+    orderly,
+    slow_heart,
+    static_restart,
+    storm,
+    stuck,
+    with_members,
+    zombie,
+)
 from tests.views.view_rows import Views
 from views.catalog import DETECTORS, LISTED
 from why.words import filled
@@ -72,6 +82,34 @@ def test_without_trouble_those_that_consumed_least_stand_first(tmp_path: Path) -
         assert shares[0] > shares[1]
         (restarts,) = [row for row in shown.listed("groups") if row["Group"] == "restarts"]
         assert restarts["Trouble, last day"] == "1 deploy"
+
+
+def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_path: Path) -> None:
+    hour_ms, patient = 60 * MINUTE_MS, {"session_timeout_ms": 240 * MINUTE_MS}
+    idle, emptied, calm = (with_members(name, "a", **patient) for name in ("an idle one", "emptied", "calm"))
+    idle.leave(5000, "a")
+    emptied.leave(2 * hour_ms - 6 * MINUTE_MS, "a")
+    calm.heartbeat(2 * hour_ms, "a")
+    stories = (idle, emptied, calm, stuck(), storm("storm", 30 * MINUTE_MS - 10_000, 3))
+    write_effects(tmp_path, {story.group_id: story.rows for story in stories})
+    with asked(tmp_path) as client:
+        groups = page(client, "/").listed("groups")
+        assert [row["Group"] for row in groups] == ["stuck", "storm", "emptied", "calm", "an idle one"]
+        stood = {row["Group"]: row["Not consuming, last hour"] for row in groups}
+        assert stood == {"stuck": "100.0 %", "storm": "0.0 %", "emptied": "10.0 %", "an idle one": "", "calm": "0.0 %"}
+        sentence = "2 of 5 groups are in trouble: stuck (1 standstill), storm (1 storm, 1 flapping member)."
+        assert sentence in page(client, "/").text
+        in_span = page(client, "/?from=1970-01-01+00:29&to=1970-01-01+00:31")
+        assert [row["Group"] for row in in_span.listed("groups")] == ["storm"]
+        assert sentence in in_span.text
+        (told,) = page(client, "/troubles").listed("list-standstills")
+        assert told == {
+            "Group": "stuck",
+            "What": "nobody held a partition for 1 h 59 min; it goes on",
+            "Since": "1 h ago",
+        }
+        at = page(client, "/?at=1970-01-01+00:00:06.500")
+        assert "None of 5 groups was in trouble in the last hour." in at.text
 
 
 def test_only_what_somebody_noticed_is_listed_as_trouble(home: Path, client: TestClient) -> None:
@@ -140,4 +178,4 @@ def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path
 def test_a_moment_is_told_by_how_long_ago_it_was_with_itself_on_hover(earlier_ms: int, text: str) -> None:
     told = str(ago(10_000_000 - earlier_ms, 10_000_000))
     assert f">{text}<" in told
-    assert 'data-at="1970-01-01 0' in told
+    assert 'title="1970-01-01 0' in told

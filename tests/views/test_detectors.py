@@ -8,7 +8,7 @@ import pytest
 
 from tests.views.histories import cooperative, stories
 from tests.views.story import write_effects
-from tests.views.troubles import troubles
+from tests.views.troubles import gather, stuck, troubles, with_members
 from tests.views.view_rows import Views
 
 
@@ -129,6 +129,19 @@ def test_where_clients_share_a_name_what_moved_is_unknown(ask: Views) -> None:
 def test_nobody_holds_anything_between_the_last_join_and_the_assignment(ask: Views) -> None:
     assert ask("standstills", "two", "from_at", "to_at", "duration_ms") == [(3100, 3200, 100)]
     assert ask("standstills", "cooperative", "from_at") == []
+
+
+def test_a_standstill_that_goes_on_has_no_end_yet_while_there_are_members(tmp_path: Path) -> None:
+    emptied = with_members("emptied", "a")
+    emptied.leave(5000, "a")
+    write_effects(tmp_path, {story.group_id: story.rows for story in (stuck(), emptied, with_members("calm", "a"))})
+    ask = Views(tmp_path)
+    assert ask("standstills", "stuck", "from_at", "to_at", "duration_ms") == [(6000, None, None)]
+    assert ask.groups_in("standstills") == {"stuck"}
+    went_on = stuck()
+    gather(went_on, 9000, "a", "b")
+    write_effects(tmp_path / "later", {"stuck": went_on.rows})
+    assert Views(tmp_path / "later")("standstills", "stuck", "from_at", "duration_ms") == [(6000, 3010)]
 
 
 # ---------------------------------------------------------------- double_owners

@@ -93,6 +93,14 @@ def leader_loop(name: str, times: int, every_ms: int = 5000) -> Story:
     return story
 
 
+def stuck() -> Story:
+    """b joins, a gives its partition up and joins again, and whoever leads does not say who gets what."""
+    story = with_members("stuck", "a", "b", **PATIENT)
+    story.join(5000, "b", **PATIENT, reason="other topics", topics=("t", "u"))
+    story.join(6000, "a", **PATIENT)
+    return story
+
+
 def slow_heart() -> Story:
     """a is heard of after 7.4 s, after 7.5 s, after 9 s, and then not any more; its session is 10 s."""
     story = with_members("slow heart", "a")
