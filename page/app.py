@@ -89,6 +89,27 @@ def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMetho
     return answering
 
 
+def templates() -> Jinja2Templates:
+    """The pages to fill, with the words that they use."""
+    found = Jinja2Templates(directory=HERE / "templates")
+    found.env.globals |= {
+        "time_of": shown.time_of,
+        "ago": shown.ago,
+        "cause_of": shown.cause_of,
+        "section_cell": shown.section_cell,
+        "length_of": shown.length_of,
+        "share_of": shown.share_of,
+        "link": shown.link,
+        "cell": shown.cell,
+        "key": shown.key,
+        "ms_of": ms_of,
+        "moment": moment,
+    }
+    found.env.filters["v"] = shown.shortened
+    found.env.trim_blocks = found.env.lstrip_blocks = True
+    return found
+
+
 class Pages:
     """The answers, over one home's history."""
 
@@ -97,22 +118,7 @@ class Pages:
         self.watch = watch
         self.name = name
         self.sql_processes = SqlProcesses(history.home)
-        self.templates = Jinja2Templates(directory=HERE / "templates")
-        self.templates.env.globals |= {
-            "time_of": shown.time_of,
-            "ago": shown.ago,
-            "cause_of": shown.cause_of,
-            "section_cell": shown.section_cell,
-            "length_of": shown.length_of,
-            "share_of": shown.share_of,
-            "link": shown.link,
-            "cell": shown.cell,
-            "key": shown.key,
-            "ms_of": ms_of,
-            "moment": moment,
-        }
-        self.templates.env.filters["v"] = shown.shortened
-        self.templates.env.trim_blocks = self.templates.env.lstrip_blocks = True
+        self.templates = templates()
 
     # ------------------------------------------------------------ pages
 

@@ -10,23 +10,13 @@ from pictures.ownership import ownership
 from pictures.scene import DISTINCT, Bar, Curves, Lanes
 from pictures.size import drawn_ms, height_px, lane_px, writes_names
 from pictures.slack import NAMED, heartbeat_slack
-from pictures.stretch import NothingToShow, Stretch, stretch_of
+from pictures.stretch import NothingToShow
 from pictures.sweep import sweep
 from pictures.timeline import timeline
+from tests.pictures.small import bars, stretch
 from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
 from tests.views.story import Story
-from tests.why.reading import reader_of
-
-
-def stretch(story: Story, from_ms: int = 0, to_ms: int = 20_000) -> Stretch:
-    return stretch_of(story.group_id, reader_of(story.rows), from_ms, to_ms)
-
-
-def bars(scene: Lanes, lane: str) -> list[tuple[int, int, str]]:
-    place = scene.lanes.index(lane)
-    return sorted((bar.from_ms, bar.to_ms, bar.kind) for bar in scene.bars if bar.lane == place)
-
 
 # ---------------------------------------------------------------- timeline
 

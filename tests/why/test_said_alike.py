@@ -14,7 +14,7 @@ from coordinator_udfs.effect_rows import EffectRow, row_of
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from jobs.why import as_json
-from page.app import Pages
+from page.app import templates
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.offsets_topic.folded import capture as topic
 from tests.page.asking import Page
@@ -26,7 +26,7 @@ from why.sections import At, Cell, Line, Named, Section, account_of
 from why.words import clock, duration, moment
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
-TEMPLATE = Pages(None, None, "a home").templates.env.get_template("rebalance.html")  # type: ignore[arg-type]
+TEMPLATE = templates().env.get_template("rebalance.html")
 
 
 def groups_of(source: str, name: str) -> dict[str, list[EffectRow]]:
