@@ -5,7 +5,8 @@ Knows addresses; must not know what is on a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,14 @@ from page.history import History
 from page.live import Watch
 from tests.waiting import until
 
+SENTENCES = ("None was found.", "None is committed.", "None of ")
+"""In which None is a word."""
+NOUNS = "member|partition|group|rebalance|restart|time|standstill|storm|deploy|generation|epoch"
+SLIPS = re.compile(
+    r"\bNone\b|\bnull\b|\w*sss\b|(?:oined|ynced): \w*_\w*"
+    rf"|(?<!-> )(?<![\d.])\b1 (?:{NOUNS})s\b|(?<![\d.:-])(?:[02-9]|\d\d+) (?:{NOUNS})\b"
+)
+"""A value that is none, a wrong plural, a cause where a moment is to stand."""
 NAMES = ("localhost", "127.0.0.1")
 
 
@@ -31,6 +40,13 @@ def asked(home: Path, users: Any = None) -> Iterator[TestClient]:
     ) as client:
         until(lambda: history.is_ready, "lists of all groups")
         yield client
+
+
+def slips_in(text: str, sentences: Iterable[str] = ()) -> list[str]:
+    """What no text for people may say; not looked for in some sentences."""
+    for sentence in (*SENTENCES, *sentences):
+        text = text.replace(sentence, "")
+    return SLIPS.findall(text)
 
 
 class Page(HTMLParser):

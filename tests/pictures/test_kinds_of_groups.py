@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
+from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.protocol.config import GroupConfig
 from pictures.ownership import ownership
 from pictures.rebalance import rebalance
@@ -17,11 +17,11 @@ from pictures.slack import heartbeat_slack
 from pictures.stretch import Stretch, stretch_of
 from pictures.timeline import KINDS, timeline
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
-from tests.offsets_topic.folded import capture as topic
 from tests.requests import consumer_beat
 from tests.views.histories import one_expires, one_leaves, two_members
 from tests.views.story import Story
-from tests.why.reading import capture, reader_of
+from tests.why.reading import capture, reader_of, topic
+from tests.why.reading import recorded as rows_of
 from why.explanation import explain
 from why.facts import facts_of
 from why.holdings import holdings_of
@@ -30,10 +30,6 @@ from why.rebalances import Span
 
 Q = "q-consumer-slow"
 WITH_BOTH = ((CLASSIC, "parcels-track"), (CLASSIC, "rates-feed"), (Q, "csv-make"), (Q, "tiles-cache"), (Q, "pdf-make"))
-
-
-def topic_rows(name: str, group_id: str) -> list[EffectRow]:
-    return [row_of(effect, place) for place, effect in enumerate(topic(name).told[group_id])]
 
 
 def whole(group_id: str, rows: list[EffectRow]) -> Stretch:
@@ -51,7 +47,7 @@ def lasted(scene: Lanes) -> Counter[str]:
 def recorded() -> Iterator[tuple[str, str, list[EffectRow]]]:
     """Every group of the captures that have a topic, from either input."""
     for name in (CLASSIC, *CONSUMER):
-        yield from ((f"{name} topic", group_id, topic_rows(name, group_id)) for group_id in topic(name).told)
+        yield from ((f"{name} topic", group_id, rows) for group_id, rows in topic(name).items())
         yield from ((f"{name} log", group_id, rows) for group_id, rows in capture(name).items())
 
 
@@ -61,8 +57,8 @@ def kind_at(scene: Lanes, lane: str, at_ms: int) -> set[str]:
 
 
 def test_members_that_the_topic_alone_tells_of_are_at_work_and_not_waiting_for_their_life() -> None:
-    for group_id in topic(CLASSIC).told:
-        found = lasted(timeline(whole(group_id, topic_rows(CLASSIC, group_id))))
+    for group_id in topic(CLASSIC):
+        found = lasted(timeline(whole(group_id, topic(CLASSIC)[group_id])))
         assert found[WAITING] == 0, group_id
         assert 0 < found[SYNCING] < 500, group_id
         assert found[AT_WORK] > 0.85 * found.total(), group_id
@@ -70,9 +66,7 @@ def test_members_that_the_topic_alone_tells_of_are_at_work_and_not_waiting_for_t
 
 @pytest.mark.parametrize(("name", "group_id"), WITH_BOTH)
 def test_both_inputs_tell_the_same_of_who_was_at_work(name: str, group_id: str) -> None:
-    log, dump = (
-        lasted(timeline(whole(group_id, rows))) for rows in (capture(name)[group_id], topic_rows(name, group_id))
-    )
+    log, dump = (lasted(timeline(whole(group_id, rows))) for rows in (capture(name)[group_id], topic(name)[group_id]))
     working_ms = [found[AT_WORK] + found["silent"] + found[GIVING_UP] for found in (log, dump)]
     assert min(working_ms) > 50_000
     assert abs(working_ms[0] - working_ms[1]) < 0.1 * max(working_ms)
@@ -81,9 +75,7 @@ def test_both_inputs_tell_the_same_of_who_was_at_work(name: str, group_id: str) 
 @pytest.mark.parametrize("name", CONSUMER)
 @pytest.mark.parametrize("source", ["log", "topic"])
 def test_a_member_of_a_consumer_group_never_waits_for_joins_or_assignments(name: str, source: str) -> None:
-    groups = topic(name).told if source == "topic" else capture(name)
-    for group_id in groups:
-        rows = topic_rows(name, group_id) if source == "topic" else capture(name)[group_id]
+    for group_id, rows in rows_of(source, name).items():
         scene = timeline(whole(group_id, rows))
         found = lasted(scene)
         assert found[WAITING] == found[SYNCING] == 0, group_id
@@ -114,7 +106,7 @@ def test_who_holds_a_partition_outside_a_rebalance_is_at_work_in_every_recording
 
 
 def test_a_fenced_member_gives_up_until_it_is_removed_and_the_other_waits_for_it() -> None:
-    for rows in (capture(Q)["tiles-cache"], topic_rows(Q, "tiles-cache")):
+    for rows in (capture(Q)["tiles-cache"], topic(Q)["tiles-cache"]):
         scene = timeline(whole("tiles-cache", rows))
         (held,) = [bar for bar in scene.bars if bar.kind == GIVING_UP and bar.to_ms - bar.from_ms > 9_000]
         assert scene.lanes[held.lane] == "tiles-cache-0"

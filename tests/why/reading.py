@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from coordinator_udfs.effect_rows import EffectRow, row_of
+from tests.offsets_topic.folded import capture as folded
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT
 from tests.views.story import Story
@@ -54,3 +55,15 @@ def capture(name: str) -> dict[str, list[EffectRow]]:
             rows.append(row_of(effect, seq))
         found[group_id] = rows
     return found
+
+
+@cache
+def topic(name: str) -> dict[str, list[EffectRow]]:
+    """What a capture's offsets topic tells, as rows, by group."""
+    told = folded(name).told.items()
+    return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in told}
+
+
+def recorded(source: str, name: str) -> dict[str, list[EffectRow]]:
+    """A capture's effects by group, from its `log` or its `topic`."""
+    return topic(name) if source == "topic" else capture(name)

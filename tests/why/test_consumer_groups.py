@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.effect_rows import row_of
 from coordinator_udfs.protocol.config import GroupConfig
-from tests.offsets_topic.folded import capture as topic
 from tests.requests import consumer_beat
 from tests.views.consumer_histories import (
     consumer_expires,
@@ -18,7 +16,7 @@ from tests.views.consumer_histories import (
     two_consumers,
 )
 from tests.views.story import Story
-from tests.why.reading import all_facts, capture, explained, reader_of
+from tests.why.reading import all_facts, capture, explained, reader_of, topic
 from why.explanation import Explanation, explain
 from why.kinds import CLASSIC, CONSUMER, Part
 from why.rebalances import NoSuchRebalance, Span, rebalances_of
@@ -193,8 +191,7 @@ def test_every_rebalance_of_every_story_is_explained_in_the_words_of_its_kind() 
     [("csv-make", 5), ("csv-make", 7), ("csv-make", 8), ("tiles-cache", 4), ("maps-render", 4), ("pdf-make", 5)],
 )
 def test_the_topic_tells_the_same_moves_and_cause_as_the_log(group_id: str, epoch: int) -> None:
-    told = [row_of(effect, place) for place, effect in enumerate(topic("q-consumer-slow").told[group_id])]
-    log, dump = recorded(group_id, epoch), explain(group_id, reader_of(told), epoch)
+    log, dump = recorded(group_id, epoch), explain(group_id, reader_of(topic("q-consumer-slow")[group_id]), epoch)
     assert dump.rebalance.cause.kind in (log.rebalance.cause.kind, "unknown")
     assert dump.rebalance.cause.client_id == log.rebalance.cause.client_id
     ways = [sorted((one.partition, one.before, one.after) for one in e.moves) for e in (log, dump)]

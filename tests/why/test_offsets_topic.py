@@ -7,17 +7,15 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
 from jobs.shown.why_page import show_page
 from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, capture
-from tests.why.reading import reader_of
+from tests.why.reading import reader_of, topic
 from why.explanation import Explanation, explain
 from why.sections import lines_of
 
 
 def explained(name: str, group: str, generation_id: int) -> Explanation:
-    rows: list[EffectRow] = [row_of(effect, place) for place, effect in enumerate(capture(name).told[group])]
-    return explain(group, reader_of(rows), generation_id)
+    return explain(group, reader_of(topic(name)[group]), generation_id)
 
 
 def text_of(found: Explanation) -> str:

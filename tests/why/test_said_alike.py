@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from jobs.why import as_json
 from page.app import templates
 from tests.offsets_topic.folded import NAMES as DUMPS
-from tests.offsets_topic.folded import capture as topic
-from tests.page.asking import Page
-from tests.why.reading import CAPTURES, as_columns, capture, reader_of
+from tests.page.asking import Page, slips_in
+from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
 from why.explanation import Explanation, explain
 from why.facts import facts_of
 from why.rebalances import Span, rebalances_of
@@ -29,15 +27,8 @@ LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 TEMPLATE = templates().env.get_template("rebalance.html")
 
 
-def groups_of(source: str, name: str) -> dict[str, list[EffectRow]]:
-    if source == "log":
-        return capture(name)
-    told = topic(name).told.items()
-    return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in told}
-
-
 def explained(source: str, name: str) -> Iterator[Explanation]:
-    for group_id, rows in groups_of(source, name).items():
+    for group_id, rows in recorded(source, name).items():
         for one in rebalances_of(facts_of(map(as_columns, rows))):
             yield explain(group_id, reader_of(rows), at=Span(one.started_at_ms, one.started_at_ms, "then"))
 
@@ -109,6 +100,7 @@ def test_page_terminal_and_json_say_the_same_of_every_rebalance(source: str, nam
                 assert row.lines or not any(part in cells for part in ("->", "after"))
                 assert [line for line in row.lines if not is_among(line, cells)] == []
         assert len(printed) == len(account.lines) > 5
+        assert slips_in(text) == slips_in("\n".join(lines)) == []
         count += 1
     assert count > 2
 
