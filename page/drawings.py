@@ -17,7 +17,7 @@ from pictures.ownership import ownership
 from pictures.rebalance import rebalance
 from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import Stretch, stretch_of
+from pictures.stretch import NothingToShow, Stretch, stretch_of
 from pictures.timeline import timeline
 from schemas.causes import CAUSES, name_of, row_of
 from why.explanation import Explanation
@@ -42,7 +42,10 @@ def of_group(history: History, group_id: str, name: str, at_ms: int | None, minu
     stretch = stretch_of(group_id, read, to_ms - length_ms, to_ms)
     first_ms = max(stretch.from_ms, min(one.joined_at_ms for one in stretch.memberships))
     room_ms = int(MARGIN * (to_ms - first_ms)) + 1
-    return figure_json(draw(stretch_of(group_id, read, first_ms - room_ms, to_ms + room_ms)))
+    scene = draw(stretch_of(group_id, read, first_ms - room_ms, to_ms + room_ms))
+    if isinstance(scene, Curves) and not scene.curves:
+        raise NothingToShow("No heartbeats are known of that time.")
+    return figure_json(scene)
 
 
 def of_rebalance(history: History, e: Explanation) -> str:

@@ -37,17 +37,6 @@ def page(client: TestClient, path: str) -> Page:
     return Page(answer.text)
 
 
-def test_the_overview_and_the_strip_count_rebalances_whose_beginning_nobody_knows(told: Told) -> None:
-    home, client = told
-    counted = rows(
-        home, "select g.group_id, count(r.cause) from groups g left join rebalances r using (group_id) group by all"
-    )
-    listed = page(client, "/").listed("groups")
-    assert {row["Group"]: int(row["Rebalances, last hour"]) for row in listed} == dict(counted)
-    drawn = client.get("/strip.json").json()
-    assert sum(sum(bars["y"]) for bars in drawn["data"]) == rows(home, "select count(*) from rebalances")[0][0]
-
-
 def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(told: Told) -> None:
     home, client = told
     for (group_id,) in rows(home, "select distinct group_id from rebalances"):
@@ -68,14 +57,3 @@ def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(t
         assert {"held", "slack"}.isdisjoint(shown.tables)
         assert not {"Rejoined", "Synced", "Held the others"} & set(shown.tables["members"][0])
         assert client.get("/rebalance.json", params={"group": group_id, "generation": generation_id}).status_code == 200
-
-
-def test_the_neighbours_of_a_rebalance_are_linked(told: Told) -> None:
-    home, client = told
-    (group_id, generation_id), *_ = rows(
-        home, "select group_id, max(to_generation_id) from rebalances group by group_id having count(*) > 1 order by 1"
-    )
-    links = page(client, f"/rebalance?group={quote(group_id)}&generation={generation_id}").links
-    own = f"where group_id = '{group_id}' order by known_from desc limit 1 offset 1"
-    ((before,),) = rows(home, f"select to_generation_id from rebalances {own}")
-    assert f"/rebalance?group={quote(group_id)}&generation={before}" in links
