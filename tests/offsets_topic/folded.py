@@ -87,8 +87,10 @@ def truth(name: str) -> dict[str, Any]:
 
 def groups_of(name: str) -> dict[str, dict[str, Any]]:
     """The groups of a capture that anybody was ever a member of."""
-    found = truth(name)["groups"]
-    return {group: what for group, what in found.items() if what["generations"] or what.get("consumer")}
+    told = truth(name)["groups"]
+    found = {group: what for group, what in told.items() if what["generations"] or what.get("consumer")}
+    assert found
+    return found
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

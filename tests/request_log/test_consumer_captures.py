@@ -13,6 +13,8 @@ LEAST_EQUAL = 0.995
 WHOLE_LOG = FOLDER / "raw-sample" / "requests-unfiltered.log.gz"
 
 each_capture = pytest.mark.parametrize("name", BOTH_PROTOCOLS)
+of_consumers = pytest.mark.parametrize("name", ["o-consumer-protocol", "q-consumer-slow"])
+of_classic_groups = pytest.mark.parametrize("name", ["n-classic-mixed"])
 
 
 @each_capture
@@ -28,7 +30,7 @@ def test_every_heartbeat_commit_and_fetch_is_answered_as_recorded(name: str) -> 
     assert {api for api, count in different.items() if count} <= {"ConsumerGroupDescribe"}
 
 
-@each_capture
+@of_consumers
 def test_every_epoch_its_cause_and_its_culprit_are_the_true_ones(name: str) -> None:
     for group, what in consumer_groups(name).items():
         ours = [
@@ -39,15 +41,15 @@ def test_every_epoch_its_cause_and_its_culprit_are_the_true_ones(name: str) -> N
         assert ours == theirs, group
 
 
-@each_capture
-def test_every_classic_rebalance_beside_them_is_the_true_one(name: str) -> None:
+@of_classic_groups
+def test_every_classic_rebalance_is_the_true_one(name: str) -> None:
     for group, what in groups(name).items():
         ours = [(f, kind, by) for f, kind, by in capture(name).rebalances(group)]
         theirs = [(r["from_generation"], r["cause"], r["trigger"]["member_id"]) for r in what["rebalances"]]
         assert [(f, kind) for f, kind, _ in ours] == [(f, kind) for f, kind, _ in theirs], group
 
 
-@each_capture
+@of_consumers
 def test_each_group_ends_with_the_true_members_and_what_they_own(name: str) -> None:
     for group in consumer_groups(name):
         final = truth(name)["groups"][group]["final"]

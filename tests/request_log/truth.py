@@ -23,13 +23,17 @@ def truth(name: str) -> dict[str, Any]:
 
 def groups(name: str) -> dict[str, dict[str, Any]]:
     """The groups of the classic protocol that anybody ever joined."""
-    found = truth(name)["groups"]
-    return {group: what for group, what in found.items() if what["generations"] and group != NEWER_PROTOCOL}
+    told = truth(name)["groups"]
+    found = {group: what for group, what in told.items() if what["generations"] and group != NEWER_PROTOCOL}
+    assert found
+    return found
 
 
 def consumer_groups(name: str) -> dict[str, dict[str, Any]]:
     """What is true of each group of the newer protocol."""
-    return {group: what["consumer"] for group, what in truth(name)["groups"].items() if what.get("consumer")}
+    found = {group: what["consumer"] for group, what in truth(name)["groups"].items() if what.get("consumer")}
+    assert found
+    return found
 
 
 def host_at(name: str, label: str, at_ms: int) -> str:

@@ -73,6 +73,7 @@ def test_no_partition_ever_had_two_owners(name: str, told: Views) -> None:
         spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for row in told.about("assignments", f"{name}/{group_id}"):
             spans.setdefault((row.topic, row.partition), []).append((row.from_at, row.to_at or 2**60))
+        assert spans
         for held in spans.values():
             held.sort()
             assert all(a[1] <= b[0] for a, b in pairwise(held)), group_id

@@ -54,6 +54,7 @@ def capture(name: str) -> dict[str, list[EffectRow]]:
             seq = (rows[-1].seq or 0) + 1 if rows and rows[-1].at_ms == effect.at_ms else 0
             rows.append(row_of(effect, seq))
         found[group_id] = rows
+    assert found
     return found
 
 
