@@ -5,6 +5,7 @@ Knows the README's text alone, and which other test runs a command that needs mo
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -88,9 +89,12 @@ def test_what_if_says_what_is_shown() -> None:
 
 
 def test_the_trace_answers() -> None:
-    told = run(block_with("sh", "rollcall trace"), Path()).splitlines()
-    replies = [line for line in told if '"effect"' not in line or '"reply"' in line]
-    assert len(told) > len(replies) >= 1
+    told = [json.loads(line) for line in run(block_with("sh", "rollcall trace"), Path()).splitlines()]
+    assert [(line["api"], line["error_code"]) for line in told if "api" in line] == [
+        ("JoinGroup", "MEMBER_ID_REQUIRED"),
+        ("Heartbeat", "UNKNOWN_MEMBER_ID"),
+    ]
+    assert [line["effect"] for line in told if "effect" in line] == ["group_created", "member_id_given"]
 
 
 def test_every_command_is_run_by_a_test() -> None:
