@@ -37,13 +37,7 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     slack = {row["member_id"]: row["slack_ms"] for row in found["heartbeat_slack"]}
     for member in found["members"]:
         member["slack_ms"] = slack.get(member["member_id"])
-    return {
-        "group": found["groups"][0] if found["groups"] else None,
-        "members": found["members"],
-        "rebalances": found["rebalances"],
-        "sessions": found["sessions"],
-        "offsets": found["offsets"],
-    }
+    return {"group": found["groups"][0] if found["groups"] else None, **found}
 
 
 def kind_of_group(row: dict[str, Any] | None) -> GroupKind:
@@ -75,11 +69,9 @@ def rebalance(
 def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[str, Any]:
     """The rebalances before and after this one: their rows, None where there is none."""
     began = timestamp(e.rebalance.started_at_ms)
-    queries = {
-        "before": f"SELECT * FROM rebalances WHERE known_from < {began} ORDER BY known_from DESC LIMIT 1",
-        "after": f"SELECT * FROM rebalances WHERE known_from > {began} ORDER BY known_from LIMIT 1",
-    }
-    found = {
-        name: history.of_group(e.group_id, {"rebalances": sql}, until_ms)["rebalances"] for name, sql in queries.items()
-    }
-    return {name: rows[0] if rows else None for name, rows in found.items()}
+    sql = (
+        f"(SELECT 'before' AS side, * FROM rebalances WHERE known_from < {began} ORDER BY known_from DESC LIMIT 1) "
+        f"UNION ALL (SELECT 'after', * FROM rebalances WHERE known_from > {began} ORDER BY known_from LIMIT 1)"
+    )
+    rows = history.of_group(e.group_id, {"rebalances": sql}, until_ms)["rebalances"]
+    return {"before": None, "after": None} | {row["side"]: row for row in rows}
