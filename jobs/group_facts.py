@@ -15,8 +15,8 @@ from jobs.queries import check_home
 from programs.errors import UserError
 from tables.delta_log import DeltaLogError
 from tables.group_rows import GroupRows, day_of
-from why.explanation import Read
 from why.facts import COLUMNS
+from why.past import Read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

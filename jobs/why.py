@@ -21,7 +21,8 @@ from jobs.shown.why_page import show_page
 from programs.errors import UserError
 from programs.timestamps import read_moment
 from programs.visible import visible_json
-from why.explanation import Explanation, Read, explain
+from why.explanation import Explanation, explain
+from why.past import Read
 from why.rebalances import NoSuchRebalance, Span
 from why.sections import Line, lines_of
 

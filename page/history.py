@@ -28,8 +28,8 @@ from tables.own_folder import own_folder
 from views.catalog import DETECTORS, VIEWS, facts_read, with_foundations
 from views.tables import TABLE_VIEWS
 from views.view import View
-from why.explanation import Read
 from why.facts import COLUMNS
+from why.past import Read
 
 MEMORY_MB = 256
 """What DuckDB may keep in memory before it writes to its file."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pictures.scene import Lanes
 from pictures.stretch import stretch_of
 from pictures.timeline import timeline
-from why.explanation import Explanation, Read
+from why.explanation import Explanation
+from why.past import Read
 from why.telling import title
 
 MARGIN = 0.08

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.effect_names import EffectName
-from schemas.membership_messages import LONGEST_RUN_MS
-from why.explanation import LONGEST_SESSION_MS, Read
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.facts import Fact
 from why.kinds import GroupKind, kind_at, kinds_of
-from why.members import Membership, Names, memberships_of
-from why.rebalances import Rebalance, rebalances_of
+from why.members import Membership, Names
+from why.past import LONGEST_SESSION_MS, Read, past_of
+from why.rebalances import Rebalance
 
 
 @dataclass(frozen=True)
@@ -59,19 +58,10 @@ class NothingToShow(Exception):
 
 def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
     """Reads a stretch. Raises NothingToShow: there was no member in it."""
-    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, to_ms))
-    memberships = [one for one in memberships_of(lasting) if one.is_member_in(from_ms, to_ms)]
+    past = past_of(read, to_ms)
+    memberships = [one for one in past.memberships if one.is_member_in(from_ms, to_ms)]
     if not memberships:
         raise NothingToShow(f"GROUP={group_id}: had no members then.")
-    rebalances = rebalances_of(lasting)
-    settled = [one.started_at_ms for one in rebalances if one.outcome == "completed" and one.started_at_ms < from_ms]
-    since_ms = max(settled, default=0)
-    deeds_from_ms = max(from_ms - LONGEST_SESSION_MS, 0)
-    rows = [
-        *read(HOLDINGS, since_ms, deeds_from_ms - 1),
-        *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS),
-    ]
-    facts = sorted([*lasting, *facts_of(rows)], key=in_order)
-    facts = [fact for fact in facts if fact.at_ms <= to_ms]
-    shown = [one for one in rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
+    facts = past.around(read, from_ms, max(from_ms - LONGEST_SESSION_MS, 0), to_ms)
+    shown = [one for one in past.rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
     return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(facts))

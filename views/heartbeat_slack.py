@@ -27,10 +27,10 @@ HEARTBEAT_SLACK = View(
     ),
     sql=f"""
 WITH {SILENCES}, gaps AS (
-  SELECT group_id, member_id, max(struct(gap_ms, from_ms)) AS longest
+  SELECT group_id, member_id, timestamp_millis(joined_ms) AS joined_at, max(struct(gap_ms, from_ms)) AS longest
   FROM silences
   WHERE is_request AND gap_ms IS NOT NULL
-  GROUP BY group_id, member_id
+  GROUP BY group_id, member_id, joined_ms
 )
 SELECT group_id, member_id, client_id, group_instance_id, session_timeout_ms,
   longest.gap_ms AS longest_gap_ms,
@@ -38,7 +38,7 @@ SELECT group_id, member_id, client_id, group_instance_id, session_timeout_ms,
   timestamp_millis(longest.from_ms) AS longest_gap_from,
   joined_at, ended_at, end_cause
 FROM sessions
-LEFT JOIN gaps USING (group_id, member_id)
+LEFT JOIN gaps USING (group_id, member_id, joined_at)
 """,
     of_consumers=("A gap ends with the next heartbeat that is taken; commits do not restart the session."),
 )

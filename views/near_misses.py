@@ -36,7 +36,7 @@ SELECT group_id, member_id, client_id, client_host, group_instance_id,
 FROM silences
 JOIN sessions USING (group_id, member_id)
 WHERE is_request AND NOT is_expiry AND gap_ms >= {SHARE} * session_timeout_ms
-  AND timestamp_millis(to_ms) BETWEEN joined_at AND coalesce(ended_at, timestamp'9999-12-31')
+  AND timestamp_millis(joined_ms) = joined_at
 """,
     detector=Detector(
         "near miss",

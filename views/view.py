@@ -161,28 +161,36 @@ IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_me
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
 
 SILENCES = f"""signs AS (
-  SELECT group_id, member_id, at_ms, seq, NOT ({IS_ANSWER}) AS is_request, effect = 'member_removed' AS is_expiry,
+  SELECT group_id, member_id, at_ms, seq, effect,
+    NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
+    effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
     effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_deed
   FROM effects
   WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
-    OR effect = 'request_parked' OR (effect = 'member_removed' AND cause = 'session_expired')
+    OR effect IN ('request_parked', 'member_removed')
   UNION ALL
-  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, false AS is_request, false AS is_expiry, false AS is_deed
+  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_deed
   FROM effects
   WHERE effect = 'join_phase_ended'
   UNION ALL
-  SELECT group_id, member_id, from_ms + beat AS at_ms, seq, true AS is_request, false AS is_expiry, true AS is_deed
+  SELECT group_id, member_id, from_ms + beat AS at_ms, seq, 'heartbeats_taken' AS effect, true AS is_request,
+    false AS is_expiry, true AS is_deed
   FROM ({BEATS})
 ), silences AS (
-  SELECT group_id, member_id, is_request, is_expiry, from_ms, to_ms,
-    CASE WHEN is_heard THEN to_ms - from_ms END AS gap_ms
+  SELECT group_id, member_id, joined_ms, is_request, is_expiry, from_ms, to_ms,
+    CASE WHEN is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed' THEN to_ms - from_ms END
+      AS gap_ms
   FROM (
-    SELECT group_id, member_id, is_request, is_expiry, at_ms AS to_ms,
+    SELECT group_id, member_id, effect, is_request, is_expiry, at_ms AS to_ms,
       lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS from_ms,
+      lag(effect) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS effect_before,
+      max(CASE WHEN effect = 'member_joined' THEN at_ms END) OVER (
+        PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
+      ) AS joined_ms,
       max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard
     FROM signs
   )
 )"""
 """Two tables of a WITH, signs and silences. One row of silences is the time between two facts that restart, hold or end
-a member's session timer; it is a gap where the later one is a request or the expiry, and requests of the member are
-known at all."""
+a member's session timer, of the membership that began at joined_ms; it is a gap where the later one is a request or the
+expiry, and requests of the member are known at all. A member's absence is none."""

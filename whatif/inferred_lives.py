@@ -13,7 +13,7 @@ that is tried and no rule of the coordinator's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import assert_never
 
@@ -63,7 +63,7 @@ def why_left_out(observer: GroupObserver) -> str | None:
         return f"its protocol type is {kinds}"
     if has_newer and observer.protocol_types:
         return "its members speak both group protocols"
-    if not has_newer and not observer.protocol_types:
+    if all(process.join is None and process.word is None for process in observer.processes):
         return "nobody was seen to join it"
     return None
 
@@ -332,8 +332,15 @@ def _restart_after_ms(seen: Sequence[Seen]) -> int | None:
 
 
 def _versions_of(process: Process, join: int | None) -> ApiVersions:
-    """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9."""
-    spoken, known = process.versions, ApiVersions()
+    """What was seen, and for the rest what goes with its JoinGroup; OffsetCommit v10 is played as v9.
+
+    A member of the newer protocol beats and leaves by an API of its own, whose versions say nothing of the older ones.
+    """
+    known = ApiVersions()
+    commit = min(process.versions.get(Act.COMMIT, known.offset_commit), known.offset_commit)
+    if process.subscriptions:
+        return replace(known, offset_commit=commit)
+    spoken = process.versions
     leave = spoken.get(Act.LEAVE, spoken.get(Act.LEAVE_UNPOLLED, MEMBERS_SINCE))
     try:
         return ApiVersions(
@@ -341,7 +348,7 @@ def _versions_of(process: Process, join: int | None) -> ApiVersions:
             sync_group=min(spoken.get(Act.SYNC, known.sync_group), known.sync_group),
             heartbeat=min(spoken.get(Act.BEAT, known.heartbeat), known.heartbeat),
             leave_group=leave,
-            offset_commit=min(spoken.get(Act.COMMIT, known.offset_commit), known.offset_commit),
+            offset_commit=commit,
         )
     except ConsumerConfigError:
         return ApiVersions()

@@ -5,29 +5,27 @@ Knows the facts of the group around it. Must not know how it is worded or shown;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from schemas.effect_names import EffectName
-from schemas.membership_messages import LONGEST_RUN_MS
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, OF_REQUESTS, REBALANCES, Fact, facts_of, in_order
+from why.facts import OF_REQUESTS, Fact
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.kinds import CLASSIC, GroupKind, Part, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
 from why.parts import parts_of
-from why.rebalances import Choice, Rebalance, Span, choose, rebalances_of
+from why.past import EVER, LONGEST_SESSION_MS, Read, past_of
+from why.rebalances import Choice, Rebalance, Span, choose
 from why.slack import Slack, last_heard_ms, slack_of
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
-LONGEST_SESSION_MS = 30 * 60_000
-"""The longest session timeout that Kafka allows by default: heartbeats are read from at most so long before."""
 
-Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
-"""Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
-EVER = 2**53
+
+SILENT = ("session_expired", "sync_timeout")
+"""The causes whose culprit was silent."""
 
 
 class Meanwhile(NamedTuple):
@@ -105,23 +103,20 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
 
     Raises NoSuchRebalance, as choose does.
     """
-    lasting = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, EVER))
-    found = rebalances_of(lasting)
+    past = past_of(read)
+    found = past.rebalances
     choice = choose(group_id, found, generation_id, at)
     place = found.index(choice.rebalance)
-    first = _first_of_round(found, place)
+    round_from_ms = found[_first_of_round(found, place)].started_at_ms
     last_ms = EVER if choice.rebalance.ended_at_ms is None else choice.rebalance.ended_at_ms + AFTERWARDS_MS
-    settled_ms = max((one.started_at_ms for one in found[:first] if one.outcome == "completed"), default=0)
-    round_from_ms = found[first].started_at_ms
-    memberships = memberships_of(fact for fact in lasting if fact.at_ms <= last_ms)
+    memberships = memberships_of(fact for fact in past.facts if fact.at_ms <= last_ms)
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
     deeds_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
-    rows = [
-        *read(HOLDINGS, settled_ms, deeds_from_ms - 1),
-        *read((*DEEDS, *HOLDINGS), deeds_from_ms, last_ms + LONGEST_RUN_MS),
-    ]
-    facts = sorted([*lasting, *facts_of(rows)], key=in_order)
-    facts = [fact for fact in facts if fact.at_ms <= last_ms]
+    facts = past.around(read, round_from_ms, deeds_from_ms, last_ms)
+    if choice.rebalance.cause.kind in SILENT and _silent_since_ms(choice.rebalance, facts, deeds_from_ms) is None:
+        # A coordinator that was away, or a slow one, sees late that a session has ended.
+        deeds_from_ms = round_from_ms - 2 * LONGEST_SESSION_MS
+        facts = past.around(read, round_from_ms, deeds_from_ms, last_ms)
     after = found[place + 1] if place + 1 < len(found) else None
     meanwhile = Meanwhile(round_from_ms, deeds_from_ms, after)
     return _explained(group_id, choice, facts, memberships, meanwhile)
@@ -166,8 +161,8 @@ def _explained(
         told_until_ms=told_until_ms,
         names=names,
         culprit=culprits[-1] if culprits else None,
-        silent_since_ms=last_heard_ms(facts, cause.member_id, rebalance.started_at_ms)
-        if are_requests_known and cause.kind in ("session_expired", "sync_timeout")
+        silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.deeds_from_ms)
+        if are_requests_known and cause.kind in SILENT
         else None,
         protocol_name=None if phase is None else phase.told["protocol_name"],
         leader=None if phase is None or not phase.told["leader_id"] else names.of(phase.told["leader_id"]),
@@ -187,6 +182,12 @@ def _explained(
         held_back_ms=kind.held_back_ms(facts, rebalance.to_generation_id),
         conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
     )
+
+
+def _silent_since_ms(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> int | None:
+    """When the culprit was heard of last; None: not since from_ms, before which not everything was read."""
+    deeds = (fact for fact in facts if fact.at_ms >= from_ms)
+    return last_heard_ms(deeds, rebalance.cause.member_id, rebalance.started_at_ms)
 
 
 def _protocol_type(facts: Iterable[Fact], until_ms: int) -> str | None:

@@ -112,6 +112,8 @@ class GroupKind:
     back: str = "back"
     """The moment from which on it works again; empty: it never ceased to."""
     hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
+    tells_all: bool = True
+    """Whether each rebalance tells every member what it has."""
     formed_by: EffectName = EffectName.JOIN_PHASE_ENDED
     """The fact by which a generation begins to show on a timeline."""
 
@@ -281,6 +283,7 @@ CONSUMER = ConsumerGroup(
     ready="has_all",
     back="",
     hint="Reported, given up and has all: after the beginning of the epoch.",
+    tells_all=False,
     formed_by=EffectName.REBALANCE_STARTED,
 )
 CONNECT = ConnectGroup(

@@ -42,17 +42,20 @@ class Slack:
 
 def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
     """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
-    expiry.
+    expiry. A member's absence is none.
     """
     since: dict[str, int] = {}
     found: list[Gap] = []
     for fact in facts:
         is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
-        if not is_request and not (fact.is_answer and fact.at_ms > fact.received_at_ms):
-            continue
+        if fact.effect == EffectName.MEMBER_JOINED:
+            since.pop(fact.member_id, None)
         if is_request and fact.member_id in since:
             found.append(Gap(fact.member_id, since[fact.member_id], fact.at_ms))
-        since[fact.member_id] = fact.at_ms
+        if fact.effect == EffectName.MEMBER_REMOVED:
+            since.pop(fact.member_id, None)
+        elif is_request or (fact.is_answer and fact.at_ms > fact.received_at_ms):
+            since[fact.member_id] = fact.at_ms
     return found
 
 
@@ -79,14 +82,12 @@ def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int 
 
 def slack_of(deeds: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
     """Each member's slack at its longest gap, the least first; and the members without a gap."""
-    longest: dict[str, Gap] = {}
-    for gap in gaps_of(deeds):
-        if gap.length_ms >= longest.get(gap.member_id, gap).length_ms:
-            longest[gap.member_id] = gap
+    gaps = gaps_of(deeds)
     known: list[Slack] = []
     unknown: list[str] = []
     for one in others:
-        longest_gap, name = longest.get(one.member_id), names.of(one.member_id)
+        own = [gap for gap in gaps if gap.member_id == one.member_id and one.is_member_in(gap.from_ms, gap.from_ms)]
+        longest_gap, name = max(own, key=lambda gap: (gap.length_ms, gap.to_ms), default=None), names.of(one.member_id)
         if longest_gap is None or one.session_timeout_ms is None:
             unknown.append(name)
         else:

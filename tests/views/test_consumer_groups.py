@@ -11,7 +11,9 @@ from tests.request_log.truth import consumer_groups, truth
 from tests.requests import consumer_beat
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Views
-from tests.why.reading import capture
+from tests.why.reading import all_facts, capture
+from why.members import Names, memberships_of
+from why.slack import slack_of
 
 NEAR_MS = 2000
 """A broker that had just started took so long to come to a first heartbeat."""
@@ -130,3 +132,19 @@ def test_a_group_is_of_the_type_that_it_was_converted_to_last(tmp_path: Path) ->
     write_effects(later, {"moving": story.rows})
     (row,) = Views(later).about("groups", "moving")
     assert (row.group_type, row.state) == ("classic", "PreparingRebalance")
+
+
+def test_an_absence_is_neither_a_gap_nor_a_near_miss(tmp_path: Path) -> None:
+    story = Story("away")
+    beats = [(1_000, 0), (6_000, 2), (20_000, 2), (21_000, -1), (321_000, 0), (326_000, 4)]
+    for at_ms, epoch in beats:
+        story.send(at_ms, consumer_beat("m1", epoch, at_ms, "away"))
+    write_effects(tmp_path, {"away": story.rows})
+    views = Views(tmp_path)
+    assert views.rows("near_misses") == []
+    slack = sorted(views.rows("heartbeat_slack"), key=lambda row: row.joined_at)
+    assert [(row.joined_at, row.longest_gap_ms) for row in slack] == [(1_000, 14_000), (321_000, 5_000)]
+    memberships = memberships_of(all_facts(story))
+    known, unknown = slack_of(all_facts(story), memberships, Names(memberships))
+    assert sorted(one.silent_ms for one in known) == [5_000, 14_000]
+    assert unknown == []

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from clients.config import ApiVersions
 from simulation.plan import ConsumerPlan, GroupProtocol, Life, Span, Subscribed, TopicChange
 from tests.source_tree import ROOT
 from tests.whatif.played import GROUP, consumer, lives_in, rows_of, world
@@ -135,6 +136,22 @@ def test_a_group_whose_members_speak_both_protocols_is_left_out_with_the_reason(
             observer.take(row)
     assert why_left_out(observer) == "its members speak both group protocols"
     assert lives_of(observer, 0, 1000, {}) is None
+
+
+def test_a_group_that_was_seen_to_subscribe_anew_alone_is_left_out_with_the_reason() -> None:
+    observer = GroupObserver(GROUP)
+    story = [consumer("a", Life(0, subscribed=(Subscribed(50_000, ("t", "u")),)))]
+    for row in rows_of(world(*under(GroupProtocol.CONSUMER, story)), from_ms=30_000):
+        observer.take(row)
+    assert any(process.subscriptions for process in observer.processes)
+    assert why_left_out(observer) == "nobody was seen to join it"
+    assert lives_of(observer, 30_000, 90_000, {}) is None
+
+
+def test_moving_to_the_older_protocol_speaks_its_newest_versions() -> None:
+    found = lives_in(world(*under(GroupProtocol.CONSUMER, ROLLING)))
+    assert found.processes
+    assert {life.api_versions for life in found.processes} == {ApiVersions()}
 
 
 def test_scaling_up_and_down_has_the_epochs_that_a_real_group_had_that_was_scaled_alike() -> None:

@@ -14,8 +14,9 @@ from tests.offsets_topic.folded import capture as folded
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT
 from tests.views.story import Story
-from why.explanation import Explanation, Read, explain
+from why.explanation import Explanation, explain
 from why.facts import Fact, facts_of
+from why.past import Read
 from why.rebalances import Span
 
 CAPTURES = ROOT / "tests" / "captures"

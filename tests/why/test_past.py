@@ -1,0 +1,65 @@
+"""What is read of a span of time gives what reading everything gives, cut at every rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from coordinator_udfs.effect_rows import EffectRow
+from pictures.ownership import ownership
+from pictures.stretch import stretch_of
+from pictures.timeline import timeline
+from tests.views.histories import stories
+from tests.views.random_homes import random_histories
+from tests.why.reading import reader_of, recorded
+from why.explanation import explain
+from why.past import Read, past_of
+from why.sections import account_of
+
+RECORDED = [
+    *(("log", name) for name in ("d-kill", "g-coop-vs-range", "j-busy-1", "o-consumer-protocol", "q-consumer-slow")),
+    *(("topic", name) for name in ("n-classic-mixed", "o-consumer-protocol", "q-consumer-slow")),
+]
+
+
+def everything(rows: Sequence[EffectRow]) -> Read:
+    """A reader that gives the whole past, whatever it is asked from when on."""
+    read = reader_of(rows)
+
+    def read_all(effects: Sequence[str], _: int, to_ms: int) -> Any:
+        return read(effects, 0, to_ms)
+
+    return read_all
+
+
+def groups(source: str, name: str) -> Mapping[str, list[EffectRow]]:
+    if source in ("log", "topic"):
+        return recorded(source, name)
+    if source == "stories":
+        return {story.group_id: story.rows for story in stories()}
+    return {name: history.rows for name, history in random_histories(40, 10).items()}
+
+
+def spans(rows: Sequence[EffectRow]) -> Iterator[tuple[int, int]]:
+    """Each rebalance's generation and when it began."""
+    for one in past_of(reader_of(rows)).rebalances:
+        if one.to_generation_id is not None:
+            yield one.to_generation_id, one.started_at_ms
+
+
+@pytest.mark.parametrize(("source", "name"), [*RECORDED, ("stories", ""), ("random", "")])
+def test_an_explanation_and_the_pictures_need_no_more_than_is_read(source: str, name: str) -> None:
+    compared = 0
+    for group_id, rows in groups(source, name).items():
+        part, whole = reader_of(rows), everything(rows)
+        for generation_id, started_at_ms in spans(rows):
+            told, all_told = (explain(group_id, read, generation_id) for read in (part, whole))
+            assert account_of(told) == account_of(all_told), (group_id, generation_id)
+            compared += 1
+            until_ms = started_at_ms + 60_000
+            shown, all_shown = (stretch_of(group_id, read, started_at_ms, until_ms) for read in (part, whole))
+            for draw in (timeline, ownership):
+                assert draw(shown) == draw(all_shown), (group_id, generation_id, draw)
+    assert compared > 5

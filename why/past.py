@@ -1,0 +1,63 @@
+"""A group's facts of a span of time, with the earlier ones that still hold in it.
+
+What is read so gives what reading everything gives. Knows which facts hold beyond their moment, and until when; must
+not know what is asked of them, nor where rows come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.effect_names import EffectName
+from schemas.membership_messages import LONGEST_RUN_MS
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.kinds import GroupKind, kind_at, kinds_of
+from why.members import Membership, memberships_of
+from why.rebalances import Rebalance, rebalances_of
+
+LONGEST_SESSION_MS = 30 * 60_000
+"""The longest session timeout that Kafka allows by default: heartbeats are read from at most so long before."""
+EVER = 2**53
+
+Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
+"""Reads rows of one group: of these effects, at_ms from and to these moments, both included, in any order."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What facts of a group's whole time say: who was a member, which rebalances there were, of what kind it was."""
+
+    facts: list[Fact]
+    rebalances: list[Rebalance]
+    memberships: list[Membership]
+    kinds: list[tuple[int, GroupKind]]
+
+    def around(self, read: Read, from_ms: int, deeds_from_ms: int, to_ms: int) -> list[Fact]:
+        """The facts up to to_ms that hold at from_ms or happened since deeds_from_ms, in order."""
+        rows = [
+            *read((*HOLDINGS, EffectName.STATE_CHANGED), self._holds_since_ms(from_ms), deeds_from_ms - 1),
+            *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS),
+        ]
+        facts = sorted([*self.facts, *facts_of(rows)], key=in_order)
+        return [fact for fact in facts if fact.at_ms <= to_ms]
+
+    def _holds_since_ms(self, at_ms: int) -> int:
+        """Since when facts may say who holds what at a moment.
+
+        A classic group is told all of it in every rebalance; a consumer group's members what changes, as long as they
+        are members.
+        """
+        ended = [one for one in self.rebalances if one.outcome == "completed" and one.started_at_ms < at_ms]
+        settled_ms = ended[-1].started_at_ms if ended else 0
+        if kind_at(self.kinds, settled_ms).tells_all and kind_at(self.kinds, at_ms).tells_all:
+            return settled_ms
+        joined = [one.joined_at_ms for one in self.memberships if one.is_member_in(at_ms, at_ms)]
+        return min([settled_ms, *joined])
+
+
+def past_of(read: Read, to_ms: int = EVER) -> Past:
+    """Reads what holds beyond its moment, of a group's whole time up to to_ms."""
+    facts = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, to_ms))
+    return Past(facts, rebalances_of(facts), memberships_of(facts), kinds_of(facts))
