@@ -36,25 +36,29 @@ class Past:
 
     def around(self, read: Read, from_ms: int, deeds_from_ms: int, to_ms: int) -> list[Fact]:
         """The facts up to to_ms that hold at from_ms or happened since deeds_from_ms, in order."""
-        rows = [
-            *read((*HOLDINGS, EffectName.STATE_CHANGED), self._holds_since_ms(from_ms), deeds_from_ms - 1),
-            *read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS),
-        ]
-        facts = sorted([*self.facts, *facts_of(rows)], key=in_order)
+        rows = [*read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS)]
+        before = self._holding_at(read, from_ms, deeds_from_ms - 1)
+        facts = sorted([*self.facts, *before, *facts_of(rows)], key=in_order)
         return [fact for fact in facts if fact.at_ms <= to_ms]
 
-    def _holds_since_ms(self, at_ms: int) -> int:
-        """Since when facts may say who holds what at a moment.
+    def _holding_at(self, read: Read, at_ms: int, to_ms: int) -> list[Fact]:
+        """The facts up to to_ms that say who holds what at a moment: the latest assignment of each member, at least.
 
-        A classic group is told all of it in every rebalance; a consumer group's members what changes, as long as they
-        are members.
+        A classic group's members are told theirs in every rebalance, unless another one comes before; a consumer
+        group's when it changes.
         """
-        ended = [one for one in self.rebalances if one.outcome == "completed" and one.started_at_ms < at_ms]
-        settled_ms = ended[-1].started_at_ms if ended else 0
-        if kind_at(self.kinds, settled_ms).tells_all and kind_at(self.kinds, at_ms).tells_all:
-            return settled_ms
-        joined = [one.joined_at_ms for one in self.memberships if one.is_member_in(at_ms, at_ms)]
-        return min([settled_ms, *joined])
+        members = {one.member_id: one.joined_at_ms for one in self.memberships if one.is_member_in(at_ms, at_ms)}
+        settled = [one.started_at_ms for one in self.rebalances if one.outcome == "completed"]
+        settled = [started_ms for started_ms in settled if started_ms < at_ms]
+        first_ms = min(members.values(), default=at_ms)
+        for back in (1, 8, 64) if kind_at(self.kinds, at_ms).tells_all else ():
+            if back > len(settled) or settled[-back] <= first_ms:
+                break
+            facts = facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), settled[-back], to_ms))
+            told = {fact.member_id for fact in facts if fact.effect == EffectName.ASSIGNED and fact.at_ms < at_ms}
+            if told.issuperset(members):
+                return facts
+        return facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), min([first_ms, *settled[-1:]]), to_ms))
 
 
 def past_of(read: Read, to_ms: int = EVER) -> Past:
