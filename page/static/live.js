@@ -19,7 +19,8 @@ function changeRows(table, fresh) {
   const body = table.tBodies[0];
   const ordered = [];
   const known = new Map([...body.rows].map((row) => [row.dataset.key, row]));
-  for (const row of fresh.tBodies[0].rows) {
+  // Of a copy: a row that is appended here is in the fresh table no more.
+  for (const row of [...fresh.tBodies[0].rows]) {
     const old = known.get(row.dataset.key);
     known.delete(row.dataset.key);
     ordered.push(old ?? row);
