@@ -149,7 +149,7 @@ def test_changes_come_by_themselves_and_leave_scroll_and_selection(window: Windo
         cell = page.locator("#groups tbody tr").nth(20).locator("th")
         cell.evaluate("cell => getSelection().selectAllChildren(cell)")
         write_effects(home, {"zz-expired": one_expires().rows})
-        expect(page.locator("#groups tbody tr")).to_have_count(61, timeout=3000)
+        expect(page.locator("#groups tbody tr")).to_have_count(61, timeout=20_000)
         assert list_box.evaluate("box => box.scrollTop") == 300
         assert page.evaluate("getSelection().toString()").strip() == "group-020"
 
