@@ -134,6 +134,11 @@ test-cluster: setup jars ## Run the packed job as the README tells it to run on 
 .PHONY: test-attack
 test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".
 	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m tests.attack.cost
+
+.PHONY: costs
+costs: setup ## Search for the dearest request of every API and page, and write what it costs into SECURITY.md: SECONDS=10 each.
+	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),10) --write
 
 .PHONY: test-kills
 test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
