@@ -166,6 +166,8 @@ class Pages:
             partition=partition,
             owned=owned,
             shown_rebalances=details.SHOWN_REBALANCES,
+            shown_members=details.SHOWN_MEMBERS,
+            shown_offsets=details.SHOWN_OFFSETS,
             **found,
         )
 

@@ -15,13 +15,14 @@ from why.sections import account_of
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
+SHOWN_MEMBERS = SHOWN_OFFSETS = 1000
 _GROUP = {
     "groups": "SELECT * FROM groups",
-    "members": "SELECT * FROM members ORDER BY client_id, member_id",
+    "members": f"SELECT * FROM members ORDER BY client_id, member_id LIMIT {SHOWN_MEMBERS}",
     "rebalances": f"SELECT * FROM rebalances ORDER BY known_from DESC LIMIT {SHOWN_REBALANCES}",
     "heartbeat_slack": "SELECT member_id, slack_ms FROM heartbeat_slack WHERE ended_at IS NULL",
     "sessions": f"SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT {SHOWN_SESSIONS}",
-    "offsets": "SELECT * FROM offsets ORDER BY topic, partition",
+    "offsets": f"SELECT * FROM offsets ORDER BY topic, partition LIMIT {SHOWN_OFFSETS}",
 }
 
 

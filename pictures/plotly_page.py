@@ -91,16 +91,20 @@ def _lanes(scene: Lanes) -> go.Figure:
 
 
 def _add_background(figure: go.Figure, scene: Lanes) -> None:
+    # At once: each add_vrect, add_vline or add_annotation would check all those before it again.
+    shapes, labels = [], []
+    across = {"xref": "x", "yref": "y domain", "y0": 0, "y1": 1}
     for band in scene.bands:
-        colour = "#f3f4f7" if band.is_shaded else "#ffffff"
-        figure.add_vrect(_time(band.from_ms), _time(band.to_ms), fillcolor=colour, layer="below", line_width=0)
+        colour, ends = "#f3f4f7" if band.is_shaded else "#ffffff", {"x0": _time(band.from_ms), "x1": _time(band.to_ms)}
+        shapes.append({"type": "rect", "fillcolor": colour, "layer": "below", "line": {"width": 0}, **across, **ends})
         if has_room(band, scene):
-            middle = (band.from_ms + band.to_ms) // 2
-            figure.add_annotation(
-                x=_time(middle), y=1.0, yref="paper", yanchor="bottom", text=band.label, showarrow=False
-            )
+            middle = _time((band.from_ms + band.to_ms) // 2)
+            place = {"x": middle, "y": 1.0, "xref": "x", "yref": "paper", "yanchor": "bottom"}
+            labels.append({**place, "text": band.label, "showarrow": False})
     for at_ms in scene.lines:
-        figure.add_vline(_time(at_ms), line_width=1, line_dash="dot", line_color="#b3003c", opacity=0.5)
+        line, ends = {"width": 1, "dash": "dot", "color": "#b3003c"}, {"x0": _time(at_ms), "x1": _time(at_ms)}
+        shapes.append({"type": "line", "line": line, "opacity": 0.5, **across, **ends})
+    figure.update_layout(shapes=shapes, annotations=labels)
 
 
 def _curves(scene: Curves) -> go.Figure:

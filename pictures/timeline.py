@@ -5,7 +5,8 @@ Knows which facts move a member from one of these to the next. Must not know a d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -68,13 +69,10 @@ def timeline(stretch: Stretch) -> Lanes:
 
 
 def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
+    by_member = _by_member(stretch.facts)
     for one in stretch.memberships:
         ended_ms = stretch.to_ms if one.ended_at_ms is None else one.ended_at_ms
-        own = [
-            fact
-            for fact in stretch.facts
-            if one.joined_at_ms <= fact.at_ms <= ended_ms and _is_about(fact, one.member_id)
-        ]
+        own = [fact for fact in by_member[one.member_id] if one.joined_at_ms <= fact.at_ms <= ended_ms]
         changes = list(_changes(stretch, own, one.joined_at_ms))
         if one.end_cause == "session_expired":
             heard_ms = last_heard_ms(own, one.member_id, ended_ms)
@@ -87,9 +85,13 @@ def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
                 yield Bar(places[name], max(from_ms, stretch.from_ms), to_ms, kind, text)
 
 
-def _is_about(fact: Fact, member_id: str) -> bool:
-    is_formed = fact.effect == EffectName.JOIN_PHASE_ENDED
-    return member_id in fact.told["member_ids"] if is_formed else fact.member_id == member_id
+def _by_member(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    """The facts about each member; that a generation formed is about all who are in it."""
+    found: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        for member_id in fact.told["member_ids"] if fact.effect == EffectName.JOIN_PHASE_ENDED else (fact.member_id,):
+            found[member_id].append(fact)
+    return found
 
 
 def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
@@ -138,10 +140,13 @@ def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
 def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
     """The marks, each with its label on the side without a star, or without a label if stars are on both sides."""
     width_ms = LABEL_WIDTH * (stretch.to_ms - stretch.from_ms)
-    stars = [mark for mark in marks if mark.symbol == "star"]
+    stars: dict[int, list[int]] = defaultdict(list)
+    for mark in marks:
+        if mark.symbol == "star":
+            stars[mark.lane].append(mark.at_ms)
     found: list[Mark] = []
     for mark in marks:
-        gaps_ms = [star.at_ms - mark.at_ms for star in stars if star.lane == mark.lane]
+        gaps_ms = [star_ms - mark.at_ms for star_ms in stars[mark.lane]]
         if not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
             found.append(mark)
         elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - stretch.from_ms < width_ms:

@@ -137,7 +137,7 @@ class _Round:
         yield
 
 
-_ROUND = _Round()
+ROUND = _Round()
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -184,7 +184,7 @@ class Gateway:
         self.quiet.written.clear()
         self.loop.call_soon(self.quiet_connection.data_received, _HEARTBEAT)
         while not self.quiet.written and not self.quiet.is_over:
-            await _ROUND
+            await ROUND
         took_s = time.process_time() - began
         if self.quiet.is_over:
             raise Finding("a quiet client's connection is ended")
@@ -198,13 +198,13 @@ class Gateway:
         """Goes on until all is answered that is not withheld; patience_s: so long a password may be checked."""
         ends_at = time.monotonic() + patience_s
         while time.monotonic() < ends_at and len(connection.answers) and not connection.is_ended:
-            await _ROUND
+            await ROUND
         for _ in range(3):
             if len(connection.answers):
                 await self.server.threads.run("settle", lambda: None)
             for _ in range(_STEPS):
                 before = len(connection.answers)
-                await _ROUND
+                await ROUND
                 if connection.is_ended or len(connection.answers) == before:
                     break
 
@@ -213,7 +213,7 @@ class Gateway:
 
     async def _close(self) -> None:
         self.quiet.close()
-        await _ROUND
+        await ROUND
         self.server.threads.close()
         await self.server.backend.close()
 

@@ -16,7 +16,7 @@ from tests.attack.cost.commands import COMMANDS, READERS
 from tests.attack.cost.search import cost_of, search
 from tests.attack.cost.shapes import Shape
 from tests.attack.cost.table import BEGIN, keep, kept_names
-from tests.page.test_hostile_addresses import PAGES
+from tests.page.hostile_requests import PAGES
 
 QUICK = {"/events", "/health", "/static/plotly.min.js"}
 """Addresses whose fields change nothing."""

@@ -163,7 +163,8 @@ async def test_an_upstream_that_names_other_brokers_each_time_keeps_few_ports_op
         still = [await _listens(server.address, port) for port in ports]
         # The last answer's, as many that are gone as may be, and those that the last answer took the places of.
         assert still[-15:] == [True] * 15
-        assert sum(still) == 15
+        # The system may give a port that was closed to a broker that came later.
+        assert len({port for port, listens in zip(ports, still, strict=True) if listens}) == 15
         assert await is_served(server.address)
 
 

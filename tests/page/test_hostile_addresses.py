@@ -9,48 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.page.asking import asked
+from tests.page.hostile_requests import FIELDS, GROUP, MOMENTS, PAGES
 from tests.views.histories import two_members
 from tests.views.story import write_effects
-
-PAGES = {
-    "/": ("at", "from", "to", "state", "kind"),
-    "/group": ("at", "minutes", "topic", "partition", "group"),
-    "/rebalance": ("at", "generation", "started", "group"),
-    "/troubles": ("at", "from", "to", "kind"),
-    "/sql": ("q", "at"),
-    "/answer.csv": ("q",),
-    "/answer.json": ("q",),
-    "/strip.json": ("at",),
-    "/rebalance.json": ("generation", "started"),
-    "/pictures/timeline.json": ("at", "minutes", "group"),
-    "/pictures/ownership.json": ("at",),
-    "/pictures/slack.json": ("minutes",),
-}
-"""Every page, and its fields."""
-GROUP = "two"
-NUMBERS = ("999999999999999", "-999999999999999", "253402300800000", "1", "-1", "0", "²", "٣٤٥٦٧", "1e5", "nan", "--5")
-MOMENTS = (*NUMBERS, "0001-01-01 00:00 +14:00", "9999-12-31 23:59:59.999", "9999-12-31 23:59 -12:00", "2026-02-30")
-TEXTS = ("", "\x00", "a\nb", "%ff", "x" * 9_000, "[" * 3_000, "../../etc/passwd", "\ud7ff\U0010ffff")
-FIELDS = {
-    "at": MOMENTS,
-    "from": MOMENTS,
-    "to": MOMENTS,
-    "minutes": (*NUMBERS, "1e-300", "1440"),
-    "generation": NUMBERS,
-    "started": MOMENTS,
-    "partition": NUMBERS,
-    "topic": TEXTS,
-    "group": TEXTS,
-    "q": (
-        *TEXTS,
-        "select",
-        f"select {'(' * 3_000}1{')' * 3_000} as a",
-        f"select {'-' * 5_000}1",
-        "select $.a.b['x' from y",
-    ),
-    "state": TEXTS,
-    "kind": TEXTS,
-}
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,14 @@ from starlette.testclient import TestClient
 
 from coordinator_udfs.effect_rows import EffectRow
 from duck_sql.engine import ask
+from page import details
 from page.history import ms_of
 from schemas.causes import name_of
+from schemas.consumer_protocol import TopicPartition
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
+from tests.requests import commit
 from tests.views.histories import one_expires, two_members
 from tests.views.story import write_effects
 from tests.waiting import until
@@ -228,3 +231,14 @@ def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:
         answer = client.get(path)
         assert answer.status_code in (400, 404)
         assert told in answer.text
+
+
+def test_a_group_of_many_offsets_shows_the_first_and_says_so(tmp_path: Path) -> None:
+    story = two_members("many")
+    offsets = {TopicPartition("orders", number): number for number in range(details.SHOWN_OFFSETS + 1)}
+    story.send(60_000, commit("", -1, offsets, group="many", api_version=9, request_id="c", client_id="admin"))
+    write_effects(tmp_path, {"many": story.rows})
+    with asked(tmp_path) as client:
+        answer = client.get("/group", params={"group": "many"}).text
+    assert len(Page(answer).tables["offsets"]) == details.SHOWN_OFFSETS + 1
+    assert f"The first {details.SHOWN_OFFSETS} are shown" in answer

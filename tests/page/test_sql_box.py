@@ -23,6 +23,7 @@ from page.settings import settings_of
 from page.sql_processes import MOST_RUNNING, MOST_WAITING, Busy, SqlProcesses
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
+from tests.page.hostile_requests import MANY, TOO_COSTLY
 from tests.waiting import until, until_true
 
 QUERIES = (
@@ -85,9 +86,6 @@ def test_a_query_reaches_no_file_setting_or_network_and_writes_nothing(client: T
     assert client.get("/answer.csv", params={"q": query}).status_code == 400
 
 
-MANY = "from effects a cross join effects b"
-
-
 def test_an_answer_is_cut_and_says_so(client: TestClient) -> None:
     answer = client.get("/sql", params={"q": f"select a.group_id {MANY}"}).text
     assert len(Page(answer).tables["answer"]) == queries.MOST_ROWS + 1
@@ -108,18 +106,6 @@ def test_an_answer_is_cut_before_it_is_longer_than_its_most_bytes(home: Path, mo
     assert written.body.count(b"\n") == written.row_count + 1
     with pytest.raises(QueryRefused, match="A row of the answer is longer than 1000 bytes"):
         queries.answer(home, "select lpad('x', 2000, 'y') as a", None, "csv")
-
-
-SUBSTRINGS = "1"
-while len(SUBSTRINGS) < 390:
-    SUBSTRINGS = f"substring_index({SUBSTRINGS},'a',1)"
-TOO_COSTLY = {
-    "columns": f"select {','.join(['1'] * 4000)} {MANY}",
-    "a text of a gigabyte": "select lpad('x', 1000000000, 'y') as a",
-    "a translation that doubles with each call": f"select {SUBSTRINGS} as a",
-    "rows without end": "select count(*) as n from effects a cross join effects b cross join effects c "
-    "cross join effects d",
-}
 
 
 def with_processes(home: Path, asking: Callable[[SqlProcesses], Awaitable[None]], longest_s: float = 30) -> None:

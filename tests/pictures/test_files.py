@@ -6,6 +6,7 @@ import html
 import json
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -13,8 +14,9 @@ from matplotlib.lines import Line2D
 
 from jobs.pictures import pictures_of, rebalance_figure, rebalance_scene, scenes_of
 from jobs.rollcall.__main__ import main
+from pictures.plotly_page import figure_of
 from pictures.png import write_png
-from pictures.scene import Curve, Curves
+from pictures.scene import Band, Curve, Curves, Lanes
 from pictures.size import WIDTH_PX
 from programs.visible import visible
 from tests.pictures.sweeps import rows
@@ -136,3 +138,16 @@ def test_a_mistake_is_one_sentence_and_status_2(
     told = capsys.readouterr()
     assert told.err.startswith(f"rollcall: {sentence}")
     assert (told.err.count("\n"), told.out) == (1, "")
+
+
+def test_a_storm_of_rebalances_is_laid_behind_the_lanes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks_at_all_of_them_again(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    for name in ("add_shape", "add_vrect", "add_vline", "add_annotation"):
+        monkeypatch.setattr(go.Figure, name, looks_at_all_of_them_again)
+    bands = [Band(10 * number, 10 * number + 10, f"gen {number}", number % 2 == 1) for number in range(300)]
+    storm = Lanes("storm", 0, 3_000, ["m"], {}, [], bands, [], [band.from_ms for band in bands])
+    figure = figure_of(storm)
+    assert [shape.type for shape in figure.layout.shapes] == ["rect"] * 300 + ["line"] * 300
+    assert {(shape.yref, shape.y0, shape.y1) for shape in figure.layout.shapes} == {("y domain", 0, 1)}

@@ -16,7 +16,6 @@ from tests.shadow.fed import Feed, effects_of, lines_of, told
 
 TOLD_WITHIN_MS = 13_000
 """What changes a group is known once its members have been heard again, each every five seconds."""
-each_capture = pytest.mark.parametrize("name", BOTH_PROTOCOLS)
 
 
 @cache
@@ -24,7 +23,7 @@ def followed(name: str) -> Feed:
     return Feed(LiveImport(GroupConfig())).feed(lines_of(FOLDER / name)).end()
 
 
-@each_capture
+@pytest.mark.parametrize("name", ["o-consumer-protocol", "q-consumer-slow"])
 def test_every_epoch_its_cause_and_its_culprit_are_the_true_ones(name: str) -> None:
     feed = followed(name)
     effects = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
@@ -46,7 +45,7 @@ def test_the_history_is_that_of_the_finished_log(name: str) -> None:
         assert told(ours[group]) == told(effect for of, effect in capture(name).effects if of == group), group
 
 
-@each_capture
+@pytest.mark.parametrize("name", BOTH_PROTOCOLS)
 def test_a_change_is_told_as_soon_as_its_members_were_heard(name: str) -> None:
     feed = followed(name)
     end_ms = feed.live.tally.last_at_ms or 0

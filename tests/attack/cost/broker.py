@@ -6,13 +6,14 @@ and how memory is measured; must not know how requests are searched for.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import msgspec
+import pyarrow as pa
 
 from coordinator_udfs.effect_rows import row_of
 from coordinator_udfs.protocol.config import GroupConfig
@@ -21,17 +22,18 @@ from gateway.assembly import stand_alone
 from gateway.settings import Settings
 from gateway.wire.codec import Codec, codec
 from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest
-from tests.attack.gateways import Gateway, Loop
+from tests.attack.gateways import ROUND, Gateway, Loop
 from tests.gateway.core_backend import CoreBackend
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench
 
-LARGE, NEWER = "large", "newer"
-"""Groups that hold what a group may: members with long metadata, offsets; members with expressions."""
+LARGE, NEWER, OFFSETS = "large", "newer", "offsets"
+"""Groups that hold much: members with long metadata, members with expressions, offsets."""
 _MEMBERS = 100
 _METADATA = 30_000
 _SESSION_MS = 900_000
-_TOPICS = {"t1": 4, "orders": 2_000, **{f"topic-{number}": 3 for number in range(1_000)}}
+_OFFSETS = 40_000
+_TOPICS = {"t1": 4, "orders": _OFFSETS, **{f"topic-{number}": 3 for number in range(1_000)}}
 _ROUNDS = 4_000
 _CLEAR_PEAK = "5"
 
@@ -49,7 +51,7 @@ class Cost:
     """Processor time of the core, all turns of the request together."""
     answer_bytes: int
     written_bytes: int
-    """The request and its effects as the tables have them, uncompressed."""
+    """The request and its effects, compressed as the tables' files are."""
     memory_bytes: int
     """The highest resident memory meanwhile."""
 
@@ -103,33 +105,30 @@ class Broker:
     async def _cost_of(self, frame: bytes) -> Cost:
         peer, connection = await self._gateway.connected("10.0.0.2")
         core, longest_s = self._core, 0.0
-        core.core_s, core.apart_s, core.written_bytes = 0.0, 0.0, 0
+        core.core_s, core.apart_s = 0.0, 0.0
         Path("/proc/self/clear_refs").write_text(_CLEAR_PEAK)
         began_s, last_s = time.process_time(), time.thread_time()
         self._loop.call_soon(connection.data_received, frame)
         for _ in range(_ROUNDS):
-            await _round()
+            await ROUND
             now_s = time.thread_time() - core.apart_s
             longest_s, last_s = max(longest_s, now_s - last_s), now_s
             if peer.is_over or (peer.written and not len(connection.answers)):
                 break
             if len(connection.answers):
                 await self._gateway.server.threads.run("settle", _nothing)
+        gateway_s, memory = time.process_time() - began_s - core.apart_s, memory_bytes("VmHWM")
         peer.close()
-        await _round()
+        await ROUND
         return Cost(
             len(frame),
-            time.process_time() - began_s - core.apart_s,
+            gateway_s,
             longest_s,
             core.core_s,
             len(peer.written),
-            core.written_bytes,
-            memory_bytes("VmHWM"),
+            core.written_bytes(),
+            memory,
         )
-
-
-async def _round() -> None:
-    await asyncio.sleep(0)
 
 
 def _nothing() -> None:
@@ -141,7 +140,16 @@ class _MeasuredCore(CoreBackend):
 
     core_s = apart_s = 0.0
     """Its processor time, and that which is not the gateway's: its own and that of counting."""
-    written_bytes = 0
+
+    def __init__(self, config: GroupConfig) -> None:
+        super().__init__(config)
+        self._written: list[bytes] = []
+
+    def written_bytes(self) -> int:
+        """Of the requests and effects since the last look, compressed as the tables' files are."""
+        found = b"".join(self._written)
+        self._written.clear()
+        return len(pa.compress(found, codec="snappy", asbytes=True)) if found else 0
 
     def end_timers(self) -> None:
         for timer in self._timers.values():
@@ -154,20 +162,22 @@ class _MeasuredCore(CoreBackend):
         began_s, known = time.thread_time(), len(self.effects)
         super()._apply(request)
         self.core_s += time.thread_time() - began_s
-        rows = (row_of(effect, 0) for _, effect in self.effects[known:])
-        self.written_bytes += len(msgspec.json.encode(request)) + sum(len(msgspec.json.encode(row)) for row in rows)
+        self._written.append(msgspec.json.encode(request))
+        self._written += [msgspec.json.encode(row_of(effect, 0)) for _, effect in self.effects[known:]]
         del self.effects[known:], self.asked[:]
         self.apart_s += time.thread_time() - began_s
 
 
-def _groups() -> tuple[Group, Group]:
+def _groups() -> tuple[Group, ...]:
     """The large ones."""
     at_ms = time.time_ns() // 1_000_000
     classic, consumers = Bench(LARGE).at(at_ms), ConsumerBench(_TOPICS, session_timeout_ms=_SESSION_MS).at(at_ms)
     consumers.group.group_id = NEWER
-    members = [f"m{number}" for number in range(_MEMBERS)]
+    members, random = [f"m{number}" for number in range(_MEMBERS)], Random(0)
     for name in members:
-        classic.client(name, protocols={"range": bytes(_METADATA)}, session_ms=_SESSION_MS, rebalance_ms=_SESSION_MS)
+        classic.client(
+            name, protocols={"range": random.randbytes(_METADATA)}, session_ms=_SESSION_MS, rebalance_ms=_SESSION_MS
+        )
     classic.stable(*members)
     for number, name in enumerate(members):
         said = {"rebalance_timeout_ms": _SESSION_MS, "subscribed_topic_regex": f"topic-{number % 50}.*"}
@@ -181,7 +191,10 @@ def _groups() -> tuple[Group, Group]:
             topic_partitions=[],
             **said,
         )
-    return classic.group, consumers.group
+    offsets = Bench(OFFSETS).at(at_ms)
+    offsets.set(topics=_TOPICS)
+    offsets.commit(offsets={("orders", number): number for number in range(_OFFSETS)})
+    return classic.group, consumers.group, offsets.group
 
 
 def memory_bytes(name: str) -> int:

@@ -23,8 +23,7 @@ import msgspec
 
 from tests.attack.kept import FOLDER
 from tests.page.homes import HOSTILE, hostile, recorded
-from tests.page.test_hostile_addresses import FIELDS, PAGES
-from tests.page.test_sql_box import TOO_COSTLY
+from tests.page.hostile_requests import FIELDS, PAGES, TOO_COSTLY
 
 RECORDED = ("j-busy-1", "q-consumer-slow", "a-scale")
 _GROUPS = ("grp-01", "grp-28", "csv-make", "payments", HOSTILE[-1])

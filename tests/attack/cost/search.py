@@ -14,7 +14,7 @@ import msgspec
 from kio.serial.errors import SerialError
 
 from gateway.wire.codec import Codec
-from tests.attack.cost.broker import LARGE, NEWER, Broker, Cost
+from tests.attack.cost.broker import LARGE, NEWER, OFFSETS, Broker, Cost
 from tests.attack.cost.shapes import Shape, entity_in, neighbour, shapes
 
 _SEED = 23
@@ -44,7 +44,7 @@ def search(api: str, seconds: float) -> Found:
     broker, random = Broker(), Random(_SEED)
     spoken = broker.codecs[api]
     versions = range(len(spoken))
-    of_all_kinds = shapes(random, versions, (LARGE, NEWER), broker.members)
+    of_all_kinds = shapes(random, versions, (LARGE, NEWER, OFFSETS), broker.members)
     dearest: list[tuple[Cost, Shape]] = []
     tried: list[Cost] = []
     ends_at = time.monotonic() + seconds

@@ -110,7 +110,7 @@ class _Making:
             return self._text(name, number)
         if kafka_type in ("bytes", "records"):
             self._spend(self._shape.data)
-            return bytes(self._shape.data)
+            return Random(number).randbytes(self._shape.data)
         if kafka_type.startswith("timedelta"):
             return datetime.timedelta(milliseconds=30_000)
         return _PLAIN[kafka_type](number if self._shape.is_distinct else 0)
