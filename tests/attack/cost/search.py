@@ -6,6 +6,7 @@ and costs; must not know what an API does.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from random import Random
@@ -44,12 +45,18 @@ def search(api: str, seconds: float) -> Found:
     broker, random = Broker(), Random(_SEED)
     spoken = broker.codecs[api]
     versions = range(len(spoken))
-    of_all_kinds = shapes(random, versions, (LARGE, NEWER, OFFSETS), broker.members)
+    groups = (LARGE, NEWER, OFFSETS)
+    # Short ones about groups that hold much come first: chance seldom makes them.
+    short = [
+        Shape(versions[-1], (1, 1), 1, 0, group, member_id, True, is_null)
+        for group, member_id, is_null in itertools.product(groups, broker.members, (False, True))
+    ]
+    of_all_kinds = itertools.chain(short, shapes(random, versions, groups, broker.members))
     dearest: list[tuple[Cost, Shape]] = []
     tried: list[Cost] = []
     ends_at = time.monotonic() + seconds
     while time.monotonic() < ends_at or not dearest:
-        is_climb = bool(dearest) and random.random() < _CLIMBS
+        is_climb = len(tried) > len(short) and random.random() < _CLIMBS
         shape = neighbour(random, random.choice(dearest)[1], versions) if is_climb else next(of_all_kinds)
         cost = cost_of(broker, spoken[shape.version], shape)
         if cost is None:
