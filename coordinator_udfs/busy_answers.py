@@ -7,36 +7,18 @@ of answers; knows no group.
 from __future__ import annotations
 
 from coordinator_udfs.protocol.effects import Reply
-from coordinator_udfs.protocol.offset_fetch import refused_fetch
 from schemas.errors import Error
-from schemas.messages import (
-    APIS,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    DeletableGroupResult,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribedConsumerGroup,
-    DescribedGroup,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetFetchRequest,
-    Response,
-    StreamRequest,
-)
+from schemas.messages import ClientGroupRequest, Response
+from schemas.refusals import refusal
 
 BUSY = Error.COORDINATOR_LOAD_IN_PROGRESS
 THROTTLE_MS = 1000
 """How long a client is told to wait whose request was put off, or refused for that."""
 
 
-def busy_reply(group_id: str, request: StreamRequest, at_ms: int) -> Reply:
+def busy_reply(request: ClientGroupRequest, at_ms: int) -> Reply:
     """The reply to a request that is not taken; at_ms: when it is answered."""
-    response = _response(group_id, request)
+    response = refusal(request, BUSY)
     throttle(response)
     return Reply(
         at_ms=at_ms,
@@ -56,33 +38,3 @@ def throttle(response: Response) -> None:
     """The client is to wait before it asks again."""
     if "throttle_time_ms" in response.__struct_fields__:
         response.throttle_time_ms = THROTTLE_MS  # type: ignore[attr-defined]
-
-
-def _response(group_id: str, request: StreamRequest) -> Response:
-    match request:
-        case OffsetCommitRequest():
-            return OffsetCommitResponse(topics=_committed(request))
-        case OffsetFetchRequest():
-            return refused_fetch(group_id, request, BUSY)
-        case DescribeGroupsRequest():
-            return DescribeGroupsResponse(groups=[DescribedGroup(group_id=group_id, group_state="", error_code=BUSY)])
-        case ConsumerGroupDescribeRequest():
-            return ConsumerGroupDescribeResponse(groups=[DescribedConsumerGroup(group_id=group_id, error_code=BUSY)])
-        case DeleteGroupsRequest():
-            return DeleteGroupsResponse(results=[DeletableGroupResult(group_id=group_id, error_code=BUSY)])
-    bare: Response = APIS[str(type(request).__struct_config__.tag)].response(error_code=BUSY)
-    return bare
-
-
-def _committed(request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
-    return [
-        OffsetCommitResponseTopic(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=[
-                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=BUSY)
-                for each in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]

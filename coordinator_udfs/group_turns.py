@@ -311,7 +311,7 @@ class GroupTurns:
         self.memory.put_off = [text for text, _ in kept]
         self._is_cut = True
         at_ms = self.group.updated_at_ms if self.group.is_known else self._last_at_ms
-        effects: list[Effect] = [busy_reply(self.group_id, request, at_ms) for _, request in refused]
+        effects: list[Effect] = [busy_reply(request, at_ms) for request in refused]
         effects.append(
             RequestsPutOff(
                 at_ms=at_ms,

@@ -12,7 +12,9 @@ from math import inf
 from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.protocol.group import Group
 from schemas.messages import (
+    ClientGroupRequest,
     ConsumerGroupHeartbeatRequest,
+    GroupObservedRequest,
     HeartbeatRunRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -63,22 +65,22 @@ class TurnBudget:
         group.work = 0
 
 
-def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
+def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[ClientGroupRequest]]:
     """Which of these requests a group's state keeps for the next batch, and which it has no room for, both in order.
 
-    Runs of heartbeats, which nobody sends again, are always kept.
+    Runs of heartbeats, and what a recording shows of a group, nobody sends again: they are always kept.
     """
     kept: list[Waiting] = []
-    refused: list[Waiting] = []
+    refused: list[ClientGroupRequest] = []
     size = 0
     for each in waiting:
         text, request = each
         is_short = len(text) <= _SHORT_CHARACTERS
         size_then = size + (len(text) if text.isascii() else 4 * len(text))
         has_room = size_then <= PUT_OFF_BYTES * (2 if is_short else 1)
-        if has_room or isinstance(request, HeartbeatRunRequest):
+        if has_room or isinstance(request, HeartbeatRunRequest | GroupObservedRequest):
             kept.append(each)
             size = size_then
         else:
-            refused.append(each)
+            refused.append(request)
     return kept, refused

@@ -33,7 +33,6 @@ from gateway.exchange import (
     Later,
 )
 from gateway.metrics import Metrics
-from gateway.refusals import refusal
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import Codec, WireError
 from gateway.wire.shaping import elements_in, entity_of, values_of
@@ -65,6 +64,7 @@ from schemas.messages import (
     Response,
     SyncGroupRequest,
 )
+from schemas.refusals import refusal
 from schemas.strings import unfit_id_prefix
 
 HOLDING_APIS = frozenset(
