@@ -18,7 +18,7 @@ from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
 
 LONGEST_SESSION_MS = 30 * 60_000
-"""The longest session timeout that Kafka allows by default: heartbeats are read from at most so long before."""
+"""The longest session timeout that Kafka allows by default: heartbeats are read from that long before a moment."""
 EVER = 2**53
 
 Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
@@ -44,8 +44,8 @@ class Past:
     def _holding_at(self, read: Read, at_ms: int, to_ms: int) -> list[Fact]:
         """The facts up to to_ms that say who holds what at a moment: the latest assignment of each member, at least.
 
-        A classic group's members are told theirs in every rebalance, unless another one comes before; a consumer
-        group's when it changes.
+        A member of a classic group gets its assignment in every rebalance, unless another one comes before; a member
+        of a consumer group when it changes.
         """
         members = {one.member_id: one.joined_at_ms for one in self.memberships if one.is_member_in(at_ms, at_ms)}
         settled = [one.started_at_ms for one in self.rebalances if one.outcome == "completed"]
@@ -55,8 +55,8 @@ class Past:
             if back > len(settled) or settled[-back] <= first_ms:
                 break
             facts = facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), settled[-back], to_ms))
-            told = {fact.member_id for fact in facts if fact.effect == EffectName.ASSIGNED and fact.at_ms < at_ms}
-            if told.issuperset(members):
+            assigned = {fact.member_id for fact in facts if fact.effect == EffectName.ASSIGNED and fact.at_ms < at_ms}
+            if assigned.issuperset(members):
                 return facts
         return facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), min([first_ms, *settled[-1:]]), to_ms))
 

@@ -55,8 +55,8 @@ def test_an_explanation_and_the_pictures_need_no_more_than_is_read(source: str, 
     for group_id, rows in groups(source, name).items():
         part, whole = reader_of(rows), everything(rows)
         for generation_id, started_at_ms in spans(rows):
-            told, all_told = (explain(group_id, read, generation_id) for read in (part, whole))
-            assert account_of(told) == account_of(all_told), (group_id, generation_id)
+            read_in_part, read_whole = (explain(group_id, read, generation_id) for read in (part, whole))
+            assert account_of(read_in_part) == account_of(read_whole), (group_id, generation_id)
             compared += 1
             until_ms = started_at_ms + 60_000
             shown, all_shown = (stretch_of(group_id, read, started_at_ms, until_ms) for read in (part, whole))

@@ -65,7 +65,7 @@ def _run(words: Sequence[str], folder: Path) -> tuple[float, int]:
 
 
 def costs_of_readers(seconds: float) -> Iterator[CommandCost]:
-    """Searches each reader's cases for so long."""
+    """Searches the cases of each reader; seconds: how long."""
     for name in READERS:
         attacked, random = INPUTS[name](), Random(23)
         attacked.renew()

@@ -31,7 +31,7 @@ ROOT = FOLDER.parents[2]
 _LONGEST_S = 60.0
 _LOOK_S = 0.05
 _LEAST = 2
-"""So many requests are tried of each address at least."""
+"""How many requests are tried of each address at least."""
 
 
 class PageCost(msgspec.Struct):
@@ -91,7 +91,7 @@ class Page:
 
 
 def costs_of_pages(folder: Path, seconds: float) -> Iterator[PageCost]:
-    """Searches each address for so long."""
+    """Searches each address; seconds: how long."""
     for name in RECORDED:
         recorded(folder, name)
     hostile(folder)

@@ -1,7 +1,7 @@
 """Searches for the request of an API that costs most within its limits: `python -m tests.attack.cost.search API`.
 
-Each API is searched in a process of its own, so that its memory can be told. Writes what it found as JSON. Knows shapes
-and costs; must not know what an API does.
+Each API is searched in a process of its own, so that its memory can be measured. Writes what it found as JSON. Knows
+shapes and costs; must not know what an API does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Found(msgspec.Struct):
 
 
 def search(api: str, seconds: float) -> Found:
-    """Tries requests of an API for so long, those of each kind first, and varies the dearest."""
+    """Tries requests of an API, those of each kind first, and varies the dearest. seconds: how long."""
     broker, random = Broker(), Random(_SEED)
     spoken = broker.codecs[api]
     versions = range(len(spoken))

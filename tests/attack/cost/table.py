@@ -17,7 +17,7 @@ MEMORY = 2.0
 """As a multiple of that at rest."""
 WRITTEN_PER_BYTE = 20.0
 FAR = 5.0
-"""So many times a goal no noise of a machine explains."""
+"""What misses a goal by this factor is not the noise of a machine."""
 LARGEST_WRITTEN_BYTES = 12_000_000
 """What one request may write where it names a group that holds as much as groups may."""
 
