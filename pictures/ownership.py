@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pictures.scene import Bar, Kind, Lanes, colour_of
 from pictures.stretch import Stretch
+from why.facts import effects_in
 from why.holdings import holdings_of
 from why.words import clock, duration, moment
 
@@ -15,7 +16,7 @@ def ownership(stretch: Stretch) -> Lanes:
     """The picture; a gap in a lane is a time in which nobody owned the partition."""
     holdings = [
         one
-        for one in holdings_of(stretch.facts)
+        for one in holdings_of(effects_in(stretch.facts))
         if one.from_ms <= stretch.to_ms and (one.to_ms or stretch.to_ms) >= stretch.from_ms
     ]
     partitions = sorted({one.partition for one in holdings})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.effect_names import EffectName
-from why.facts import Fact
+from why.facts import Fact, effects_in
 from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, Names
 from why.past import LONGEST_SESSION_MS, Read, past_of
@@ -39,7 +39,7 @@ class Stretch:
     @cached_property
     def _epochs(self) -> list[tuple[int, int]]:
         started = (fact for fact in self.facts if fact.effect == EffectName.REBALANCE_STARTED)
-        return [(fact.at_ms, int(fact.told["from_generation_id"]) + 1) for fact in started]
+        return [(fact.at_ms, fact.generation_id + 1) for fact in started]
 
     def epoch_at(self, at_ms: int) -> int:
         """The generation or epoch that the group had, or went to, at a moment; 0: none is told of."""
@@ -64,4 +64,4 @@ def stretch_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Stretch:
         raise NothingToShow(f"GROUP={group_id}: had no members then.")
     facts = past.around(read, from_ms, max(from_ms - LONGEST_SESSION_MS, 0), to_ms)
     shown = [one for one in past.rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
-    return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(facts))
+    return Stretch(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(effects_in(facts)))

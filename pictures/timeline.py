@@ -29,6 +29,7 @@ from pictures.scene import (
 from pictures.stretch import Stretch
 from schemas.causes import name_of, row_of
 from schemas.effect_names import EffectName
+from schemas.effects import JoinPhaseEnded
 from why.facts import Fact
 from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
 from why.rebalances import Rebalance
@@ -89,7 +90,7 @@ def _by_member(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
     """The facts about each member; that a generation formed is about all who are in it."""
     found: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
-        for member_id in fact.told["member_ids"] if fact.effect == EffectName.JOIN_PHASE_ENDED else (fact.member_id,):
+        for member_id in fact.said.member_ids if isinstance(fact.said, JoinPhaseEnded) else (fact.member_id,):
             found[member_id].append(fact)
     return found
 

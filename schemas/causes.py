@@ -1,4 +1,4 @@
-"""Every cause, once: what it is called, the sentence that tells of it, its colour, and what it does to a membership.
+"""Every cause, once: its shape, what it is called, its sentence, its colour, and what it does to a membership.
 
 Tests hold the README, the page and the pictures to these rows. Knows words alone: which cause holds is decided where it
 happens.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple
+
+from schemas.shapes import Shape
 
 
 class CauseKind(StrEnum):
@@ -44,6 +46,30 @@ class EndCause(StrEnum):
     GROUP_UNLOADED = "group_unloaded"
     UNKNOWN = "unknown"
     GROUP_CONVERTED = "group_converted"
+
+
+class CauseCandidate(Shape, kw_only=True):
+    """One of several causes that fit."""
+
+    kind: CauseKind
+    member_id: str = ""
+    """Whose deed it would be; empty where that is open too."""
+    client_id: str = ""
+
+
+class Cause(Shape, kw_only=True):
+    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
+
+    kind: CauseKind
+    member_id: str = ""
+    client_id: str = ""
+    client_host: str = ""
+    group_instance_id: str | None = None
+    client_reason: str | None = None
+    is_inferred: bool = False
+    """True where the cause was concluded from what a recording tells besides: neither a request nor a timer said it."""
+    candidates: tuple[CauseCandidate, ...] = ()
+    """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
 
 class Row(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from schemas.effects import Assigned, JoinReceived
+from views.details import opened
 from views.view import GROUP_ID, Column, View
-
-PARTITIONS = "ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>>"
 
 ASSIGNMENTS = View(
     name="assignments",
@@ -38,7 +38,7 @@ WITH turns AS (
 ), holdings AS (
   SELECT * EXCEPT (detail), inline(coalesce(said.partitions, said.owned_partitions))
   FROM (
-    SELECT *, from_json(detail, 'partitions {PARTITIONS}, owned_partitions {PARTITIONS}') AS said
+    SELECT *, {opened("partitions owned_partitions", Assigned, JoinReceived)} AS said
     FROM turns
     WHERE effect <> 'member_removed'
   )

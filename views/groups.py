@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import GroupFound, MemberIdGiven, StateChanged, TimerArmed
+from views.details import opened
 from views.view import GROUP_ID, LIVES, Column, View
 
 GROUPS = View(
@@ -57,13 +60,16 @@ WITH turns AS (
   SELECT group_id, created.at_ms AS created_at_ms, created.seq AS created_seq, found_at_ms,
     last.at_ms AS state_since_ms,
     CASE WHEN created IS NULL OR kind > created THEN
-      from_json(kind.detail, 'group_type STRING, to_type STRING')
+      {opened("group_type to_type", GroupFound, GroupTypeChanged, of="kind.detail")}
     END AS type,
-    from_json(
-      last.detail,
-      'to_state STRING, generation_id INT, protocol_type STRING, protocol_name STRING, leader_id STRING'
-    ) AS move,
-    timer.at_ms + from_json(timer.detail, 'length_ms BIGINT').length_ms AS timer_due_ms
+    {
+        opened(
+            "to_state generation_id protocol_type protocol_name leader_id",
+            StateChanged,
+            of="last.detail",
+        )
+    } AS move,
+    timer.at_ms + {opened("length_ms", TimerArmed, of="timer.detail")}.length_ms AS timer_due_ms
   FROM moves
   WHERE last.effect <> 'group_removed'
 ), lives AS ({LIVES}
@@ -96,7 +102,7 @@ WITH turns AS (
     transform(
       filter(ids, i -> created_at_ms IS NULL OR i.at_ms > created_at_ms
         OR (i.at_ms = created_at_ms AND i.seq > created_seq)),
-      i -> i.at_ms + from_json(i.detail, 'session_timeout_ms BIGINT').session_timeout_ms
+      i -> i.at_ms + {opened("session_timeout_ms", MemberIdGiven, of="i.detail")}.session_timeout_ms
     ) AS pending_due_ms
   FROM states
   LEFT JOIN clients USING (group_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.effects import RebalanceEnded
+from views.details import opened
 from views.view import AT_DATE, GROUP_ID, Column, View
 
 JOIN_WAITS = View(
@@ -31,12 +33,10 @@ JOIN_WAITS = View(
         Column("outcome", "string", "the rebalance's outcome, null while it runs"),
         AT_DATE,
     ),
-    sql="""
+    sql=f"""
 WITH ended AS (
-  SELECT group_id, at_date, from_json(detail, '
-      from_generation_id INT, to_generation_id INT, started_at_ms BIGINT, outcome STRING,
-      waits ARRAY<STRUCT<member_id: STRING, client_id: STRING, client_host: STRING, group_instance_id: STRING,
-        joined_at_ms: BIGINT, synced_at_ms: BIGINT, held_others_ms: BIGINT>>') AS told
+  SELECT group_id, at_date, 
+    {opened("from_generation_id to_generation_id started_at_ms outcome waits", RebalanceEnded)} AS told
   FROM effects
   WHERE effect = 'rebalance_ended'
 ), arrivals AS (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.effects import JoinPhaseEnded
+from views.details import opened
 from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 3
@@ -34,7 +36,7 @@ LEADER_ONLY_LOOPS = View(
     sql=f"""
 WITH leaders AS (
   SELECT group_id, generation_id, timestamp_millis(at_ms) AS formed_at,
-    get_json_object(detail, '$.leader_id') AS leader_id
+    {opened("leader_id", JoinPhaseEnded)}.leader_id AS leader_id
   FROM effects
   WHERE effect = 'join_phase_ended'
 ), numbered AS (

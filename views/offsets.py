@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.effects import OffsetsCommitted, OffsetsRemoved
+from views.details import opened
 from views.view import GROUP_ID, Column, View
 
 OFFSETS = View(
@@ -18,19 +20,18 @@ OFFSETS = View(
         Column("committed_at", "timestamp", "when it was committed"),
         Column("member_id", "string", "who committed it, null for a consumer that assigns its own partitions"),
     ),
-    sql="""
+    sql=f"""
 WITH commits AS (
   SELECT group_id, at_ms, seq, member_id, posexplode(told.offsets) AS (place, offset)
   FROM (
-    SELECT *, from_json(detail, 'offsets ARRAY<STRUCT<topic: STRING, partition: INT, committed_offset: BIGINT,
-      leader_epoch: INT, metadata: STRING, commit_timestamp_ms: BIGINT>>') AS told
+    SELECT *, {opened("offsets", OffsetsCommitted)} AS told
     FROM effects
     WHERE effect = 'offsets_committed'
   )
 ), removals AS (
   SELECT group_id, at_ms, seq, inline(told.offsets)
   FROM (
-    SELECT *, from_json(detail, 'offsets ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>>') AS told
+    SELECT *, {opened("offsets", OffsetsRemoved)} AS told
     FROM effects
     WHERE effect = 'offsets_removed'
   )

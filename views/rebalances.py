@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from schemas.causes import listed
+from schemas.effects import CauseFound, RebalanceEnded, RebalanceStarted
+from views.details import opened
 from views.view import AT_DATE, GROUP_ID, Column, View
 
-CAUSE = """STRUCT<kind: STRING, member_id: STRING, client_id: STRING, client_host: STRING,
-      group_instance_id: STRING, client_reason: STRING, is_inferred: BOOLEAN,
-      candidates: ARRAY<STRUCT<kind: STRING, client_id: STRING>>>"""
+FIELDS = (
+    "at_ms started_at_ms known_from_ms from_generation_id to_generation_id cause outcome members_before members_after "
+    "joined left expired gone slowest_member_id slowest_client_id slowest_wait_ms"
+)
 
 REBALANCES = View(
     name="rebalances",
@@ -59,17 +62,13 @@ WITH turns AS (
 ), told AS (
   SELECT group_id, at_date,
     CASE WHEN effect = 'rebalance_ended' THEN at_ms END AS ended_at_ms,
-    from_json(detail, '
-      at_ms BIGINT, started_at_ms BIGINT, from_generation_id INT, to_generation_id INT, cause {CAUSE},
-      members_before BIGINT, members_after BIGINT,
-      joined ARRAY<STRING>, left ARRAY<STRING>, expired ARRAY<STRING>, gone ARRAY<STRING>, known_from_ms BIGINT,
-      slowest_member_id STRING, slowest_client_id STRING, slowest_wait_ms BIGINT, outcome STRING') AS fact
+    {opened(FIELDS, RebalanceStarted, RebalanceEnded)} AS fact
   FROM turns
   WHERE effect = 'rebalance_ended' OR is_latest
 ), found AS (
   SELECT group_id, later.gone_at_ms AS started_at_ms, max_by(later.cause, struct(at_ms, seq)) AS found_cause
   FROM (
-    SELECT group_id, at_ms, seq, from_json(detail, 'gone_at_ms BIGINT, cause {CAUSE}') AS later
+    SELECT group_id, at_ms, seq, {opened("gone_at_ms cause", CauseFound)} AS later
     FROM effects
     WHERE effect = 'cause_found'
   )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from schemas.causes import CAUSES
+from schemas.effects import CauseFound, MemberJoined, MemberRemoved, MemberUpdated
+from views.details import opened
 from views.view import GROUP_ID, Column, View
 
 SESSIONS = View(
@@ -37,7 +39,7 @@ SESSIONS = View(
         Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
         Column("end_candidates", "array<string>", "the ends that fit, where end_cause is unknown; else empty"),
     ),
-    sql="""
+    sql=f"""
 WITH turns AS (
   SELECT group_id, member_id, client_id, at_ms, seq, effect, cause, detail,
     count_if(effect = 'member_joined') OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS session
@@ -48,25 +50,34 @@ WITH turns AS (
     min(at_ms) FILTER (WHERE effect = 'member_joined') AS joined_at_ms,
     max(struct(at_ms, cause)) FILTER (WHERE effect = 'member_removed') AS ended,
     max(at_ms) FILTER (WHERE effect = 'member_removed') AS ended_at_ms,
-    from_json(
-      max(detail) FILTER (WHERE effect = 'member_joined'),
-      'client_host STRING, group_instance_id STRING, replaces_member_id STRING, is_inferred BOOLEAN'
-    ) AS joined,
-    from_json(
-      max(struct(at_ms, seq, detail)) FILTER (WHERE effect <> 'member_removed').detail,
-      'session_timeout_ms BIGINT, rebalance_timeout_ms BIGINT, topics ARRAY<STRING>'
-    ) AS terms,
-    from_json(
-      max(detail) FILTER (WHERE effect = 'member_removed'),
-      'client_reason STRING, replaced_by_member_id STRING, candidates ARRAY<STRING>'
-    ) AS removed
+    {
+        opened(
+            "client_host group_instance_id replaces_member_id is_inferred",
+            MemberJoined,
+            of="max(detail) FILTER (WHERE effect = 'member_joined')",
+        )
+    } AS joined,
+    {
+        opened(
+            "session_timeout_ms rebalance_timeout_ms topics",
+            MemberUpdated,
+            of="max(struct(at_ms, seq, detail)) FILTER (WHERE effect <> 'member_removed').detail",
+        )
+    } AS terms,
+    {
+        opened(
+            "client_reason replaced_by_member_id candidates",
+            MemberRemoved,
+            of="max(detail) FILTER (WHERE effect = 'member_removed')",
+        )
+    } AS removed
   FROM turns
   WHERE session > 0
   GROUP BY group_id, member_id, session
 ), found AS (
   SELECT group_id, member_id, ended_at_ms, max_by(cause, struct(at_ms, seq)) AS found_cause
   FROM (
-    SELECT *, from_json(detail, 'gone_at_ms BIGINT').gone_at_ms AS ended_at_ms
+    SELECT *, {opened("gone_at_ms", CauseFound)}.gone_at_ms AS ended_at_ms
     FROM effects
     WHERE effect = 'cause_found'
   )

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.effects import HeartbeatsTaken, JoinPhaseEnded
 from schemas.tables import Column
+from views.details import opened
 
 __all__ = ["Column", "Detector", "View"]
 
@@ -76,22 +78,18 @@ IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""
 """Whether a fact is the answer to a JoinGroup or SyncGroup that was taken, parked before or not."""
 
-FORMED_MEMBERS = "explode(from_json(detail, 'member_ids ARRAY<STRING>').member_ids) AS member_id"
+FORMED_MEMBERS = f"explode({opened('member_ids', JoinPhaseEnded)}.member_ids) AS member_id"
 """Who is in a generation, of the detail of its join_phase_ended: Kafka restarts the session of each of them then, also
 of a static member that it awaited no longer and answers nothing."""
 
-BEATS = """
+BEATS = f"""
   SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
     explode(one.beats) AS beat
   FROM (
     SELECT group_id, at_ms, seq, generation_id, run_id, told.from_ms, posexplode(told.taken) AS (place, one)
     FROM (
       SELECT group_id, at_ms, seq, generation_id, request_id AS run_id,
-        from_json(
-          detail,
-          'from_ms BIGINT,
-           taken ARRAY<STRUCT<member_id: STRING, client_id: STRING, api_version: INT, beats: ARRAY<BIGINT>>>'
-        ) AS told
+        {opened("from_ms taken", HeartbeatsTaken)} AS told
       FROM effects
       WHERE effect = 'heartbeats_taken'
     )

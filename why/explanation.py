@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas.effect_names import EffectName
-from why.facts import OF_REQUESTS, Fact
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import Effect, JoinPhaseEnded, StateChanged
+from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.kinds import CLASSIC, GroupKind, Part, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
@@ -34,15 +35,6 @@ class Meanwhile(NamedTuple):
     round_from_ms: int
     deeds_from_ms: int
     after: Rebalance | None
-
-
-class Conversion(NamedTuple):
-    """A group went over from one protocol to the other."""
-
-    at_ms: int
-    from_type: str
-    to_type: str
-    client_id: str
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class Explanation:
     held_back_ms: int = 0
     """In a group of Connect's workers: how long the leader holds back what a lost worker ran, counted from the
     assignment; 0: it holds nothing back."""
-    conversions: tuple[Conversion, ...] = ()
+    conversions: tuple[GroupTypeChanged, ...] = ()
     """The changes from one protocol to the other meanwhile."""
 
     @property
@@ -109,7 +101,7 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     place = found.index(choice.rebalance)
     round_from_ms = found[_first_of_round(found, place)].started_at_ms
     last_ms = EVER if choice.rebalance.ended_at_ms is None else choice.rebalance.ended_at_ms + AFTERWARDS_MS
-    memberships = memberships_of(fact for fact in past.facts if fact.at_ms <= last_ms)
+    memberships = memberships_of(effects_in(fact for fact in past.facts if fact.at_ms <= last_ms))
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
     deeds_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
     facts = past.around(read, round_from_ms, deeds_from_ms, last_ms)
@@ -142,16 +134,17 @@ def _explained(
     end_ms = told_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
     around = [one for one in memberships if one.is_member_in(round_from_ms, end_ms + AFTERWARDS_MS)]
     names = Names(around)
-    holdings = holdings_of(facts)
+    effects = [*effects_in(facts)]
+    holdings = holdings_of(effects)
     moved = moves_of(holdings, round_from_ms, end_ms, names)
-    phase = _join_phase(facts, rebalance, end_ms)
+    phase = _join_phase(effects, rebalance, end_ms)
     deeds = [fact for fact in facts if meanwhile.deeds_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
     slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
-    protocol_type = _protocol_type(facts, end_ms)
-    kind = kind_at(kinds_of(facts), end_ms)
+    protocol_type = _protocol_type(effects, end_ms)
+    kind = kind_at(kinds_of(effects), end_ms)
     return Explanation(
         group_id=group_id,
         rebalance=rebalance,
@@ -164,8 +157,8 @@ def _explained(
         silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.deeds_from_ms)
         if are_requests_known and cause.kind in SILENT
         else None,
-        protocol_name=None if phase is None else phase.told["protocol_name"],
-        leader=None if phase is None or not phase.told["leader_id"] else names.of(phase.told["leader_id"]),
+        protocol_name=None if phase is None else phase.protocol_name,
+        leader=None if phase is None or not phase.leader_id else names.of(phase.leader_id),
         join_phase_ended_ms=None if phase is None else phase.at_ms,
         parts=parts_of(facts, rebalance, around, end_ms, names, kind),
         moves=moved.moves,
@@ -179,8 +172,8 @@ def _explained(
         are_requests_known=are_requests_known,
         kind=kind,
         protocol_type=protocol_type,
-        held_back_ms=kind.held_back_ms(facts, rebalance.to_generation_id),
-        conversions=tuple(_conversions(facts, round_from_ms, end_ms)),
+        held_back_ms=kind.held_back_ms(effects, rebalance.to_generation_id),
+        conversions=tuple(_conversions(effects, round_from_ms, end_ms)),
     )
 
 
@@ -190,27 +183,26 @@ def _silent_since_ms(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) 
     return last_heard_ms(deeds, rebalance.cause.member_id, rebalance.started_at_ms)
 
 
-def _protocol_type(facts: Iterable[Fact], until_ms: int) -> str | None:
+def _protocol_type(effects: Iterable[Effect], until_ms: int) -> str | None:
     """What kind of members a classic group had at a moment."""
-    told = [fact for fact in facts if fact.effect == EffectName.STATE_CHANGED and fact.at_ms <= until_ms]
-    return told[-1].told.get("protocol_type") if told else None
+    moves = [one for one in effects if isinstance(one, StateChanged) and one.at_ms <= until_ms]
+    return moves[-1].protocol_type if moves else None
 
 
-def _conversions(facts: Iterable[Fact], from_ms: int, until_ms: int) -> Iterable[Conversion]:
-    for fact in facts:
-        is_change = fact.effect == EffectName.GROUP_TYPE_CHANGED and from_ms <= fact.at_ms <= until_ms
-        if is_change and fact.told["from_type"]:
-            yield Conversion(fact.at_ms, fact.told["from_type"], fact.told["to_type"], fact.told["client_id"])
+def _conversions(effects: Iterable[Effect], from_ms: int, until_ms: int) -> Iterable[GroupTypeChanged]:
+    for one in effects:
+        if isinstance(one, GroupTypeChanged) and one.from_type and from_ms <= one.at_ms <= until_ms:
+            yield one
 
 
-def _join_phase(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> Fact | None:
+def _join_phase(effects: Iterable[Effect], rebalance: Rebalance, end_ms: int) -> JoinPhaseEnded | None:
     """The end of its join phase, if it came to that."""
     phases = [
-        fact
-        for fact in facts
-        if fact.effect == EffectName.JOIN_PHASE_ENDED
-        and rebalance.started_at_ms <= fact.at_ms <= end_ms
-        and fact.generation_id == rebalance.from_generation_id + 1
+        one
+        for one in effects
+        if isinstance(one, JoinPhaseEnded)
+        and rebalance.started_at_ms <= one.at_ms <= end_ms
+        and one.generation_id == rebalance.from_generation_id + 1
     ]
     return phases[-1] if phases else None
 

@@ -1,4 +1,4 @@
-"""One group's facts as they stand in the effects table, in their order, with the JSON of each opened when asked for.
+"""One group's facts as they stand in the effects table, in their order, each with the effect that its row tells.
 
 Knows the columns of `schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
 come from.
@@ -6,14 +6,14 @@ come from.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.effect_names import EffectName
+from schemas.effect_rows import effect_in
+from schemas.effects import Effect, HeartbeatsTaken
 
 log = logging.getLogger("rollcall.why")
 COLUMNS = (
@@ -29,6 +29,7 @@ COLUMNS = (
     "cause",
     "detail",
 )
+_OF_A_FACT = COLUMNS[:-1]
 REBALANCES = (
     EffectName.REBALANCE_STARTED,
     EffectName.REBALANCE_ENDED,
@@ -77,13 +78,8 @@ class Fact:
     member_id: str = ""
     client_id: str = ""
     cause: str = ""
-    detail: str = ""
-
-    @cached_property
-    def told(self) -> dict[str, Any]:
-        """The fields of its detail; empty where the columns say everything."""
-        opened: dict[str, Any] = json.loads(self.detail) if self.detail else {}
-        return opened
+    said: Effect | None = None
+    """What its detail tells; None where the columns tell everything, as of an answer or a heartbeat of a run."""
 
     @property
     def is_sign_of_life(self) -> bool:
@@ -116,13 +112,13 @@ def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
     """
     found: list[Fact] = []
     for row in rows:
-        fact = Fact(**{name: row[name] for name in COLUMNS if row.get(name) is not None})
+        fact = Fact(**{name: row[name] for name in _OF_A_FACT if row.get(name) is not None})
         try:
-            if not isinstance(fact.told, dict):
-                raise TypeError("its detail is no JSON object")
-            found += list(_beats_of(fact)) if fact.effect == EffectName.HEARTBEATS_TAKEN else (fact,)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            said = effect_in(fact.effect, row.get("detail"))
+        except (ValueError, RecursionError) as error:
             _say_left_out(fact, error)
+            continue
+        found += _beats_of(fact, said) if isinstance(said, HeartbeatsTaken) else (replace(fact, said=said),)
     found.sort(key=in_order)
     return found
 
@@ -138,15 +134,13 @@ def in_order(fact: Fact) -> tuple[int, int, bool]:
     return fact.at_ms, fact.seq, fact.effect == EffectName.HEARTBEATS_TAKEN
 
 
-def _beats_of(run: Fact) -> Iterator[Fact]:
-    from_ms = run.told["from_ms"]
-    for one in run.told["taken"]:
-        for beat in one["beats"]:
-            yield Fact(
-                at_ms=from_ms + beat,
-                seq=run.seq,
-                effect=run.effect,
-                generation_id=run.generation_id,
-                member_id=one["member_id"],
-                client_id=one["client_id"],
-            )
+def effects_in(facts: Iterable[Fact]) -> Iterator[Effect]:
+    """The effects of facts that have one."""
+    return (fact.said for fact in facts if fact.said is not None)
+
+
+def _beats_of(row: Fact, run: HeartbeatsTaken) -> Iterator[Fact]:
+    for one in run.taken:
+        for beat in one.beats:
+            at_ms = run.from_ms + beat
+            yield replace(row, at_ms=at_ms, member_id=one.member_id, client_id=one.client_id)

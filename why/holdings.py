@@ -6,10 +6,9 @@ Knows what assigned and join_received say of partitions. Must not know any rebal
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from schemas.effect_names import EffectName
-from why.facts import Fact
+from schemas.effects import Assigned, Effect, JoinReceived, MemberRemoved, TopicPartitions
 
 
 class Partition(NamedTuple):
@@ -31,7 +30,7 @@ class Holding(NamedTuple):
         return self.from_ms <= at_ms and (self.to_ms is None or self.to_ms > at_ms)
 
 
-def holdings_of(facts: Iterable[Fact]) -> list[Holding]:
+def holdings_of(effects: Iterable[Effect]) -> list[Holding]:
     """Every ownership interval, by when it began.
 
     It begins when an assignment gives the partition; it ends when a later assignment to the same member does not, when
@@ -39,20 +38,20 @@ def holdings_of(facts: Iterable[Fact]) -> list[Holding]:
     """
     held: dict[str, dict[Partition, Holding]] = {}
     over: list[Holding] = []
-    for fact in facts:
-        match fact.effect:
-            case EffectName.ASSIGNED:
-                given = _partitions(fact.told.get("partitions"))
-            case EffectName.JOIN_RECEIVED:
-                given = _partitions(fact.told.get("owned_partitions")) & held.get(fact.member_id, {}).keys()
-            case EffectName.MEMBER_REMOVED:
+    for effect in effects:
+        match effect:
+            case Assigned(member_id=member_id, generation_id=generation_id):
+                given = _partitions(effect.partitions)
+            case JoinReceived(member_id=member_id, from_generation_id=generation_id):
+                given = _partitions(effect.owned_partitions) & held.get(member_id, {}).keys()
+            case MemberRemoved(member_id=member_id, generation_id=generation_id):
                 given = set()
             case _:
                 continue
-        own = held.setdefault(fact.member_id, {})
-        over += [own.pop(gone)._replace(to_ms=fact.at_ms) for gone in sorted(own.keys() - given)]
+        own = held.setdefault(member_id, {})
+        over += [own.pop(gone)._replace(to_ms=effect.at_ms) for gone in sorted(own.keys() - given)]
         for partition in given - own.keys():
-            own[partition] = Holding(partition, fact.member_id, fact.at_ms, None, fact.generation_id)
+            own[partition] = Holding(partition, member_id, effect.at_ms, None, generation_id)
     still = [holding for own in held.values() for holding in own.values()]
     return sorted([*over, *still], key=lambda holding: (holding.from_ms, holding.partition))
 
@@ -70,5 +69,5 @@ def standstills(holdings: Sequence[Holding]) -> list[tuple[int, int]]:
     return found
 
 
-def _partitions(told: Sequence[dict[str, Any]] | None) -> set[Partition]:
-    return {Partition(topic["topic"], number) for topic in told or () for number in topic["partitions"]}
+def _partitions(topics: Sequence[TopicPartitions] | None) -> set[Partition]:
+    return {Partition(each.topic, number) for each in topics or () for number in each.partitions}

@@ -6,7 +6,6 @@ rebalance or draws a group asks the object, and never which kind it is. Must not
 
 from __future__ import annotations
 
-from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -15,8 +14,10 @@ from typing import NamedTuple, Protocol
 
 from schemas.causes import name_of
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
+from schemas.consumer_effects import GroupTypeChanged, MemberProgressed
 from schemas.effect_names import EffectName
-from why.facts import GROUP_TYPES, Fact
+from schemas.effects import Assigned, Effect, GroupFound, StateChanged
+from why.facts import Fact
 from why.words import duration
 
 CONSUMER_GROUP = "consumer"
@@ -165,7 +166,7 @@ class GroupKind:
         """The generation that begins with a fact of `formed_by`."""
         return fact.generation_id
 
-    def held_back_ms(self, facts: Iterable[Fact], generation_id: int | None) -> int:
+    def held_back_ms(self, effects: Iterable[Effect], generation_id: int | None) -> int:
         """How long the assignments of a generation hold back what a lost member had; 0: they hold nothing back."""
         return 0
 
@@ -230,19 +231,20 @@ class ConsumerGroup(GroupKind):
             yield last.moments[self.ready], f"{last.name} was the last to have all that the epoch gives it"
 
     def generation_of(self, fact: Fact) -> int:
-        return int(fact.told["from_generation_id"]) + 1
+        return fact.generation_id + 1
 
     def unread(self, e: Course) -> list[str]:
         return []
 
     def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
-        if fact.effect != EffectName.MEMBER_PROGRESSED:
+        said = fact.said
+        if not isinstance(said, MemberProgressed):
             is_classic_member = (fact.effect, fact.api, fact.error_code) == (EffectName.REPLY, "SyncGroup", "NONE")
             return AT_WORK if is_classic_member else None
-        if fact.told["state"] == "unrevoked":
+        if said.state == "unrevoked":
             return GIVING_UP
-        has_none = not any(topic["partitions"] for topic in fact.told["partitions"])
-        if fact.told["state"] == "unreleased" or (has_none and fact.told["target_epoch"] < epoch):
+        has_none = not any(each.partitions for each in said.partitions)
+        if said.state == "unreleased" or (has_none and said.target_epoch < epoch):
             return AWAITING
         return AT_WORK
 
@@ -250,12 +252,12 @@ class ConsumerGroup(GroupKind):
 class ConnectGroup(GroupKind):
     """Workers of Kafka Connect."""
 
-    def held_back_ms(self, facts: Iterable[Fact], generation_id: int | None) -> int:
+    def held_back_ms(self, effects: Iterable[Effect], generation_id: int | None) -> int:
         found = 0
-        for fact in facts:
-            if fact.effect == EffectName.ASSIGNED and fact.generation_id == generation_id:
+        for one in effects:
+            if isinstance(one, Assigned) and one.generation_id == generation_id:
                 with suppress(ConnectProtocolError):
-                    found = max(found, decode_worker_assignment(b64decode(fact.told.get("assignment") or "")).delay_ms)
+                    found = max(found, decode_worker_assignment(one.assignment).delay_ms)
         return found
 
     def unread(self, e: Course) -> list[str]:
@@ -302,18 +304,22 @@ def kind_of(group_type: str | None, protocol_type: str | None = None) -> GroupKi
     return CONNECT if protocol_type == "connect" else CLASSIC
 
 
-def kinds_of(facts: Iterable[Fact]) -> list[tuple[int, GroupKind]]:
-    """What kind of group it was from which moment on, by what facts of GROUP_TYPES and of its states say."""
+def kinds_of(effects: Iterable[Effect]) -> list[tuple[int, GroupKind]]:
+    """What kind of group it was from which moment on, by its type and by the protocol type of its states."""
     found: list[tuple[int, GroupKind]] = []
-    group_type, protocol_type = None, None
-    for fact in facts:
-        if fact.effect in GROUP_TYPES:
-            group_type = fact.told.get("to_type") or fact.told.get("group_type")
-        elif fact.effect == EffectName.STATE_CHANGED:
-            protocol_type = fact.told.get("protocol_type")
-        else:
-            continue
-        found.append((fact.at_ms, kind_of(group_type, protocol_type)))
+    group_type: str | None = None
+    protocol_type: str | None = None
+    for one in effects:
+        match one:
+            case GroupTypeChanged():
+                group_type = one.to_type
+            case GroupFound():
+                group_type = one.group_type
+            case StateChanged():
+                protocol_type = one.protocol_type
+            case _:
+                continue
+        found.append((one.at_ms, kind_of(group_type, protocol_type)))
     return found
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.effect_names import EffectName
-from why.facts import Fact
+from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, MemberUpdated
 
 UUID_LENGTH = 36
 UUID_SHOWN = 8
@@ -37,49 +36,38 @@ class Membership:
         return self.joined_at_ms <= to_ms and (self.ended_at_ms is None or self.ended_at_ms >= from_ms)
 
 
-def memberships_of(facts: Iterable[Fact]) -> list[Membership]:
-    """Every membership that the facts tell of, by when it began."""
+def memberships_of(effects: Iterable[Effect]) -> list[Membership]:
+    """Every membership that effects tell of, by when it began."""
     ended: list[Membership] = []
     open_ones: dict[str, Membership] = {}
-    for fact in facts:
-        match fact.effect:
-            case EffectName.MEMBER_JOINED:
-                open_ones[fact.member_id] = _joined(fact)
-            case EffectName.MEMBER_UPDATED if fact.member_id in open_ones:
-                open_ones[fact.member_id] = _with_terms(open_ones[fact.member_id], fact)
-            case EffectName.CAUSE_FOUND:
-                ended = [_with_cause_found(one, fact) for one in ended]
-            case EffectName.MEMBER_REMOVED if fact.member_id in open_ones:
-                ended.append(
-                    replace(
-                        open_ones.pop(fact.member_id),
-                        ended_at_ms=fact.at_ms,
-                        end_cause=fact.cause,
-                        client_reason=fact.told.get("client_reason"),
-                    )
+    for effect in effects:
+        match effect:
+            case MemberJoined(member_id=member_id):
+                joined = Membership(
+                    *(member_id, effect.client_id, effect.client_host, effect.group_instance_id, effect.at_ms),
+                    session_timeout_ms=None,
+                    rebalance_timeout_ms=None,
                 )
+                open_ones[member_id] = _with_terms(joined, effect)
+            case MemberUpdated(member_id=member_id) if member_id in open_ones:
+                open_ones[member_id] = _with_terms(open_ones[member_id], effect)
+            case CauseFound():
+                found = (effect.member_id, effect.gone_at_ms)
+                ended = [
+                    replace(one, end_cause=effect.cause.kind) if (one.member_id, one.ended_at_ms) == found else one
+                    for one in ended
+                ]
+            case MemberRemoved(member_id=member_id, end_cause=cause, client_reason=reason) if member_id in open_ones:
+                one = open_ones.pop(member_id)
+                ended.append(replace(one, ended_at_ms=effect.at_ms, end_cause=cause, client_reason=reason))
             case _:
                 pass
     return sorted([*ended, *open_ones.values()], key=lambda membership: membership.joined_at_ms)
 
 
-def _with_cause_found(one: Membership, fact: Fact) -> Membership:
-    """A later fact says more of how a membership ended."""
-    is_meant = (one.member_id, one.ended_at_ms) == (fact.member_id, fact.told["gone_at_ms"])
-    return replace(one, end_cause=fact.told["cause"]["kind"]) if is_meant else one
-
-
-def _joined(fact: Fact) -> Membership:
-    told = fact.told
-    joined = Membership(
-        fact.member_id, fact.client_id, told["client_host"], told["group_instance_id"], fact.at_ms, None, None
-    )
-    return _with_terms(joined, fact)
-
-
-def _with_terms(membership: Membership, fact: Fact) -> Membership:
+def _with_terms(membership: Membership, said: MemberJoined | MemberUpdated) -> Membership:
     """-1 stands for a timeout that a recording does not show."""
-    session_ms, rebalance_ms = fact.told["session_timeout_ms"], fact.told["rebalance_timeout_ms"]
+    session_ms, rebalance_ms = said.session_timeout_ms, said.rebalance_timeout_ms
     return replace(
         membership,
         session_timeout_ms=session_ms if session_ms >= 0 else None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from schemas.consumer_effects import MemberProgressed
 from schemas.effect_names import EffectName
 from why.facts import Fact
 from why.kinds import GroupKind, Part
@@ -71,9 +72,8 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
             case EffectName.REPLY if fact.api == "SyncGroup" and fact.error_code == "NONE":
                 if fact.generation_id == to_generation_id:
                     own.setdefault("back", fact.at_ms)
-            case EffectName.MEMBER_PROGRESSED if fact.at_ms <= end_ms:
-                if fact.told["target_epoch"] == to_generation_id:
-                    own.setdefault("reported", fact.at_ms)
             case _:
-                pass
+                match fact.said:
+                    case MemberProgressed(target_epoch=epoch) if epoch == to_generation_id and fact.at_ms <= end_ms:
+                        own.setdefault("reported", fact.at_ms)
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, effects_in, facts_of, in_order
 from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
@@ -64,4 +64,5 @@ class Past:
 def past_of(read: Read, to_ms: int = EVER) -> Past:
     """Reads what holds beyond its moment, of a group's whole time up to to_ms."""
     facts = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, to_ms))
-    return Past(facts, rebalances_of(facts), memberships_of(facts), kinds_of(facts))
+    effects = [*effects_in(facts)]
+    return Past(facts, rebalances_of(effects), memberships_of(effects), kinds_of(effects))

@@ -5,44 +5,16 @@ Knows what rebalance_started and rebalance_ended hold. Must not know what a memb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from schemas.effect_names import EffectName
-from why.facts import Fact
+from schemas.causes import Cause
+from schemas.effects import CauseFound, Effect, GroupRemoved, MemberWait, RebalanceEnded, RebalanceStarted
 
 
 class NoSuchRebalance(Exception):
     """No rebalance fits the question; the text is the sentence to show."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """What set a rebalance off. Fields are empty or None where nobody caused it or nothing was said."""
-
-    kind: str
-    member_id: str = ""
-    client_id: str = ""
-    client_host: str = ""
-    group_instance_id: str | None = None
-    client_reason: str | None = None
-    is_inferred: bool = False
-    candidates: Sequence[Mapping[str, Any]] = ()
-    """Where more than one cause or culprit fits: kind, member_id and client_id of each."""
-
-
-@dataclass(frozen=True)
-class Wait:
-    """A member's part as rebalance_ended tells it: when it joined, and how long the others waited for it alone."""
-
-    member_id: str
-    client_id: str
-    client_host: str
-    group_instance_id: str | None
-    joined_at_ms: int | None
-    synced_at_ms: int | None
-    held_others_ms: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +34,7 @@ class Rebalance:
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
-    waits: tuple[Wait, ...] = field(default=(), repr=False)
+    waits: tuple[MemberWait, ...] = field(default=(), repr=False)
 
 
 class Span(NamedTuple):
@@ -81,23 +53,22 @@ class Choice(NamedTuple):
     others: list[Rebalance]
 
 
-def rebalances_of(facts: Iterable[Fact]) -> list[Rebalance]:
-    """Every rebalance that the facts tell of, in order; the last may still run."""
+def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
+    """Every rebalance that effects tell of, in order; the last may still run."""
     found: list[Rebalance] = []
     running: Rebalance | None = None
-    for fact in facts:
-        match fact.effect:
-            case EffectName.REBALANCE_STARTED:
-                running = _started(fact.told)
-            case EffectName.REBALANCE_ENDED:
-                found.append(_ended(fact.told))
+    for effect in effects:
+        match effect:
+            case RebalanceStarted():
+                running = _started(effect)
+            case RebalanceEnded():
+                found.append(_ended(effect))
                 running = None
-            case EffectName.CAUSE_FOUND:
-                gone_at_ms, cause = fact.told["gone_at_ms"], _cause(fact.told["cause"])
+            case CauseFound(gone_at_ms=gone_at_ms, cause=cause):
                 found = [replace(one, cause=cause) if one.started_at_ms == gone_at_ms else one for one in found]
                 if running is not None and running.started_at_ms == gone_at_ms:
                     running = replace(running, cause=cause)
-            case EffectName.GROUP_REMOVED:
+            case GroupRemoved():
                 running = None
             case _:
                 pass
@@ -154,32 +125,26 @@ def _ran_in(rebalance: Rebalance, at: Span) -> bool:
     )
 
 
-def _started(told: dict[str, Any]) -> Rebalance:
+def _started(said: RebalanceStarted) -> Rebalance:
+    return Rebalance(said.from_generation_id, said.at_ms, said.cause, said.members_before)
+
+
+def _ended(said: RebalanceEnded) -> Rebalance:
+    began_ms = said.known_from_ms if said.started_at_ms is None else said.started_at_ms
+    if began_ms is None:
+        raise ValueError(f"the rebalance that ended at {said.at_ms} ms has no beginning")
     return Rebalance(
-        from_generation_id=told["from_generation_id"],
-        started_at_ms=told["at_ms"],
-        cause=_cause(told["cause"]),
-        members_before=told["members_before"],
+        said.from_generation_id,
+        began_ms,
+        said.cause,
+        said.members_before,
+        to_generation_id=said.to_generation_id,
+        ended_at_ms=said.at_ms,
+        outcome=said.outcome,
+        members_after=said.members_after,
+        is_start_known=said.started_at_ms is not None,
+        joined=tuple(said.joined),
+        left=tuple(said.left),
+        expired=tuple(said.expired),
+        waits=tuple(said.waits),
     )
-
-
-def _ended(told: dict[str, Any]) -> Rebalance:
-    return Rebalance(
-        from_generation_id=told["from_generation_id"],
-        started_at_ms=told["known_from_ms"] if told["started_at_ms"] is None else told["started_at_ms"],
-        is_start_known=told["started_at_ms"] is not None,
-        cause=_cause(told["cause"]),
-        members_before=told["members_before"],
-        to_generation_id=told["to_generation_id"],
-        ended_at_ms=told["at_ms"],
-        outcome=told["outcome"],
-        members_after=told["members_after"],
-        joined=tuple(told["joined"]),
-        left=tuple(told["left"]),
-        expired=tuple(told["expired"]),
-        waits=tuple(Wait(**wait) for wait in told["waits"]),
-    )
-
-
-def _cause(told: dict[str, Any]) -> Cause:
-    return Cause(**told)

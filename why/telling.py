@@ -66,7 +66,7 @@ def cause_clause(e: Explanation) -> str:
 def trigger(e: Explanation) -> list[tuple[str, str]]:
     """Who set it off and why, point by point."""
     cause = e.rebalance.cause
-    told = [("cause", cause.kind)]
+    told: list[tuple[str, str]] = [("cause", cause.kind)]
     if cause.member_id or cause.client_id or cause.group_instance_id:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
         told.append(("client", f"{_culprit(e)}{instance}"))
@@ -218,8 +218,8 @@ def _candidates(e: Explanation) -> str:
     """Everything that fits, with whose deed it would be."""
     found = []
     for one in e.rebalance.cause.candidates:
-        name = e.names.of(one["member_id"], one["client_id"]) if one["member_id"] else ""
-        found.append(f"{name_of(one['kind'])}, by {name}" if name else name_of(one["kind"]))
+        name = e.names.of(one.member_id, one.client_id) if one.member_id else ""
+        found.append(f"{name_of(one.kind)}, by {name}" if name else name_of(one.kind))
     return " or ".join(found)
 
 

@@ -5,34 +5,9 @@ Knows the words of the history (`Cause.kind`) and the reasons that client librar
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind, EndCause
-from schemas.messages import Shape
+from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 
 __all__ = ["Cause", "CauseCandidate", "CauseKind", "EndCause", "cause_of_leaving", "cause_of_rejoining"]
-
-
-class CauseCandidate(Shape, kw_only=True):
-    """One of several causes that fit."""
-
-    kind: CauseKind
-    member_id: str = ""
-    """Whose deed it would be; empty where that is open too."""
-    client_id: str = ""
-
-
-class Cause(Shape, kw_only=True):
-    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
-
-    kind: CauseKind
-    member_id: str = ""
-    client_id: str = ""
-    client_host: str = ""
-    group_instance_id: str | None = None
-    client_reason: str | None = None
-    is_inferred: bool = False
-    """True where the cause was concluded from what a recording tells besides: neither a request nor a timer said it."""
-    candidates: tuple[CauseCandidate, ...] = ()
-    """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
 
 def cause_of_leaving(

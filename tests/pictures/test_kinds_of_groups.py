@@ -23,7 +23,7 @@ from tests.views.story import Story
 from tests.why.reading import capture, reader_of, topic
 from tests.why.reading import recorded as rows_of
 from why.explanation import explain
-from why.facts import facts_of
+from why.facts import effects_in, facts_of
 from why.holdings import holdings_of
 from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING
 from why.rebalances import Span
@@ -97,7 +97,7 @@ def test_who_holds_a_partition_outside_a_rebalance_is_at_work_in_every_recording
             is_quiet = all(
                 other.started_at_ms > at_ms or (other.ended_at_ms or 2**53) <= at_ms for other in stretch.rebalances
             )
-            holders = {held.member_id for held in holdings_of(facts) if held.is_held_at(at_ms)}
+            holders = {held.member_id for held in holdings_of(effects_in(facts)) if held.is_held_at(at_ms)}
             for member_id in holders if is_quiet else ():
                 looked += 1
                 kinds = kind_at(scene, stretch.names.of(member_id), at_ms)

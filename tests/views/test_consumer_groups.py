@@ -12,6 +12,7 @@ from tests.requests import consumer_beat
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import all_facts, capture
+from why.facts import effects_in
 from why.members import Names, memberships_of
 from why.slack import slack_of
 
@@ -144,7 +145,7 @@ def test_an_absence_is_neither_a_gap_nor_a_near_miss(tmp_path: Path) -> None:
     assert views.rows("near_misses") == []
     slack = sorted(views.rows("heartbeat_slack"), key=lambda row: row.joined_at)
     assert [(row.joined_at, row.longest_gap_ms) for row in slack] == [(1_000, 14_000), (321_000, 5_000)]
-    memberships = memberships_of(all_facts(story))
+    memberships = memberships_of(effects_in(all_facts(story)))
     known, unknown = slack_of(all_facts(story), memberships, Names(memberships))
     assert sorted(one.silent_ms for one in known) == [5_000, 14_000]
     assert unknown == []

@@ -18,7 +18,7 @@ from tests.views.random_homes import random_histories
 from tests.views.story import write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import as_columns
-from why.facts import Fact, facts_of
+from why.facts import Fact, effects_in, facts_of
 from why.holdings import holdings_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
@@ -66,7 +66,7 @@ def test_holdings_are_the_assignments(views: Views, facts: dict[str, list[Fact]]
         (
             (name, *one.partition, one.member_id, one.from_ms, one.to_ms, one.generation_id)
             for name, some in facts.items()
-            for one in holdings_of(some)
+            for one in holdings_of(effects_in(some))
         ),
         key=repr,
     )
@@ -78,7 +78,7 @@ def test_memberships_are_the_sessions(views: Views, facts: dict[str, list[Fact]]
         (
             (name, one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one))
             for name, some in facts.items()
-            for one in memberships_of(some)
+            for one in memberships_of(effects_in(some))
         ),
         key=repr,
     )
@@ -90,7 +90,7 @@ def test_rebalances_are_the_rebalances(views: Views, facts: dict[str, list[Fact]
         (
             (name, one.from_generation_id, one.to_generation_id, one.started_at_ms, one.ended_at_ms, *why(one))
             for name, some in facts.items()
-            for one in rebalances_of(some)
+            for one in rebalances_of(effects_in(some))
         ),
         key=repr,
     )

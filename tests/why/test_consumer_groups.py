@@ -18,6 +18,7 @@ from tests.views.consumer_histories import (
 from tests.views.story import Story
 from tests.why.reading import all_facts, capture, explained, reader_of, topic
 from why.explanation import Explanation, explain
+from why.facts import effects_in
 from why.kinds import CLASSIC, CONSUMER, Part
 from why.rebalances import NoSuchRebalance, Span, rebalances_of
 from why.sections import lines_of
@@ -160,7 +161,7 @@ def test_while_it_runs_those_who_have_not_all_yet_are_named() -> None:
 
 
 def test_a_static_member_that_comes_back_sets_nothing_off() -> None:
-    assert [one.to_generation_id for one in rebalances_of(all_facts(static_consumer_returns()))] == [2]
+    assert [one.to_generation_id for one in rebalances_of(effects_in(all_facts(static_consumer_returns())))] == [2]
 
 
 @pytest.mark.parametrize(("at_ms", "epoch"), [(1000, 2), (2900, 3), (4700, 3), (9000, 4)])
@@ -176,7 +177,7 @@ def test_an_epoch_that_was_not_is_refused_with_those_that_were() -> None:
 def test_every_rebalance_of_every_story_is_explained_in_the_words_of_its_kind() -> None:
     looked = 0
     for story in consumer_stories():
-        for one in rebalances_of(all_facts(story)):
+        for one in rebalances_of(effects_in(all_facts(story))):
             said = "\n".join(line.text for line in lines_of(explained(story, one.to_generation_id))).lower()
             assert [word for word in ("rejoin", "sync", "generation 2", "leads") if word in said] == []
             looked += 1

@@ -19,7 +19,7 @@ from tests.views.histories import (
     two_members,
 )
 from tests.why.reading import all_facts, explained
-from why.facts import Fact
+from why.facts import Fact, effects_in
 from why.holdings import Partition
 from why.kinds import Part
 from why.members import Membership, Names
@@ -214,7 +214,7 @@ def test_before_its_first_assignment_a_new_group_does_not_consume() -> None:
 def test_every_rebalance_of_every_story_is_explained() -> None:
     explanations = 0
     for story in stories():
-        for one in rebalances_of(all_facts(story)):
+        for one in rebalances_of(effects_in(all_facts(story))):
             found = explained(story, at=Span(one.started_at_ms, one.started_at_ms, "then"))
             assert found.rebalance.started_at_ms == one.started_at_ms
             assert timeline(found)

@@ -45,7 +45,7 @@ def test_an_epoch_is_told_from_its_beginning_and_with_what_later_records_say() -
 
 def test_an_open_cause_names_all_that_fits() -> None:
     found = explained(CLASSIC, "nightly-batch", 1)
-    assert found.rebalance.cause.candidates == []
+    assert found.rebalance.cause.candidates == ()
     assert "nightly-batch-0 on 127.0.1.21 joined the group" in text_of(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.views.random_homes import random_histories
 from tests.why.reading import as_columns, reader_of
 from why.explanation import Explanation, explain
-from why.facts import facts_of
+from why.facts import effects_in, facts_of
 from why.rebalances import Span, rebalances_of
 from why.sections import lines_of
 
@@ -33,7 +33,7 @@ def check(found: Explanation) -> None:
 def test_every_rebalance_is_explained_and_nothing_contradicts_itself() -> None:
     count = 0
     for name, history in random_histories(PLAYS, FLEETS).items():
-        for one in rebalances_of(facts_of(map(as_columns, history.rows))):
+        for one in rebalances_of(effects_in(facts_of(map(as_columns, history.rows)))):
             at = Span(one.started_at_ms, one.started_at_ms, "then")
             check(explain(name, reader_of(history.rows), at=at))
             count += 1

@@ -18,7 +18,7 @@ from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.page.asking import Page, slips_in
 from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
 from why.explanation import Explanation, explain
-from why.facts import facts_of
+from why.facts import effects_in, facts_of
 from why.rebalances import Span, rebalances_of
 from why.sections import At, Cell, Line, Named, Section, account_of
 from why.words import clock, duration, moment
@@ -29,7 +29,7 @@ TEMPLATE = templates().env.get_template("rebalance.html")
 
 def explained(source: str, name: str) -> Iterator[Explanation]:
     for group_id, rows in recorded(source, name).items():
-        for one in rebalances_of(facts_of(map(as_columns, rows))):
+        for one in rebalances_of(effects_in(facts_of(map(as_columns, rows)))):
             yield explain(group_id, reader_of(rows), at=Span(one.started_at_ms, one.started_at_ms, "then"))
 
 

@@ -1,0 +1,156 @@
+"""An effect as a row of the effects table and back, and a group's rows as one text of JSON lines.
+
+Knows which column holds which field of an effect; knows no Spark. Columns: `schemas.tables.EFFECTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, get_args
+
+import msgspec
+
+from schemas.consumer_effects import ConsumerEffect
+from schemas.effect_names import EffectName
+from schemas.effects import (
+    AnyEffect,
+    CauseFound,
+    Effect,
+    RebalanceEnded,
+    RebalanceStarted,
+    RecordedEffect,
+    Reply,
+)
+from schemas.messages import Response
+from schemas.tables import EFFECTS, Table
+from schemas.wire_fields import carried, carried_names
+
+AnyFact = AnyEffect | ConsumerEffect | RecordedEffect
+"""Everything that a row of the effects table may tell."""
+
+QUARANTINED = "quarantined"
+"""What stands in `effect` of a row that is no fact but goes to quarantine: the reason in `cause`, the raw text in
+`detail`.
+"""
+
+
+class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
+    """A row of the effects table without its day."""
+
+    seq: int
+    effect: str
+    at_ms: int | None
+    request_id: str | None = None
+    api: str | None = None
+    api_version: int | None = None
+    error_code: str | None = None
+    received_at_ms: int | None = None
+    generation_id: int | None = None
+    member_id: str | None = None
+    client_id: str | None = None
+    cause: str | None = None
+    detail: str | None = None
+    group_id: str | None = None
+    """Set when the rows become text; null where the request named no usable group."""
+
+
+LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
+"""The columns of a line of `texts_of`."""
+
+_REPLY = EffectName.REPLY.value
+_CAUSES = ("end_cause", "why")
+_GENERATIONS = ("generation_id", "to_generation_id", "from_generation_id")
+_PLAIN = ("request_id", "api", "member_id", "client_id")
+_FIELDS_IN_COLUMNS = frozenset({"at_ms", "generation_id", *_PLAIN})
+_ROWS_A_TEXT = 5000
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyFact)
+
+
+def row_of(effect: Effect, seq: int) -> EffectRow:
+    """The row of one effect."""
+    if type(effect) is Reply:
+        return EffectRow(
+            seq,
+            _REPLY,
+            effect.at_ms,
+            effect.request_id,
+            effect.api,
+            effect.api_version,
+            effect.error_code,
+            effect.received_at_ms,
+            effect.generation_id,
+            effect.member_id,
+            effect.client_id,
+            None,
+            detail_of_response(effect.response, effect.api_version),
+        )
+    return _ROW_OF[type(effect)](effect, seq)
+
+
+def detail_of_response(response: Response, version: int) -> str | None:
+    """`{"response": {...}}` as its version carries it; None where it carries no more than its error code."""
+    if _is_said_by_error_code(type(response), version) and not response.wait_ms:
+        return None
+    return _encoder.encode({"response": carried(response, version)}).decode()
+
+
+@cache
+def _is_said_by_error_code(response: type[Response], version: int) -> bool:
+    return {name for name, _ in carried_names(response, version)} <= {"throttle_time_ms", "error_code"}
+
+
+def effect_in(effect: str, detail: str | None) -> Effect | None:
+    """What a row's detail tells; None of a kind that columns tell of, a reply's response apart.
+
+    Raises ValueError: it is no JSON, or lacks what its kind has; RecursionError: it is nested too deep.
+    """
+    return None if effect in SAID_BY_COLUMNS else _decoder.decode(detail or "null")
+
+
+def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
+    """A group's rows as lines of JSON, 5,000 in each text, so that no text grows without bound."""
+    for row in rows:
+        row.group_id = group_id
+    return [
+        _encoder.encode_lines(rows[start : start + _ROWS_A_TEXT]).decode()
+        for start in range(0, len(rows), _ROWS_A_TEXT)
+    ]
+
+
+def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:
+    """Returns the function that makes a row of an effect of this kind; called once a kind."""
+    names = kind.__struct_fields__
+    tag = str(kind.__struct_config__.tag)
+    plain = tuple(name for name in _PLAIN if name in names)
+    generation = next((name for name in _GENERATIONS if name in names), None)
+    cause = next((name for name in _CAUSES if name in names), None)
+    has_detail = not _FIELDS_IN_COLUMNS.issuperset(names)
+    has_cause = kind in (RebalanceStarted, RebalanceEnded, CauseFound)
+
+    def make(effect: Any, seq: int) -> EffectRow:
+        row = EffectRow(seq, tag, effect.at_ms)
+        for name in plain:
+            setattr(row, name, getattr(effect, name))
+        if generation is not None:
+            row.generation_id = getattr(effect, generation)
+        if has_cause:
+            row.cause = effect.cause.kind
+        elif cause is not None:
+            row.cause = getattr(effect, cause)
+        if has_detail:
+            row.detail = _encoder.encode(effect).decode()
+        return row
+
+    return make
+
+
+SAID_BY_COLUMNS = frozenset(
+    str(kind.__struct_config__.tag)
+    for kind in get_args(AnyFact)
+    if kind is Reply or _FIELDS_IN_COLUMNS.issuperset(kind.__struct_fields__)
+)
+"""The kinds of effects whose rows need no detail; a reply's holds its response alone."""
+_ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {kind: _row_maker(kind) for kind in get_args(AnyFact)}
