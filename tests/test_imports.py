@@ -49,7 +49,16 @@ LAYERS = {
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
     "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "whatif": Layer(
-        own=("whatif", "request_log", "simulation", "clients", "coordinator_udfs.protocol", "schemas", "programs"),
+        own=(
+            "whatif",
+            "request_log",
+            "simulation",
+            "clients",
+            "coordinator_udfs.protocol",
+            "schemas",
+            "programs",
+            "why",
+        ),
     ),
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "views": Layer(own=("views", "schemas")),

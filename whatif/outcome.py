@@ -5,7 +5,7 @@ while its group has members and no living member owns it: all wait in a rebalanc
 coordinator does not know yet. A partition moves if its new seat is not its last one. A seat is a member id, or the
 instance id of a static member, so that a static member's restart moves nothing.
 
-Knows effects and when processes ended; knows no log and no simulation.
+Who was a member and who owned what is `why`'s to say. Knows when processes ended; knows no log and no simulation.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import takewhile
 from operator import attrgetter
-from typing import TypeGuard, assert_never
+from typing import NamedTuple, TypeGuard
 
 from coordinator_udfs.protocol.cause import CauseKind, EndCause
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.states import GroupState
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
@@ -30,11 +32,10 @@ from coordinator_udfs.protocol.effects import (
     RebalanceStarted,
     Reply,
     StateChanged,
-    TopicPartitions,
 )
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
+from why.holdings import Holding, Partition, holdings_of
+from why.members import Membership, memberships_of
 
 Counted = (
     Assigned
@@ -111,6 +112,25 @@ class Outcome:
                     setattr(self, each.name, mine + theirs)
 
 
+class Span(NamedTuple):
+    """What is counted of a run."""
+
+    from_ms: int
+    until_ms: int
+
+    def end(self, at_ms: int | None) -> int:
+        """When something ended that lasts to the end of the run if it did not."""
+        return self.until_ms if at_ms is None else at_ms
+
+    def covered_ms(self, spans: Iterable[tuple[int, int]]) -> int:
+        """How much of it these spans cover together."""
+        found_ms, reached_ms = 0, self.from_ms
+        for from_ms, to_ms in sorted(spans):
+            since_ms, reached_ms = max(from_ms, reached_ms), max(min(to_ms, self.until_ms), reached_ms)
+            found_ms += max(0, reached_ms - since_ms)
+        return found_ms
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What effects do not show."""
@@ -124,6 +144,15 @@ class Known:
     grown_ms: tuple[int, ...] = ()
     """When topics grew, so that members rejoined, for libraries that do not say so."""
 
+    def ended_of(self, member_id: str) -> int | None:
+        """When the process of a member fell silent for good; None: it did not."""
+        return self.ended_ms.get(self.process_of.get(member_id, ""))
+
+    def has_died(self, member_id: str, from_ms: int, until_ms: int) -> bool:
+        """Whether the process of a member fell silent for good within this time."""
+        ended_ms = self.ended_of(member_id)
+        return ended_ms is not None and from_ms <= ended_ms <= until_ms
+
 
 def is_counted(effect: Effect) -> TypeGuard[Counted]:
     """Whether a figure depends on it; on most effects, answers and commits, no figure does."""
@@ -134,171 +163,111 @@ def is_counted(effect: Effect) -> TypeGuard[Counted]:
 
 def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
     """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms."""
-    ledger = _Ledger(known, from_ms, until_ms)
+    counted = [one for one in takewhile(lambda one: one.at_ms <= until_ms, effects) if is_counted(one)]
+    span = Span(from_ms, until_ms)
+    memberships, holdings = memberships_of(counted), holdings_of(counted)
+    outcome = Outcome(
+        stopped_member_ms=_stopped_ms(counted, span),
+        unserved_partition_ms=_unserved_ms(holdings, memberships, known, span),
+        partitions_moved=_moved(holdings, memberships, span),
+    )
+    _count_rebalances(outcome, counted, known, span)
+    _count_ends(outcome, memberships, known, span)
+    return outcome
+
+
+def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: Known, span: Span) -> None:
+    is_newer, started_ms = False, 0
     for effect in effects:
-        if effect.at_ms > until_ms:
-            break
-        ledger.take(effect)
-    ledger.close()
-    return ledger.outcome
-
-
-class _Ledger:
-    """The figures so far, and the state that the next ones need."""
-
-    def __init__(self, known: Known, from_ms: int, until_ms: int) -> None:
-        self.outcome = Outcome()
-        self._known = known
-        self._from_ms = from_ms
-        self._until_ms = until_ms
-        self._at_ms = from_ms
-        self._ends = sorted((at_ms, process) for process, at_ms in known.ended_ms.items())
-        self._ended: set[str] = set()
-        self._members: dict[str, str] = {}
-        self._owned: dict[str, set[TopicPartition]] = {}
-        self._seats: dict[TopicPartition, str] = {}
-        self._stopped: dict[str, int] = {}
-        self._started_ms = 0
-        self._is_newer = False
-
-    # ------------------------------------------------------------ time
-
-    def take(self, effect: Effect) -> None:
-        """Takes the next effect in order of time."""
-        if not is_counted(effect):
-            return
-        while self._ends and self._ends[0][0] <= effect.at_ms:
-            at_ms, process = self._ends.pop(0)
-            self._pass_to(at_ms)
-            self._ended.add(process)
-        self._pass_to(effect.at_ms)
-        self._note(effect)
-
-    def close(self) -> None:
-        """The run is over: all that still lasts ends now."""
-        while self._ends and self._ends[0][0] < self._until_ms:
-            at_ms, process = self._ends.pop(0)
-            self._pass_to(at_ms)
-            self._ended.add(process)
-        self._pass_to(self._until_ms)
-        for member_id in list(self._stopped):
-            self._go_on(member_id, self._until_ms)
-        for member_id in self._members:
-            self.outcome.deaths += self._has_died(member_id, self._until_ms)
-
-    def _pass_to(self, at_ms: int) -> None:
-        length_ms = at_ms - self._at_ms
-        if length_ms <= 0:
-            return
-        self._at_ms = at_ms
-        if self._members:
-            served = sum(len(owned) for member_id, owned in self._owned.items() if self._is_alive(member_id))
-            self.outcome.unserved_partition_ms += (len(self._seats) - served) * length_ms
-
-    def _is_alive(self, member_id: str) -> bool:
-        return self._known.process_of.get(member_id) not in self._ended
-
-    def _has_died(self, member_id: str, at_ms: int) -> bool:
-        """Whether its process has fallen silent for good, within what is counted."""
-        ended_ms = self._known.ended_ms.get(self._known.process_of.get(member_id, ""))
-        return ended_ms is not None and self._from_ms <= ended_ms <= at_ms
-
-    # ------------------------------------------------------------ facts
-
-    def _note(self, effect: Counted) -> None:
-        """What changes who is a member, who has what and who is stopped; then what is counted."""
+        is_within = effect.at_ms >= span.from_ms
         match effect:
             case GroupTypeChanged():
-                self._is_newer = effect.to_type == GroupType.CONSUMER
-            case MemberJoined():
-                self._members[effect.member_id] = effect.group_instance_id or effect.member_id
-            case MemberRemoved():
-                self._remove(effect)
-            case JoinReceived():
-                self._stop(effect)
-            case Assigned():
-                self._assign(effect)
-            case StateChanged(to_state=GroupState.STABLE):
-                for member_id in list(self._stopped):
-                    self._go_on(member_id, effect.at_ms)
-            case StateChanged():
-                pass
-            case RebalanceStarted() | RebalanceEnded() | JoinPhaseEnded() | Reply():
-                if effect.at_ms >= self._from_ms:
-                    self._count(effect)
-            case _:
-                assert_never(effect)
-
-    def _count(self, effect: RebalanceStarted | RebalanceEnded | JoinPhaseEnded | Reply) -> None:
-        outcome = self.outcome
-        match effect:
-            case RebalanceStarted():
-                cause = self._cause_of(effect)
-                outcome.rebalances += 1
+                is_newer = effect.to_type == GroupType.CONSUMER
+            case RebalanceStarted() if is_within:
+                cause = _cause_of(effect, started_ms, known)
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1
                 outcome.begun.append(Begun(effect.at_ms, cause, effect.cause.client_id))
-            case RebalanceEnded():
-                outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms or 0, self._from_ms)
-                outcome.generations += self._is_newer and effect.outcome == "completed"
-            case JoinPhaseEnded():
+                started_ms = effect.at_ms
+            case RebalanceEnded() if is_within:
+                outcome.rebalancing_ms += effect.at_ms - max(effect.started_at_ms or 0, span.from_ms)
+                outcome.generations += is_newer and effect.outcome == "completed"
+            case JoinPhaseEnded() if is_within:
                 outcome.generations += bool(effect.member_ids)
-            case Reply():
+            case Reply() if is_within:
                 outcome.refused += 1
             case _:
-                assert_never(effect)
-
-    def _cause_of(self, started: RebalanceStarted) -> str:
-        cause = started.cause
-        since_ms, self._started_ms = self._started_ms, started.at_ms
-        if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in self._known.unpolled:
-            return str(CauseKind.POLL_TIMEOUT)
-        has_grown = any(since_ms < each <= started.at_ms for each in self._known.grown_ms)
-        if cause.kind is CauseKind.MEMBER_REJOINED and not cause.client_reason and has_grown:
-            return str(CauseKind.METADATA_CHANGED)
-        return str(cause.kind)
-
-    def _stop(self, joined: JoinReceived) -> None:
-        kept = set(_flat(joined.owned_partitions))
-        self._owned[joined.member_id] = self._owned.get(joined.member_id, set()) & kept
-        if not kept:
-            self._stopped.setdefault(joined.member_id, joined.at_ms)
-
-    def _go_on(self, member_id: str, at_ms: int) -> None:
-        stopped_ms = max(self._stopped.pop(member_id), self._from_ms)
-        self.outcome.stopped_member_ms += max(0, at_ms - stopped_ms)
-
-    def _assign(self, assigned: Assigned) -> None:
-        member_id = assigned.member_id
-        seat = self._members.get(member_id, member_id)
-        mine = set(_flat(assigned.partitions))
-        for partition in mine:
-            if self._seats.get(partition, seat) != seat and assigned.at_ms >= self._from_ms:
-                self.outcome.partitions_moved += 1
-            self._seats[partition] = seat
-        for other, owned in self._owned.items():
-            if other != member_id:
-                owned -= mine
-        self._owned[member_id] = mine
-
-    def _remove(self, removed: MemberRemoved) -> None:
-        member_id, outcome = removed.member_id, self.outcome
-        self._owned.pop(member_id, None)
-        self._members.pop(member_id, None)
-        if member_id in self._stopped:
-            self._go_on(member_id, removed.at_ms)
-        if removed.at_ms < self._from_ms:
-            return
-        has_died = self._has_died(member_id, removed.at_ms)
-        if removed.end_cause is EndCause.SESSION_EXPIRED:
-            outcome.expiries += 1
-            outcome.wrongly_expired += not has_died
-        if has_died and removed.end_cause is not EndCause.STATIC_MEMBER_REPLACED:
-            late_ms = removed.at_ms - self._known.ended_ms[self._known.process_of[member_id]]
-            outcome.deaths += 1
-            outcome.detected += 1
-            outcome.detection_ms += late_ms
-            outcome.longest_detection_ms = max(outcome.longest_detection_ms, late_ms)
+                pass
+    outcome.rebalances = len(outcome.begun)
 
 
-def _flat(topics: Iterable[TopicPartitions] | None) -> Iterable[TopicPartition]:
-    return (TopicPartition(each.topic, number) for each in topics or () for number in each.partitions)
+def _cause_of(started: RebalanceStarted, since_ms: int, known: Known) -> str:
+    """The cause as it would be told of a library that says all. since_ms: when the rebalance before it began."""
+    cause = started.cause
+    if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in known.unpolled:
+        return str(CauseKind.POLL_TIMEOUT)
+    has_grown = any(since_ms < each <= started.at_ms for each in known.grown_ms)
+    if cause.kind is CauseKind.MEMBER_REJOINED and not cause.client_reason and has_grown:
+        return str(CauseKind.METADATA_CHANGED)
+    return str(cause.kind)
+
+
+def _count_ends(outcome: Outcome, memberships: Iterable[Membership], known: Known, span: Span) -> None:
+    for one in memberships:
+        if one.ended_at_ms is None:
+            outcome.deaths += known.has_died(one.member_id, *span)
+        elif one.ended_at_ms >= span.from_ms:
+            has_died = known.has_died(one.member_id, span.from_ms, one.ended_at_ms)
+            if one.end_cause == EndCause.SESSION_EXPIRED:
+                outcome.expiries += 1
+                outcome.wrongly_expired += not has_died
+            if has_died and one.end_cause != EndCause.STATIC_MEMBER_REPLACED:
+                late_ms = one.ended_at_ms - (known.ended_of(one.member_id) or 0)
+                outcome.deaths += 1
+                outcome.detected += 1
+                outcome.detection_ms += late_ms
+                outcome.longest_detection_ms = max(outcome.longest_detection_ms, late_ms)
+
+
+def _stopped_ms(effects: Iterable[Counted], span: Span) -> int:
+    """How long members were stopped: from a JoinGroup that keeps nothing until the group is stable or they are gone."""
+    stopped: dict[str, int] = {}
+    found_ms = 0
+    for effect in effects:
+        match effect:
+            case JoinReceived() if not any(each.partitions for each in effect.owned_partitions or ()):
+                stopped.setdefault(effect.member_id, max(effect.at_ms, span.from_ms))
+                continue
+            case StateChanged(to_state=GroupState.STABLE):
+                over, stopped = stopped, {}
+            case MemberRemoved() if effect.member_id in stopped:
+                over = {effect.member_id: stopped.pop(effect.member_id)}
+            case _:
+                continue
+        found_ms += sum(max(0, effect.at_ms - since_ms) for since_ms in over.values())
+    return found_ms + sum(span.until_ms - since_ms for since_ms in stopped.values())
+
+
+def _unserved_ms(holdings: Iterable[Holding], memberships: Iterable[Membership], known: Known, span: Span) -> int:
+    """How long partitions, from their first owner on, had no living one while the group had members."""
+    members = [(one.joined_at_ms, span.end(one.ended_at_ms)) for one in memberships]
+    served: dict[Partition, list[tuple[int, int]]] = {}
+    for one in holdings:
+        to_ms = min(span.end(one.to_ms), span.end(known.ended_of(one.member_id)))
+        served.setdefault(one.partition, []).append((one.from_ms, to_ms))
+    found_ms = 0
+    for spans in served.values():
+        owned = Span(max(spans[0][0], span.from_ms), span.until_ms)
+        found_ms += owned.covered_ms(members) - owned.covered_ms(spans)
+    return found_ms
+
+
+def _moved(holdings: Iterable[Holding], memberships: Iterable[Membership], span: Span) -> int:
+    """How many times a partition got another seat than its last one."""
+    seat_of = {one.member_id: one.group_instance_id or one.member_id for one in memberships}
+    seats: dict[Partition, str] = {}
+    found = 0
+    for one in holdings:
+        seat = seat_of.get(one.member_id, one.member_id)
+        found += one.from_ms >= span.from_ms and seats.get(one.partition, seat) != seat
+        seats[one.partition] = seat
+    return found
