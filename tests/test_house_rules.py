@@ -124,7 +124,7 @@ def test_no_code_beside_a_recipes_files_knows_its_example() -> None:
 
 
 def test_what_shows_a_group_asks_its_kind_and_never_which_it_is() -> None:
-    branches = re.compile(r"is_consumer|\"(consumer|connect|classic)\"|'(consumer|connect|classic)'|GroupType")
+    branches = re.compile(r"is_consumer|\"(consumer|connect|classic)\"|'(consumer|connect|classic)'|GroupType\b")
     rooms = [path for room in ("why", "pictures", "page", "jobs/shown") for path in (ROOT / room).rglob("*")]
     code = [path for path in rooms if path.suffix in CODE]
     assert len(code) > 40

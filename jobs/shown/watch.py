@@ -5,12 +5,12 @@ Knows the effects about groups, members and rebalances; must not know Spark: it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Group as Stack
@@ -19,12 +19,14 @@ from rich.text import Text
 
 from jobs.shown.terminal import add_row, text_of
 from schemas.effect_names import EffectName
+from schemas.effect_rows import effect_in
+from schemas.effects import GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded, StateChanged
 from schemas.tables import EFFECTS_FOLDER
 from tables.table_follower import TableFollower
 from tables.unread import left_out, row_named
 
 SHOWN_REBALANCES = 12
-_COLUMNS = ("group_id", "seq", "effect", "at_ms", "generation_id", "member_id", "client_id", "cause", "detail")
+_COLUMNS = ("group_id", "seq", "effect", "detail")
 _TOLD = pa.array(
     [
         EffectName.STATE_CHANGED.value,
@@ -35,39 +37,6 @@ _TOLD = pa.array(
     ]
 )
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
-
-
-class _Candidate(msgspec.Struct):
-    kind: str
-
-
-class _Culprit(msgspec.Struct):
-    kind: str
-    client_id: str = ""
-    group_instance_id: str | None = None
-    client_reason: str | None = None
-    candidates: list[_Candidate] = []
-
-
-class _Rebalance(msgspec.Struct):
-    cause: _Culprit
-    from_generation_id: int
-    to_generation_id: int
-    started_at_ms: int | None
-    """None: not known, as of a classic group that only the offsets topic tells of."""
-    outcome: str
-    members_before: int
-    members_after: int
-    slowest_client_id: str | None = None
-    slowest_wait_ms: int | None = None
-
-
-class _State(msgspec.Struct):
-    to_state: str
-
-
-_rebalance_decoder = msgspec.json.Decoder(_Rebalance)
-_state_decoder = msgspec.json.Decoder(_State)
 
 
 @dataclass
@@ -101,23 +70,24 @@ class Watch:
                 if line is not None:
                     yield line
 
-    def _take(self, row: dict[str, object]) -> str | None:
-        group_id, detail, at_ms = str(row["group_id"]), str(row["detail"] or "{}"), int(str(row["at_ms"]))
+    def _take(self, row: Mapping[str, Any]) -> str | None:
+        group_id, effect = str(row["group_id"]), effect_in(row["effect"], row["detail"])
         group = self.groups.setdefault(group_id, WatchedGroup())
-        match row["effect"]:
-            case EffectName.STATE_CHANGED:
-                group.state = _state_decoder.decode(detail).to_state
-                group.generation_id = int(str(row["generation_id"]))
-            case EffectName.MEMBER_JOINED:
-                group.members[str(row["member_id"])] = str(row["client_id"])
-                return f"{_time(at_ms)}  {group_id}: {row['client_id']} became a member"
-            case EffectName.MEMBER_REMOVED:
-                group.members.pop(str(row["member_id"]), None)
-                return f"{_time(at_ms)}  {group_id}: {row['client_id']} is a member no longer ({row['cause']})"
-            case EffectName.GROUP_REMOVED:
+        match effect:
+            case StateChanged():
+                group.state, group.generation_id = effect.to_state, effect.generation_id
+            case MemberJoined():
+                group.members[effect.member_id] = effect.client_id
+                return f"{_time(effect.at_ms)}  {group_id}: {effect.client_id} became a member"
+            case MemberRemoved():
+                group.members.pop(effect.member_id, None)
+                return (
+                    f"{_time(effect.at_ms)}  {group_id}: {effect.client_id} is a member no longer ({effect.end_cause})"
+                )
+            case GroupRemoved():
                 self.groups.pop(group_id, None)
-            case EffectName.REBALANCE_ENDED:
-                line = f"{_time(at_ms)}  {group_id}: {_sentence(_rebalance_decoder.decode(detail), at_ms)}"
+            case RebalanceEnded():
+                line = f"{_time(effect.at_ms)}  {group_id}: {_sentence(effect)}"
                 self.rebalances.append(line)
                 return line
         return None
@@ -141,14 +111,14 @@ class Watch:
         return Stack(table, Text("rebalances (UTC)", style="italic"), *lines)
 
 
-def _sentence(rebalance: _Rebalance, at_ms: int) -> str:
+def _sentence(rebalance: RebalanceEnded) -> str:
     cause = rebalance.cause
     culprit = cause.client_id or cause.group_instance_id
     by = f" by {culprit}" if culprit else ""
     reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
     generations = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
     members = f"{rebalance.members_before} -> {rebalance.members_after} members"
-    took = "" if rebalance.started_at_ms is None else f", {(at_ms - rebalance.started_at_ms) / 1000:.1f} s"
+    took = "" if rebalance.started_at_ms is None else f", {(rebalance.at_ms - rebalance.started_at_ms) / 1000:.1f} s"
     slow = ""
     if rebalance.slowest_client_id and rebalance.slowest_wait_ms:
         slow = f", waited {rebalance.slowest_wait_ms / 1000:.1f} s for {rebalance.slowest_client_id}"
