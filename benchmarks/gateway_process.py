@@ -20,7 +20,6 @@ from pathlib import Path
 import click
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
 from gateway.assembly import gateway_on, stand_alone
@@ -29,6 +28,7 @@ from gateway.server import prepare_process
 from gateway.settings import Address, Settings, parse_address
 from programs.command_line import run_command
 from programs.settings import from_texts
+from schemas.effects import Reply
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.groups import CONFIG, GROUP_ID, heartbeats, join, rejoins, syncs
-from coordinator_udfs.effect_rows import EffectRow, row_of
-from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
+from schemas.effect_rows import EffectRow, row_of
+from schemas.effects import Effect
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER
 

@@ -21,7 +21,6 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.effect_rows import EffectRow, texts_of
 from coordinator_udfs.settings import StreamSettings
 from jobs.config import JobConfig
 from jobs.home import Home
@@ -29,6 +28,7 @@ from jobs.spark.session import spark_session
 from jobs.stream import query as stream
 from jobs.stream.home_tables import open_requests
 from schemas.effect_names import EffectName
+from schemas.effect_rows import EffectRow, texts_of
 from schemas.messages import GroupRequest, StreamRequest
 from schemas.tables import EFFECTS_FOLDER, STATE
 from tables.request_rows import request_rows

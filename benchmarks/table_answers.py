@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.gateway_process import CONFIG
-from coordinator_udfs.effect_rows import row_of
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
+from schemas.effect_rows import row_of
+from schemas.effects import Reply
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS, REQUESTS_FOLDER

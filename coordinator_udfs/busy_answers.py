@@ -6,7 +6,7 @@ of answers; knows no group.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.effects import Reply
+from schemas.effects import Reply
 from schemas.errors import Error
 from schemas.messages import ClientGroupRequest, Response
 from schemas.refusals import refusal

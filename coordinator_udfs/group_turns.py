@@ -13,8 +13,6 @@ from typing import NamedTuple
 import msgspec
 
 from coordinator_udfs.busy_answers import busy_reply, throttle
-from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
-from coordinator_udfs.protocol.effects import Effect, Reply, RequestRepeated, RequestsPutOff
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import new_member_id
@@ -24,6 +22,8 @@ from coordinator_udfs.request_texts import arrival_of, read_request
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
 from coordinator_udfs.turn_budget import HEARTBEAT_WORK, TurnBudget, Waiting, what_is_kept
+from schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from schemas.effects import Effect, Reply, RequestRepeated, RequestsPutOff
 from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,

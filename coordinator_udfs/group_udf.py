@@ -21,10 +21,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.effect_rows import LINE, texts_of
 from coordinator_udfs.group_turns import Outcome, quarantined, take_turns
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
+from schemas.effect_rows import LINE, texts_of
 from schemas.tables import EFFECTS, STATE, TICK_ID
 
 KEY_COLUMN, TEXT_COLUMN = "group_id", "request"

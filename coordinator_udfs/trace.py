@@ -26,7 +26,6 @@ import click
 import msgspec
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
@@ -35,6 +34,7 @@ from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name
 from programs.command_line import examples, run_command, set_option
 from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
+from schemas.effects import Effect, Reply
 from schemas.fan_out import group_id_of, join, split
 from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
 from schemas.wire_fields import RequestError, carried, parse_request

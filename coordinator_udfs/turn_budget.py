@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.protocol.group import Group
+from schemas.effect_rows import EffectRow
 from schemas.messages import (
     ClientGroupRequest,
     ConsumerGroupHeartbeatRequest,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, row_of
-from coordinator_udfs.protocol.effects import Effect
 from offsets_topic.dumps.json_lines import write_line
 from offsets_topic.dumps.log_record import END_OFFSET, LogRecord
 from offsets_topic.history.fold import apply, finish
 from offsets_topic.history.state import DocumentError, History, read_document, write_document
 from offsets_topic.records.decoding import Record, Skipped, decode
 from offsets_topic.records.layout import RecordError
+from schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from schemas.effects import Effect
 
 
 class Row(NamedTuple):

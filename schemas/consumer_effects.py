@@ -1,4 +1,4 @@
-"""What comes out of a consumer group beside the facts of `protocol.effects`: one shape a fact, in the past tense.
+"""What comes out of a consumer group beside the facts of `schemas.effects`: one shape a fact, in the past tense.
 
 One story for both kinds of group, in the same facts where they mean the same. What is told of a consumer group:
 

@@ -3,7 +3,7 @@
 Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
 name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
 
-A group under the newer protocol tells its story in the same facts and some more: see `consumer.effects`.
+A group under the newer protocol tells its story in the same facts and some more: see `schemas.consumer_effects`.
 
 Knows the shapes; knows no group and no table.
 """
@@ -382,7 +382,7 @@ AnyEffect = (
     | OffsetsCommitted
     | OffsetsRemoved
 )
-"""What a group of either kind tells; for what a consumer group tells beside it see `consumer.effects`."""
+"""What a group of either kind tells; for what a consumer group tells beside it see `schemas.consumer_effects`."""
 
 RecordedEffect = GroupFound | GroupNotCovered | CauseFound
 """What only a recording tells: the core knows a group from its beginning, and every cause when it happens."""

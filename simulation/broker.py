@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from clients.events import MemberRequest
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import FindCoordinatorRequest, GroupRequest, JoinGroupResponse, Response

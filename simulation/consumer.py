@@ -29,8 +29,8 @@ from clients.events import (
 )
 from clients.member import GroupMember
 from clients.reactions import LEAVE_ON_POLL_TIMEOUT
-from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.consumer.patterns import matching
+from schemas.causes import CauseKind
 from schemas.consumer_protocol import TopicPartition
 from schemas.messages import ConsumerGroupHeartbeatRequest, Response
 from simulation.network import Connection, Network, is_for_any_broker

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from clients.events import Event
-from coordinator_udfs.protocol.effects import Effect
 from schemas.consumer_protocol import TopicPartition
+from schemas.effects import Effect
 from schemas.messages import GroupRequest
 
 

@@ -61,7 +61,7 @@ LAYERS = {
         ),
     ),
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs"), third_party=True),
-    "views": Layer(own=("views", "schemas")),
+    "views": Layer(own=("views", "schemas"), packages=("msgspec",)),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas"), third_party=True),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),

@@ -14,10 +14,11 @@ from enum import StrEnum
 from typing import assert_never
 
 from clients.consumer_group_member import JOIN_EPOCH
-from coordinator_udfs.protocol.cause import CauseKind, cause_of_leaving
+from coordinator_udfs.protocol.cause import cause_of_leaving
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from request_log.explaining.inferred_causes import partition_counts
 from request_log.recorded import OrderedRequest, Recorded
+from schemas.causes import CauseKind
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import (

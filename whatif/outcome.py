@@ -17,9 +17,9 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import GroupState
+from schemas.causes import CauseKind, EndCause
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import (
     Assigned,

@@ -19,8 +19,8 @@ from clients.config import ApiVersions, ConsumerConfig
 from clients.events import LeftGroup
 from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
+from schemas.effects import Reply
 from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from schemas.wire_fields import first_version
 from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, TopicChange, WorldPlan

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
 from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
 from request_log.recorded import OrderedRequest
+from schemas.effects import Effect
 from whatif.changes import BASELINE
 from whatif.inferred_lives import lives_of, why_left_out
 from whatif.lives import GroupLives

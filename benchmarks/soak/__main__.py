@@ -33,13 +33,13 @@ from benchmarks.ports import free_port
 from benchmarks.soak.groups import PARTITIONS, TOPIC, Lived, live
 from benchmarks.soak.samples import Place, Watch
 from benchmarks.soak.verdict import Compared, compared, picture
-from coordinator_udfs.protocol.cause import EndCause
 from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import PageProcess
 from pictures.plotly_page import as_html
 from pictures.png import write_png
 from programs.command_line import examples, run_command
+from schemas.causes import EndCause
 from schemas.effect_names import EffectName
 
 NAME = "python -m benchmarks.soak"

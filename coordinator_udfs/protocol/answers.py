@@ -5,9 +5,9 @@ Knows what a version changes in an answer; knows no state of a group.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.effects import Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync
 from coordinator_udfs.protocol.turn import Turn
+from schemas.effects import Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import (
     JoinGroupRequest,

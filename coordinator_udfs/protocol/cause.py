@@ -5,9 +5,7 @@ Knows the words of the history (`Cause.kind`) and the reasons that client librar
 
 from __future__ import annotations
 
-from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-
-__all__ = ["Cause", "CauseCandidate", "CauseKind", "EndCause", "cause_of_leaving", "cause_of_rejoining"]
+from schemas.causes import CauseKind
 
 
 def cause_of_leaving(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.protocol.effects import TopicPartitions
 from schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
 from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from schemas.effects import TopicPartitions
 from schemas.member_bytes import MemberBytesError
 
 CONSUMER = "consumer"

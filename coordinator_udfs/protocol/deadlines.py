@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from coordinator_udfs.protocol.consumer.states import MemberTimer
-from coordinator_udfs.protocol.effects import TimerArmed
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
+from schemas.effects import TimerArmed
 
 TOLD_EVERY_MS = 1000
 """A join timer that ends in vain and starts again is not told more often."""

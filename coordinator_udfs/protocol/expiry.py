@@ -9,12 +9,10 @@ from __future__ import annotations
 from math import inf
 
 from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.expiry import expire_member
 from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
 from coordinator_udfs.protocol.deadlines import Due, earliest
-from coordinator_udfs.protocol.effects import Effect, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import remove_member
 from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
@@ -27,6 +25,8 @@ from coordinator_udfs.protocol.rebalance import (
 )
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Timer, Turn
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import Effect, PendingMemberRemoved
 
 _DEADLINE_WORK, _MEMBERS_A_UNIT = 30, 10
 """What a deadline costs, about in microseconds: each time all members are looked through for the next."""

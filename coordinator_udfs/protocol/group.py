@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Protocol
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
 from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by, size_of_classic, size_of_gone, size_of_pending
 from coordinator_udfs.protocol.rebalance_record import Rebalance
 from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
+from schemas.causes import EndCause
 
 
 @dataclass(slots=True)

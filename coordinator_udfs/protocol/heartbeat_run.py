@@ -16,12 +16,12 @@ from typing import NamedTuple
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.consumer.classic_members import heartbeat_to_consumer_group
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
-from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
 from coordinator_udfs.protocol.expiry import fire_due
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
 from coordinator_udfs.protocol.membership import keep_alive
 from coordinator_udfs.protocol.turn import Turn
+from schemas.effects import Effect, HeartbeatsTaken, Reply
 from schemas.errors import Error
 from schemas.heartbeat_runs import cut, with_beats
 from schemas.membership_messages import beat_id

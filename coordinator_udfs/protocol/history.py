@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.group import Group, Member, PendingMember
+from coordinator_udfs.protocol.held_bytes import size_of_pending
+from coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import (
     Assigned,
     JoinReceived,
     MemberJoined,
@@ -21,11 +26,6 @@ from coordinator_udfs.protocol.effects import (
     RebalanceStarted,
     SyncReceived,
 )
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.held_bytes import size_of_pending
-from coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
 
 AnyMember = Member | ConsumerMember
 """A member of a group of either kind."""

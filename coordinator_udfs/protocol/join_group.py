@@ -12,9 +12,8 @@ from typing import assert_never
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
-from coordinator_udfs.protocol.cause import CauseKind, EndCause, cause_of_rejoining
+from coordinator_udfs.protocol.cause import cause_of_rejoining
 from coordinator_udfs.protocol.deadlines import note_deadline
-from coordinator_udfs.protocol.effects import MemberIdGiven, PendingMemberRemoved
 from coordinator_udfs.protocol.fresh_ids import fresh_id
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.lifecycle import create_group
@@ -23,6 +22,8 @@ from coordinator_udfs.protocol.membership import add_member, protocols_of, refus
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.static_member import replace_static_member
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import CauseKind, EndCause
+from schemas.effects import MemberIdGiven, PendingMemberRemoved
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop, send_join, send_sync
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
 from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
-from coordinator_udfs.protocol.effects import GroupCreated, PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.rebalance import end_pending_sync, move, prepare_rebalance, transition
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import GroupCreated, PendingMemberRemoved
 from schemas.errors import Error
 from schemas.messages import JoinGroupResponse, SyncGroupResponse
 

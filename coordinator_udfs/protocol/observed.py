@@ -12,10 +12,8 @@ from typing import assert_never
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import drop
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.observed import see_consumer, see_consumers_gone
 from coordinator_udfs.protocol.deadlines import arm_session
-from coordinator_udfs.protocol.effects import GroupObserved, PendingMemberRemoved
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
 from coordinator_udfs.protocol.lifecycle import create_group, load_group
 from coordinator_udfs.protocol.membership import remove_member
@@ -29,6 +27,8 @@ from coordinator_udfs.protocol.rebalance import (
 )
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import GroupObserved, PendingMemberRemoved
 from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
 
 _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT: CauseKind.SYNC_TIMEOUT}

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
-from coordinator_udfs.protocol.effects import OffsetCommitted, OffsetsCommitted
 from coordinator_udfs.protocol.group import CommittedOffset, Group
 from coordinator_udfs.protocol.java_strings import utf16_length
 from coordinator_udfs.protocol.lifecycle import create_group
@@ -19,6 +18,7 @@ from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
 from coordinator_udfs.protocol.offsets_room import OffsetsRoom
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.effects import OffsetCommitted, OffsetsCommitted
 from schemas.errors import Error
 from schemas.messages import (
     OffsetCommitRequest,

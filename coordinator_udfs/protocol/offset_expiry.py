@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from coordinator_udfs.protocol.deadlines import arm_sweep, earliest_but_sweep
-from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 from coordinator_udfs.protocol.group import CommittedOffset, Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 
 
 def sweep_offsets(group: Group, turn: Turn) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
-from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.deadlines import (
     arm_join,
@@ -22,12 +21,13 @@ from coordinator_udfs.protocol.deadlines import (
     earliest_but_join,
     told_from_ms,
 )
-from coordinator_udfs.protocol.effects import JoinPhaseEnded, StateChanged
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.java_strings import hash_map_order
 from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, EndCause
 from schemas.consumer_protocol import ConsumerProtocolError, decode_topics
+from schemas.effects import JoinPhaseEnded, StateChanged
 from schemas.errors import Error
 from schemas.messages import SyncGroupResponse
 

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from coordinator_udfs.protocol.cause import Cause
+from schemas.causes import Cause
 
 
 @dataclass(slots=True)

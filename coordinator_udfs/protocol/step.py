@@ -23,7 +23,6 @@ from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
 from coordinator_udfs.protocol.deadlines import next_deadline_ms, settle_next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
 from coordinator_udfs.protocol.describe_groups import describe_groups
-from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import heartbeat
@@ -36,6 +35,7 @@ from coordinator_udfs.protocol.offset_delete import offset_delete
 from coordinator_udfs.protocol.offset_fetch import offset_fetch
 from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.effects import Effect
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,

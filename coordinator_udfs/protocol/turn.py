@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
+from schemas.effects import Effect
 
 
 class Timer(StrEnum):

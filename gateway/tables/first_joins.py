@@ -16,11 +16,11 @@ import msgspec
 
 from coordinator_udfs.protocol.answers import refuse_join
 from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, new_member_id
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from gateway.tables.membership import Standing
+from schemas.effects import Reply
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, Response
 

@@ -12,8 +12,8 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.effect_rows import texts_of
 from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
+from schemas.effect_rows import texts_of
 from schemas.tables import HISTORY_STATE
 
 _OUTPUT = "effects string"

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 from coordinator_udfs.protocol.states import GroupState
 from offsets_topic.history.departures import REPLACED, Evidence, judge
 from offsets_topic.history.generations import Change, cause_of
 from offsets_topic.history.state import History, Member
 from offsets_topic.history.story import Story, candidates_of, cause_among
 from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
+from schemas.causes import EndCause
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
+from schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 
 CONSUMER = "consumer"
 

@@ -6,10 +6,10 @@ Knows who holds what. Must not know a generation or an epoch. The rules stand in
 from __future__ import annotations
 
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
 from offsets_topic.history.state import History, Member
 from offsets_topic.history.story import Story
 from offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
+from schemas.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
 
 LEAST_RETENTION_MS = 60_000
 """offsets.retention.minutes is one at least, so what went sooner did not expire."""

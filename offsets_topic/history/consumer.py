@@ -10,14 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from coordinator_udfs.protocol.consumer.effects import (
-    MemberLeftForNow,
-    MemberProgressed,
-    MemberTarget,
-    PatternsResolved,
-    PatternTopics,
-    TargetAssigned,
-)
 from coordinator_udfs.protocol.consumer.states import MemberState
 from offsets_topic.history import epochs
 from offsets_topic.history.departures import REPLACED
@@ -33,6 +25,14 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
     TargetPartitions,
+)
+from schemas.consumer_effects import (
+    MemberLeftForNow,
+    MemberProgressed,
+    MemberTarget,
+    PatternsResolved,
+    PatternTopics,
+    TargetAssigned,
 )
 
 AWAY_EPOCH = -2

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator_udfs.protocol.cause import EndCause
 from offsets_topic.history.state import Commits
+from schemas.causes import EndCause
 
 CLOSED_WITHIN_MS = 1_000
 """A client that closes commits and leaves within this time."""

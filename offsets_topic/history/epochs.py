@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
-from coordinator_udfs.protocol.effects import (
+from offsets_topic.history.departures import Evidence, Verdict, judge, returning
+from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
+from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
+from offsets_topic.records.shapes import ConsumerGroupMetadataValue
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import (
     CauseFound,
     GroupCreated,
     GroupFound,
     RebalanceEnded,
     RebalanceStarted,
 )
-from offsets_topic.history.departures import Evidence, Verdict, judge, returning
-from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
-from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
-from offsets_topic.records.shapes import ConsumerGroupMetadataValue
 
 FIRST_EPOCH = 1
 """The epoch of a group that is new; it is never written, unless a member without resolved topics has it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coordinator_udfs.protocol.effects import Effect, GroupNotCovered
 from offsets_topic.history import classic, commits, consumer, lifecycle
 from offsets_topic.history.state import History
 from offsets_topic.history.story import Story
@@ -28,6 +27,7 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
 )
+from schemas.effects import Effect, GroupNotCovered
 
 COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
 """Record types that the fold goes by; see RECORD_TYPES."""

@@ -6,13 +6,13 @@ docs/offsets-topic.md under "A group's end". Must not know a generation's or an 
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import GroupRemoved
 from offsets_topic.history.commits import why_gone
 from offsets_topic.history.departures import Verdict
 from offsets_topic.history.state import Operation
 from offsets_topic.history.story import Story
+from schemas.causes import EndCause
+from schemas.effects import GroupRemoved
 
 _NOT_TOLD = Verdict(EndCause.UNKNOWN, is_inferred=False)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.cause import Cause
 from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from schemas.causes import Cause
 
 VERSION = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from coordinator_udfs.protocol.cause import Cause, CauseCandidate, CauseKind, EndCause
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged, MemberSubscribed
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import (
+from offsets_topic.history.departures import Verdict
+from offsets_topic.history.state import History, Member
+from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from schemas.consumer_effects import GroupTypeChanged, MemberSubscribed
+from schemas.effects import (
     Assigned,
     Effect,
     MemberJoined,
@@ -20,8 +22,6 @@ from coordinator_udfs.protocol.effects import (
     StateChanged,
     TopicPartitions,
 )
-from offsets_topic.history.departures import Verdict
-from offsets_topic.history.state import History, Member
 
 
 class Story:

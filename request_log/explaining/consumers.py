@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.consumer.refusals import JOIN
 from request_log.explaining.context import Context, Explanation
 from request_log.lines.line import is_classic_member_id
+from schemas.causes import EndCause
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupHeartbeatRequest,

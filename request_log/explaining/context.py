@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, assert_never
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE
 from request_log.recorded import LoggedRequest
+from schemas.causes import EndCause
 from schemas.errors import Error
 from schemas.messages import (
     APIS,

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import gave_partitions_up
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from request_log.recorded import LoggedRequest
+from schemas.causes import CauseKind
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
 from schemas.messages import (

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from math import floor, inf
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.membership import keep_alive
 from coordinator_udfs.protocol.step import next_due_ms, step
@@ -19,6 +18,7 @@ from coordinator_udfs.protocol.turn import Turn
 from request_log.explaining.context import ACCEPTED, Context, member_id_of
 from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
 from request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from schemas.messages import GroupObservedRequest, GroupRequest, JoinGroupRequest
 
 MOST_WORK = 1_000_000

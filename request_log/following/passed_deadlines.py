@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 
 from coordinator_udfs.protocol.deadlines import Due, earliest
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.turn import Timer
 from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
@@ -22,6 +21,7 @@ from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.lines.silences import Silence
 from request_log.recorded import LoggedRequest
+from schemas.effects import Reply
 from schemas.errors import Error
 from schemas.messages import GroupObservedRequest
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, step
 from request_log.parity import difference
 from request_log.recorded import LoggedRequest
+from schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,

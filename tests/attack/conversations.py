@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.effect_rows import QUARANTINED, EffectRow
 from coordinator_udfs.group_turns import GroupTurns
 from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from schemas.consumer_protocol import TopicPartition
 from schemas.effect_names import EffectName
+from schemas.effect_rows import QUARANTINED, EffectRow
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatResponse,

@@ -17,13 +17,13 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
-from coordinator_udfs.effect_rows import QUARANTINED, EffectRow, texts_of
 from offsets_topic.dumps.log_record import BadLine, LogRecord
 from offsets_topic.dumps.reading import Dump, DumpError
 from offsets_topic.records.decoding import Record, decode, group_id_of
 from offsets_topic.records.layout import RecordError
 from offsets_topic.topic_names import names_of
 from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
+from schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from schemas.tables import RECORDS
 from tests.attack import hostile
 from tests.attack.attacked import Finding

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from coordinator_udfs.effect_rows import QUARANTINED
 from coordinator_udfs.group_turns import take_turns
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.request_texts import arrival_of
@@ -20,6 +19,7 @@ from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from coordinator_udfs.trace import TraceError, run
 from request_log.importer import LogImport
+from schemas.effect_rows import QUARANTINED
 from schemas.messages import ENVELOPE_FIELDS, GroupObservedRequest, GroupRequest
 from schemas.wire_fields import REPLAY_FIELDS, carried
 from tests.attack.attacked import Finding

@@ -14,10 +14,10 @@ from functools import partial
 import msgspec
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from gateway.backend import BackendError, Figures, Known
+from schemas.effects import Effect, Reply, RequestDropped
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupRequest, Response
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.effect_rows import row_of
-from coordinator_udfs.protocol.effects import Effect
 from gateway.tables.effects_table import KINDS, Fact
+from schemas.effect_rows import row_of
+from schemas.effects import Effect
 
 
 def facts_of(group_id: str, effects: Iterable[Effect], first_seq: int = 0) -> list[Fact]:

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from coordinator_udfs.effect_rows import row_of
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
+from schemas.effect_rows import row_of
+from schemas.effects import Effect
 from schemas.fan_out import group_id_of
 from schemas.messages import StreamRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER

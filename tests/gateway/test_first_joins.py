@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
 from gateway.tables.first_joins import first_answer, offer_of
 from gateway.tables.membership import Memberships, Standing
+from schemas.effects import Reply
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, Response
 from tests.gateway.facts import facts_of

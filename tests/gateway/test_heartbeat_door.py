@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
 from coordinator_udfs.protocol.step import expire_due, step
 from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, LONGEST_HELD_MS, MOST_IN_A_RUN, HeartbeatDoor
 from gateway.tables.membership import Memberships
+from schemas.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.gateway.facts import facts_of

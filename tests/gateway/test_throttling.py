@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.effect_rows import detail_of_response
 from gateway.topic_ids import TopicIds
+from schemas.effect_rows import detail_of_response
 from schemas.errors import Error
 from schemas.messages import APIS
 from schemas.wire_fields import carried_names

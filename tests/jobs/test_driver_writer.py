@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from coordinator_udfs.effect_rows import QUARANTINED
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from jobs.stream.writers.driver_writer import DriverWriter
+from schemas.effect_rows import QUARANTINED
 from schemas.tables import EFFECTS, QUARANTINE
 from tables.job_status import StatusWriter
 

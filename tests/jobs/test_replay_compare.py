@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
-from coordinator_udfs.protocol.effects import Reply, RequestDropped
 from jobs.replay.comparison import Comparison
 from request_log.lines.wire import message_of
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest, Recorded
+from schemas.effect_rows import EffectRow, row_of
+from schemas.effects import Reply, RequestDropped
 from schemas.errors import Error
 from schemas.messages import (
     GroupRequest,

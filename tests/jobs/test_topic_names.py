@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.effect_rows import row_of, texts_of
-from coordinator_udfs.protocol.effects import Assigned, TopicPartitions
 from jobs.stream.topic_names import TopicNames
+from schemas.effect_rows import row_of, texts_of
+from schemas.effects import Assigned, TopicPartitions
 
 KNOWN, UNKNOWN = "ku-z4qpeQzKl6UjHnTlR_g", "YQgemTWgTHemmC2I9sHetw"
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.effect_rows import row_of
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
 from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Fact
 from offsets_topic.beside_log.merging import Merged, merge
 from offsets_topic.topic_names import named
 from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
+from schemas.effect_rows import row_of
+from schemas.effects import Effect
 from tests.offsets_topic.folded import CAPTURES, capture
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.cause import Cause
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, RebalanceEnded
 from offsets_topic.beside_log.facts import Fact
 from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
+from schemas.causes import Cause
 from schemas.effect_names import EffectName
+from schemas.effects import Effect, RebalanceEnded
 from tests.offsets_topic.beside import facts_of
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.written import Writer

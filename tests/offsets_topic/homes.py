@@ -7,13 +7,13 @@ from pathlib import Path
 
 from deltalake import write_deltalake
 
-from coordinator_udfs.effect_rows import texts_of
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_effects
 from jobs.stream.writers.driver_writer import typed_rows
 from offsets_topic.records.decoding import group_id_of
 from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn
+from schemas.effect_rows import texts_of
 from tests.offsets_topic.folded import CAPTURES, capture, read_dump
 
 RAW_MAX_BYTES = 1_000

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import (
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effect_names import EffectName
+from schemas.effects import (
     Effect,
     GroupCreated,
     GroupFound,
@@ -23,7 +24,6 @@ from coordinator_udfs.protocol.effects import (
     RebalanceEnded,
     RebalanceStarted,
 )
-from schemas.effect_names import EffectName
 from tests.offsets_topic.beside import Both, both_of, facts_of, merged
 from tests.offsets_topic.folded import CLASSIC, NAMES, groups_of
 

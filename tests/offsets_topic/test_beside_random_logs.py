@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.effects import (
+from offsets_topic.beside_log.facts import Fact
+from schemas.effect_names import EffectName
+from schemas.effects import (
     Effect,
     MemberJoined,
     MemberRemoved,
     OffsetsCommitted,
     RebalanceEnded,
 )
-from offsets_topic.beside_log.facts import Fact
-from schemas.effect_names import EffectName
 from tests.offsets_topic.beside import merged
 from tests.offsets_topic.half_logs import LENGTH_MS, LIVES, generations_of, generations_told, members_told, told_of
 from tests.request_log.broker import START_MS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.effects import MemberProgressed, TargetAssigned
-from coordinator_udfs.protocol.effects import (
+from schemas.consumer_effects import MemberProgressed, TargetAssigned
+from schemas.effects import (
     Assigned,
     GroupCreated,
     GroupFound,

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.effects import CauseFound, RebalanceEnded
 from offsets_topic.dumps import console, dump_log, json_lines, reading
 from offsets_topic.dumps.log_record import BadLine, LogRecord, Marker
 from offsets_topic.dumps.reading import NO_RECORD, OTHER_FILE, REPEATED, Dump, DumpError, format_of, is_dump
@@ -20,6 +19,7 @@ from offsets_topic.dumps.transactions import Transactions
 from offsets_topic.records.decoding import Record
 from offsets_topic.records.shapes import GroupMetadataValue, OffsetCommitKey
 from schemas.consumer_protocol import decode_assignment, decode_subscription
+from schemas.effects import CauseFound, RebalanceEnded
 from tests.offsets_topic.folded import CAPTURES, decoded, fold, read_dump
 
 FOLDER = Path(__file__).parent / "dumps"

@@ -9,21 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.effect_rows import row_of
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged, PatternsResolved
-from coordinator_udfs.protocol.effects import (
-    Assigned,
-    CauseFound,
-    GroupFound,
-    GroupNotCovered,
-    GroupRemoved,
-    MemberRemoved,
-    OffsetsCommitted,
-    OffsetsRemoved,
-    RebalanceEnded,
-    RebalanceStarted,
-    StateChanged,
-)
 from offsets_topic.history.fold import apply, finish
 from offsets_topic.history.state import DocumentError, History, read_document, write_document
 from offsets_topic.records.decoding import Record
@@ -44,12 +29,27 @@ from offsets_topic.records.shapes import (
     RegularExpressionValue,
     TargetAssignmentMetadataValue,
 )
+from schemas.consumer_effects import GroupTypeChanged, PatternsResolved
 from schemas.consumer_protocol import (
     Assignment,
     Subscription,
     TopicPartition,
     encode_assignment,
     encode_subscription,
+)
+from schemas.effect_rows import row_of
+from schemas.effects import (
+    Assigned,
+    CauseFound,
+    GroupFound,
+    GroupNotCovered,
+    GroupRemoved,
+    MemberRemoved,
+    OffsetsCommitted,
+    OffsetsRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
 )
 from tests.offsets_topic.folded import Folded, fold
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged, MemberLeftForNow
-from coordinator_udfs.protocol.effects import GroupCreated, GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded
+from schemas.consumer_effects import GroupTypeChanged, MemberLeftForNow
+from schemas.effects import GroupCreated, GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded
 from tests.offsets_topic.folded import Folded, decoded, fold, read_dump
 
 LIVES = Path(__file__).parent / "dumps" / "lives.txt.gz"

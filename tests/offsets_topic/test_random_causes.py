@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from coordinator_udfs.protocol.cause import Cause
-from coordinator_udfs.protocol.effects import Assigned, Effect, OffsetsCommitted, RebalanceEnded
+from schemas.causes import Cause
+from schemas.effects import Assigned, Effect, OffsetsCommitted, RebalanceEnded
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.half_logs import lived, settled
 from tests.offsets_topic.written import Writer

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.cause import Cause
 from duck_sql.engine import ask
+from schemas.causes import Cause
 from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, capture, truth
 from tests.offsets_topic.homes import home_of
 from views.catalog import VIEWS

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coordinator_udfs.protocol.effects import (
+from offsets_topic.records.decoding import Record
+from offsets_topic.records.shapes import (
+    ClassicMember,
+    GroupKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from schemas.consumer_protocol import Subscription, encode_subscription
+from schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
@@ -18,15 +27,6 @@ from coordinator_udfs.protocol.effects import (
     RebalanceEnded,
     StateChanged,
 )
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import (
-    ClassicMember,
-    GroupKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
-from schemas.consumer_protocol import Subscription, encode_subscription
 
 
 class Writer:

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from coordinator_udfs.effect_rows import EffectRow
 from duck_sql.engine import ask
 from page import details
 from page.history import ms_of
 from schemas.causes import name_of
 from schemas.consumer_protocol import TopicPartition
+from schemas.effect_rows import EffectRow
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.protocol.config import GroupConfig
 from pictures.ownership import ownership
 from pictures.rebalance import rebalance
@@ -16,6 +15,7 @@ from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
 from pictures.stretch import Stretch, stretch_of
 from pictures.timeline import KINDS, timeline
+from schemas.effect_rows import EffectRow
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.requests import consumer_beat
 from tests.views.histories import one_expires, one_leaves, two_members

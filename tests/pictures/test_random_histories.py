@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from coordinator_udfs.effect_rows import EffectRow
 from pictures.ownership import ownership
 from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
 from pictures.stretch import NothingToShow, stretch_of
 from pictures.timeline import timeline
+from schemas.effect_rows import EffectRow
 from tests.views.random_homes import random_histories
 from tests.why.reading import reader_of
 

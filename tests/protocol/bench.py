@@ -18,13 +18,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply, RequestDropped, RequestParked
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.lifecycle import load_group, unload_group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from coordinator_udfs.protocol.turn import Turn
 from schemas.consumer_protocol import Subscription, encode_subscription
+from schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
 from tests.protocol.bench_requests import Requests

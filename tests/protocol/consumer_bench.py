@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.lifecycle import load_group
 from coordinator_udfs.protocol.step import expire_due, step
 from coordinator_udfs.protocol.turn import Turn
 from schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
+from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, assert_never
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.consumer_protocol import Assignment as ClassicAssignment
@@ -22,6 +21,7 @@ from schemas.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,

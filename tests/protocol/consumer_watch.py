@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol import effects as e
-from coordinator_udfs.protocol.consumer import effects as ce
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState, MemberTimer
 from coordinator_udfs.protocol.group import Group
+from schemas import consumer_effects as ce
+from schemas import effects as e
 from tests.protocol.consumer_play import Call
 from tests.protocol.invariants_watch import deadlines as classic_deadlines
 

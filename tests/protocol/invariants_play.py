@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, step
+from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.messages import (
     DeleteGroupsRequest,

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from coordinator_udfs.protocol import effects as e
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
+from schemas import effects as e
 from schemas.messages import StreamRequest
 from tests.protocol.invariants_play import Call
 

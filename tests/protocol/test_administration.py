@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved
 from coordinator_udfs.protocol.find_coordinator import find_coordinator, partition_of
 from coordinator_udfs.protocol.list_groups import list_groups
+from schemas.effects import GroupRemoved, OffsetsRemoved
 from schemas.errors import Error
 from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse, ListGroupsRequest
 from tests.protocol.bench import HOST, Bench, subscribed_to

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from coordinator_udfs.protocol.config import MigrationPolicy
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged
-from coordinator_udfs.protocol.effects import RebalanceStarted, Reply
 from coordinator_udfs.protocol.states import GroupState
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import RebalanceStarted, Reply
 from schemas.errors import Error
 from schemas.messages import JoinGroupProtocol
 from tests.protocol.consumer_bench import ConsumerBench, identity

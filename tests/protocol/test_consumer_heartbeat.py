@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.cause import CauseKind
-from coordinator_udfs.protocol.consumer.effects import TargetAssigned
-from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
+from schemas.causes import CauseKind
+from schemas.consumer_effects import TargetAssigned
+from schemas.effects import RebalanceEnded, RebalanceStarted
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.cause import EndCause
-from coordinator_udfs.protocol.consumer.effects import MemberLeftForNow
-from coordinator_udfs.protocol.effects import MemberJoined, MemberRemoved, RebalanceEnded
 from coordinator_udfs.protocol.resume import resume_group
+from schemas.causes import EndCause
+from schemas.consumer_effects import MemberLeftForNow
+from schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

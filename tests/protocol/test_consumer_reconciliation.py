@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.cause import CauseKind
-from coordinator_udfs.protocol.consumer.effects import MemberProgressed, TopicsSeen
-from coordinator_udfs.protocol.effects import Assigned, RebalanceStarted, TopicPartitions
+from schemas.causes import CauseKind
+from schemas.consumer_effects import MemberProgressed, TopicsSeen
+from schemas.effects import Assigned, RebalanceStarted, TopicPartitions
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

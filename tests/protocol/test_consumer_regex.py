@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.cause import CauseKind
-from coordinator_udfs.protocol.consumer.effects import PatternsResolved
 from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
-from coordinator_udfs.protocol.effects import RebalanceStarted, Reply
+from schemas.causes import CauseKind
+from schemas.consumer_effects import PatternsResolved
+from schemas.effects import RebalanceStarted, Reply
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, Told
 from tests.protocol.rules import rule

@@ -11,7 +11,7 @@ import re2
 
 from coordinator_udfs.protocol.config import ExpressionLimits
 from coordinator_udfs.protocol.consumer import history, patterns, regex
-from coordinator_udfs.protocol.consumer.effects import PatternsResolved, TargetAssigned
+from schemas.consumer_effects import PatternsResolved, TargetAssigned
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, Told
 from tests.protocol.rules import rule

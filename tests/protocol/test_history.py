@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
-from coordinator_udfs.protocol.effects import (
+from schemas.causes import CauseKind, EndCause
+from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from schemas.effects import (
     JoinReceived,
     MemberRemoved,
     RebalanceEnded,
     RebalanceStarted,
     TopicPartitions,
 )
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.messages import LeaveGroupRequest
 from tests.protocol.bench import HOST, Bench, subscribed_to
 from tests.protocol.rules import rule

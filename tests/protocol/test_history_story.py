@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.cause import EndCause
-from coordinator_udfs.protocol.effects import (
+from schemas.causes import EndCause
+from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from schemas.effects import (
     Assigned,
     JoinPhaseEnded,
     JoinReceived,
@@ -20,7 +21,6 @@ from coordinator_udfs.protocol.effects import (
     SyncReceived,
     TopicPartitions,
 )
-from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.bench import Bench, subscribed_to
 from tests.protocol.rules import rule
 

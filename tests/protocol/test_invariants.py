@@ -7,11 +7,11 @@ from typing import get_args
 
 from hypothesis import given, settings
 
-from coordinator_udfs.protocol import effects as e
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import CONSUMER_HANDLERS, HANDLERS
+from schemas import effects as e
+from schemas.causes import CauseKind, EndCause
 from schemas.messages import StreamRequest
 from tests.protocol.heartbeat_runs import in_runs
 from tests.protocol.invariants_moves import Move, configs, plays

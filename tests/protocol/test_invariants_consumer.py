@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator_udfs import state_codec
-from coordinator_udfs.protocol import effects as e
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.effects import ConsumerEffect
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
 from coordinator_udfs.protocol.group import Group
+from schemas import effects as e
+from schemas.causes import CauseKind, EndCause
+from schemas.consumer_effects import ConsumerEffect
 from tests.protocol.consumer_moves import Move, configs, plays
 from tests.protocol.consumer_play import GROUP_ID, Call, ConsumerPlay, apply
 from tests.protocol.consumer_watch import ConsumerWatch, assert_consumer_sound, deadlines

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol import effects as e
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.lifecycle import load_group, unload_group
 from coordinator_udfs.protocol.resume import resume_group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas import effects as e
 from schemas.errors import Error
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import Play, apply

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, HeartbeatsTaken, Reply
 from coordinator_udfs.protocol.heartbeat_run import beats_of
 from coordinator_udfs.protocol.step import expire_due, step
+from schemas.effects import Effect, HeartbeatsTaken, Reply
 from schemas.errors import Error
 from schemas.heartbeat_runs import packed
 from schemas.membership_messages import beat_id

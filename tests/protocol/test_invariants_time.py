@@ -8,11 +8,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.cause import EndCause
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
-from coordinator_udfs.protocol.effects import Effect, MemberRemoved, MemberUpdated, Reply
 from coordinator_udfs.protocol.group import Group
+from schemas.causes import EndCause
+from schemas.effects import Effect, MemberRemoved, MemberUpdated, Reply
 from schemas.errors import Error
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Call, Play, apply, replay

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import MemberIdGiven, RequestDropped
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import step
+from schemas.effects import MemberIdGiven, RequestDropped
 from schemas.errors import Error
 from schemas.messages import JoinGroupResponseMember
 from tests import requests

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import RebalanceStarted
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import RebalanceStarted
 from schemas.errors import Error
 from schemas.messages import LeaveGroupResponseMember
 from tests.protocol.bench import Bench

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from coordinator_udfs.protocol import group
-from coordinator_udfs.protocol.effects import Reply
 from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import step
+from schemas.effects import Reply
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import GroupCreated, OffsetsCommitted
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import GroupCreated, OffsetsCommitted
 from schemas.errors import Error
 from schemas.messages import OffsetCommitRequest, OffsetCommitRequestTopic
 from tests.protocol.bench import Bench

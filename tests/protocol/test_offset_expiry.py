@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import GroupRemoved, OffsetsRemoved
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.state_codec import encode
+from schemas.effects import GroupRemoved, OffsetsRemoved
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import OffsetsRemoved
 from schemas.consumer_protocol import Subscription, encode_subscription
+from schemas.effects import OffsetsRemoved
 from schemas.errors import Error
 from tests.protocol.bench import Bench, subscribed_to
 from tests.protocol.rules import rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from coordinator_udfs.protocol.effects import OffsetsCommitted, OffsetsRemoved
+from schemas.effects import OffsetsCommitted, OffsetsRemoved
 from schemas.errors import Error
 from schemas.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.protocol.bench import Bench

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import MemberJoined, MemberRemoved
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import MemberJoined, MemberRemoved
 from schemas.errors import Error
 from tests.protocol.bench import HOST, Bench
 from tests.protocol.rules import rule

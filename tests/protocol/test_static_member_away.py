@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coordinator_udfs.protocol import expiry
-from coordinator_udfs.protocol.effects import JoinPhaseEnded, TimerArmed
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import JoinPhaseEnded, TimerArmed
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

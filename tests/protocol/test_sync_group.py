@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.effects import RequestDropped
 from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import RequestDropped
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.cause import EndCause
-from coordinator_udfs.protocol.effects import GroupCreated, PendingMemberRemoved
 from coordinator_udfs.protocol.states import GroupState
+from schemas.causes import EndCause
+from schemas.effects import GroupCreated, PendingMemberRemoved
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

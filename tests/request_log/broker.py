@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, Reply
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
+from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import APIS, GroupObservedRequest, GroupRequest, HeartbeatRequest, Response

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, RebalanceStarted
 from coordinator_udfs.protocol.group import Group
 from programs.settings import from_texts
 from request_log.core_replay import Replay
@@ -16,6 +15,7 @@ from request_log.importer import LogImport
 from request_log.lines.clock import zone_of
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest, Quarantined, Tally
+from schemas.effects import Effect, RebalanceStarted
 
 
 @dataclass

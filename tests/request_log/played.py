@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.effects import RebalanceStarted
+from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in

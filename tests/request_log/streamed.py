@@ -13,12 +13,12 @@ from itertools import islice
 
 import msgspec
 
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.group_turns import Outcome, take_turns
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from request_log.in_runs import Row, in_runs
 from request_log.recorded import OrderedRequest
+from schemas.effect_rows import EffectRow
 from tests.request_log.imported import Imported
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import MemberRemoved, RebalanceStarted
 from request_log.live import LiveImport
+from schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in

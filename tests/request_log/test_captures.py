@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from coordinator_udfs.protocol.effects import RebalanceEnded, RebalanceStarted
 from request_log.lines.files import LogFiles
 from request_log.survey import MEMBERSHIP, survey
 from schemas.consumer_protocol import decode_assignment
+from schemas.effects import RebalanceEnded, RebalanceStarted
 from tests.request_log.imported import imported
 from tests.request_log.recordings import capture
 from tests.request_log.truth import FOLDER, NAMES, groups, host_at

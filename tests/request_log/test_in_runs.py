@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.state_codec import decode
 from jobs.replay.comparison import Comparison
 from request_log.in_runs import OrderedRun, Row, in_runs
 from request_log.parity import Parity
 from request_log.recorded import OrderedRequest
 from schemas.effect_names import EffectName
+from schemas.effect_rows import EffectRow
 from schemas.messages import HeartbeatRequest
 from schemas.tables import EFFECTS_FOLDER
 from tests.protocol.heartbeat_runs import state_of

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.effects import GroupTypeChanged
-from coordinator_udfs.protocol.effects import MemberJoined, RebalanceStarted
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import MemberJoined, RebalanceStarted
 from schemas.messages import GroupObservedRequest
 from tests.request_log.imported import Imported, imported
 from tests.request_log.recordings import INCIDENTS, capture, incident

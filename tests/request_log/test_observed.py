@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from schemas.causes import CauseKind, EndCause
+from schemas.effects import (
     Effect,
     GroupObserved,
     MemberJoined,
@@ -17,9 +20,6 @@ from coordinator_udfs.protocol.effects import (
     Reply,
     RequestDropped,
 )
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from schemas.messages import GroupRequest
 from schemas.wire_fields import RequestError, parse_request
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.effects import RebalanceStarted
+from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import Deed, MemberOf, live
 from tests.request_log.imported import imported

@@ -8,11 +8,11 @@ from typing import get_args
 
 import pytest
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
-from coordinator_udfs.protocol.consumer.effects import ConsumerEffect
-from coordinator_udfs.protocol.effects import AnyEffect, RecordedEffect
 from coordinator_udfs.protocol.states import GroupState
+from schemas.causes import CauseKind, EndCause
+from schemas.consumer_effects import ConsumerEffect
 from schemas.effect_names import EffectName
+from schemas.effects import AnyEffect, RecordedEffect
 from schemas.errors import Error
 from schemas.messages import APIS
 from tests.source_tree import ROOT, source_files

@@ -9,11 +9,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
 from request_log.core_replay import Replay
 from request_log.lines.files import LogFiles, LogLine
 from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest
+from schemas.effects import Effect
 from tests.request_log.truth import FOLDER, NAMES
 from tests.source_tree import ROOT
 

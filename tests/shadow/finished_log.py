@@ -13,10 +13,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
 from request_log.core_replay import Replay
 from request_log.importer import LogImport
+from schemas.effects import Reply
 
 Answers = Counter[tuple[str, str, int, str]]
 """Group, request, time and error; a heartbeat, which may have come in a run, goes by its member."""

@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import RebalanceStarted
 from request_log.live import LiveImport
 from request_log.snapshot import Snapshots, restored
+from schemas.effects import RebalanceStarted
 from tests.request_log.recordings import capture
 from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, consumer_groups
 from tests.shadow.fed import Feed, effects_of, lines_of, told

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect, MemberRemoved, RebalanceEnded
 from request_log.lines.files import LogFiles
 from request_log.lines.silences import SILENT_MS
 from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, LiveImport
 from request_log.snapshot import SnapshotError, Snapshots, restored
+from schemas.effects import Effect, MemberRemoved, RebalanceEnded
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported

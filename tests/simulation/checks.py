@@ -11,15 +11,15 @@ from clients.assignors import ASSIGNORS, RebalanceProtocol
 from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from clients.member import GroupMember
 from clients.membership import MemberState
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.states import GroupState
+from schemas.consumer_protocol import TopicPartition
+from schemas.effects import (
     GroupRemoved,
     Reply,
     RequestDropped,
     RequestParked,
     StateChanged,
 )
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import JoinGroupResponse
 from simulation.world import World

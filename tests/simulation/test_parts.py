@@ -7,9 +7,9 @@ import pytest
 from clients.config import ConsumerConfig
 from clients.events import PartitionsAssigned, PartitionsLost
 from clients.member import GroupMember
-from coordinator_udfs.protocol.effects import Reply, RequestParked, StateChanged
 from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_protocol import TopicPartition
+from schemas.effects import Reply, RequestParked, StateChanged
 from simulation.chance import between, fraction
 from simulation.ownership import Ownership
 from simulation.plan import ConsumerPlan, Life, WorldPlan

@@ -9,11 +9,11 @@ import pytest
 from clients.config import ApiVersions, ConsumerConfig
 from clients.events import FatalError, LeftGroup, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from clients.member import GroupMember
-from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
 from coordinator_udfs.protocol.states import GroupState
+from schemas.causes import CauseKind
 from schemas.consumer_protocol import TopicPartition
+from schemas.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
 from schemas.errors import Error
 from simulation.consumer import Mode
 from simulation.plan import ConsumerPlan, Life, Loss, NetworkPlan, PlanError, Span, TopicChange, WorldPlan

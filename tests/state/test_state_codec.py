@@ -9,9 +9,9 @@ import pytest
 
 from coordinator_udfs import state_codec
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import MemberRemoved
 from coordinator_udfs.protocol.step import expire_due
 from coordinator_udfs.state_codec import StateError
+from schemas.effects import MemberRemoved
 
 CONSUMER_DOCUMENT = Path(__file__).parent / "documents" / "consumer-v2.json"
 DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("v*.json"))

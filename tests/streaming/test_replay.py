@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from coordinator_udfs.protocol.effects import RebalanceEnded
 from jobs.home import Home
 from jobs.replay.command import Replay, clear, replay_config, settings_of
 from jobs.replay.report import Told, tell
@@ -20,6 +19,7 @@ from jobs.sql import register_views
 from programs.errors import ConfigError
 from request_log.core_replay import Replay as PureReplay
 from request_log.importer import LogImport
+from schemas.effects import RebalanceEnded
 from tests.source_tree import ROOT
 
 CAPTURE = ROOT / "tests/captures/d-kill"

@@ -8,9 +8,11 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from coordinator_udfs.effect_rows import LINE, EffectRow, detail_of_response, row_of, texts_of
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.states import GroupState
+from coordinator_udfs.state_codec import StateRow
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effect_rows import LINE, EffectRow, detail_of_response, row_of, texts_of
+from schemas.effects import (
     AnyEffect,
     GroupCreated,
     MemberRemoved,
@@ -18,8 +20,6 @@ from coordinator_udfs.protocol.effects import (
     Reply,
     RequestParked,
 )
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.state_codec import StateRow
 from schemas.errors import Error
 from schemas.messages import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse
 from schemas.tables import EFFECTS, STATE

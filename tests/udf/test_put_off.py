@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from coordinator_udfs import group_turns
 from coordinator_udfs.busy_answers import THROTTLE_MS
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.group_turns import take_turns
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import step
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from schemas.consumer_protocol import TopicPartition
+from schemas.effect_rows import EffectRow
 from schemas.messages import (
     APIS,
     DescribeGroupsRequest,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Effect
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import decode
+from schemas.effect_rows import EffectRow, row_of
+from schemas.effects import Effect
 from simulation.plan import WorldPlan
 from simulation.world import World
 from tests.protocol.heartbeat_runs import in_runs

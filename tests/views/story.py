@@ -17,7 +17,6 @@ import msgspec
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from coordinator_udfs.effect_rows import EffectRow
 from coordinator_udfs.group_turns import take_turns
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
@@ -29,6 +28,7 @@ from schemas.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from schemas.effect_rows import EffectRow
 from schemas.messages import (
     DeleteGroupsRequest,
     MemberIdentity,

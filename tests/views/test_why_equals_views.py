@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from coordinator_udfs.effect_rows import EffectRow
 from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
 from jobs.why import WhyError, explain_rebalance, explanation_of
+from schemas.effect_rows import EffectRow
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
 from tests.views.story import write_effects

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.effects import Reply
 from programs.settings import from_texts
 from request_log.lines.wire import message_of
 from request_log.recorded import OrderedRequest, Recorded
+from schemas.causes import CauseKind
+from schemas.effects import Reply
 from schemas.messages import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
 from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
 from simulation.world import World

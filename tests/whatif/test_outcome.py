@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
-from coordinator_udfs.protocol.effects import (
+from coordinator_udfs.protocol.states import GroupState
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
@@ -15,7 +16,6 @@ from coordinator_udfs.protocol.effects import (
     StateChanged,
     TopicPartitions,
 )
-from coordinator_udfs.protocol.states import GroupState
 from whatif.outcome import Known, Outcome, measure
 
 PROCESSES = {"A": "a", "B": "b", "B2": "b2"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.effect_rows import EffectRow, row_of
+from schemas.effect_rows import EffectRow, row_of
 from tests.offsets_topic.folded import capture as folded
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT

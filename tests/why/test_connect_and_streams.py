@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator_udfs.effect_rows import EffectRow
+from schemas.effect_rows import EffectRow
 from tests import requests
 from tests.connect_bytes import worker_assignment, worker_state
 from tests.views.story import Story

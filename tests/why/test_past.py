@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.effect_rows import EffectRow
 from pictures.ownership import ownership
 from pictures.stretch import stretch_of
 from pictures.timeline import timeline
+from schemas.effect_rows import EffectRow
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
 from tests.why.reading import reader_of, recorded

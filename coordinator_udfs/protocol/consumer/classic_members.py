@@ -8,7 +8,7 @@ classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer, send_sync
-from coordinator_udfs.protocol.cause import Cause, EndCause, cause_of_leaving
+from coordinator_udfs.protocol.cause import cause_of_leaving
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import assignment_bytes
@@ -21,6 +21,7 @@ from coordinator_udfs.protocol.leave_group import identities_of, reply_to_leave
 from coordinator_udfs.protocol.membership import refusal_of_member
 from coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, EndCause
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
 from coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
@@ -33,6 +32,7 @@ from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import CauseKind, EndCause
 from schemas.errors import Error
 from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
 

@@ -11,14 +11,12 @@ from collections.abc import Sequence, Set
 
 from coordinator_udfs.protocol import deadlines
 from coordinator_udfs.protocol.answers import send_join, send_sync
-from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import keep_alive
 from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember, Owned
 from coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
 from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.effects import PendingMemberRemoved
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.history import note_assigned, rebalance_ended
 from coordinator_udfs.protocol.java_strings import hash_map_order
@@ -26,6 +24,7 @@ from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, select_protocol, selected_topics
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, EndCause
 from schemas.consumer_protocol import (
     HIGHEST_VERSION,
     Assignment,
@@ -36,6 +35,7 @@ from schemas.consumer_protocol import (
     decode_subscription,
     encode_assignment,
 )
+from schemas.effects import PendingMemberRemoved
 from schemas.errors import Error
 from schemas.messages import JoinGroupResponse, SyncGroupResponse
 

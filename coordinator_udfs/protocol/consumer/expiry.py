@@ -6,7 +6,6 @@ scheduleConsumerGroupSessionTimeout, scheduleConsumerGroupRebalanceTimeout and t
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.cause import CauseKind, EndCause
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.fencing import remove_members
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
@@ -14,6 +13,7 @@ from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.deadlines import Due
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import CauseKind, EndCause
 
 _CAUSES = {
     None: (CauseKind.SESSION_EXPIRED, EndCause.SESSION_EXPIRED),

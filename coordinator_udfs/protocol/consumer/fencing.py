@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import downgrade, may_downgrade
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
@@ -16,6 +15,7 @@ from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_e
 from coordinator_udfs.protocol.consumer.regex import forget_unused_patterns
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, EndCause
 
 Gone = tuple[ConsumerMember, EndCause, str | None]
 """Who goes, why, and the reason it gave."""

@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.config import ConsumerConfig
 from coordinator_udfs.protocol.consumer.deadlines import session_timeout_ms
-from coordinator_udfs.protocol.consumer.effects import (
+from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import rebalance_ended, rebalance_started
+from coordinator_udfs.protocol.rebalance_record import MemberPart
+from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.consumer_effects import (
     GroupTypeChanged,
     MemberLeftForNow,
     MemberProgressed,
@@ -25,9 +31,7 @@ from coordinator_udfs.protocol.consumer.effects import (
     TopicCount,
     TopicsSeen,
 )
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
-from coordinator_udfs.protocol.effects import (
+from schemas.effects import (
     Assigned,
     MemberJoined,
     MemberRemoved,
@@ -35,10 +39,6 @@ from coordinator_udfs.protocol.effects import (
     StateChanged,
     TopicPartitions,
 )
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import rebalance_ended, rebalance_started
-from coordinator_udfs.protocol.rebalance_record import MemberPart
-from coordinator_udfs.protocol.turn import Turn
 
 FACT_BYTES = 1_048_576
 """About where a fact that lists much goes on in a further one."""

@@ -7,7 +7,6 @@ by its subscription acknowledges what it was to give up. Source: GroupMetadataMa
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import refuse_join, send_join
-from coordinator_udfs.protocol.cause import CauseKind
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.config import MigrationPolicy
 from coordinator_udfs.protocol.consumer import history
@@ -24,6 +23,7 @@ from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, join_group
 from coordinator_udfs.protocol.members_room import why_no_room_to_join
 from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import CauseKind
 from schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
 from schemas.errors import Error
 from schemas.messages import JoinGroupRequest, JoinGroupResponse

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.cause import Cause, EndCause
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
@@ -18,6 +17,7 @@ from coordinator_udfs.protocol.consumer.subscription import existing_topics, sub
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, EndCause
 
 _NAMES_A_UNIT = 4
 """How many names of topics are looked through in about a microsecond."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import arm, keep_alive
 from coordinator_udfs.protocol.consumer.group import NEW_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
@@ -20,6 +19,7 @@ from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from coordinator_udfs.protocol.consumer.target import maybe_assign
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ what it was told; must not know what proves it.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind, EndCause
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.deadlines import keep_alive
 from coordinator_udfs.protocol.consumer.fencing import remove_members
@@ -21,6 +20,7 @@ from coordinator_udfs.protocol.consumer.lifecycle import (
 from coordinator_udfs.protocol.consumer.states import MemberState
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000

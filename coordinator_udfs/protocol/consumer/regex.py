@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.cause import Cause, CauseKind
 from coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
@@ -19,6 +18,7 @@ from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
 from coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
+from schemas.causes import Cause, CauseKind
 
 
 class PatternChange(NamedTuple):

@@ -1,6 +1,6 @@
 """Who writes the effects table: one writer a table, chosen by spark.coordinator.effects.writer.
 
-A writer takes a batch's effects as texts (`coordinator_udfs.effect_rows.texts_of`). It appends the quarantined rows to
+A writer takes a batch's effects as texts (`schemas.effect_rows.texts_of`). It appends the quarantined rows to
 the quarantine, then the others to the effects table, each in one commit that carries the batch's number; so a batch
 that is run again writes nothing twice. Must not know what an effect means.
 """

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from coordinator_udfs.effect_rows import QUARANTINED
 from coordinator_udfs.group_udf import typed_effects
 from jobs.config import JobConfig
 from jobs.home import Home, different_partitions
@@ -22,6 +21,7 @@ from jobs.stream.writers.batch_result import BatchResult
 from programs.log_lines import tell
 from programs.version import VERSION
 from schemas.effect_names import EffectName
+from schemas.effect_rows import QUARANTINED
 from schemas.tables import EFFECTS, QUARANTINE, Table
 from tables.properties import differing
 

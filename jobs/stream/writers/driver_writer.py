@@ -15,13 +15,13 @@ import pyarrow.json as pj
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
-from coordinator_udfs.effect_rows import LINE, QUARANTINED
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_effects, open_quarantine
 from jobs.stream.quarantine import quarantine_rows
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from schemas.effect_names import EffectName
+from schemas.effect_rows import LINE, QUARANTINED
 from schemas.tables import EFFECTS
 from tables.appending import append_once
 

@@ -15,12 +15,12 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
-from coordinator_udfs.effect_rows import row_of
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from gateway.assembly import stand_alone
 from gateway.settings import Settings
 from gateway.wire.codec import Codec, codec
+from schemas.effect_rows import row_of
 from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest
 from tests.attack.gateways import ROUND, Gateway, Loop
 from tests.gateway.core_backend import CoreBackend

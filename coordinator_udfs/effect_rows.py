@@ -1,1 +1,0 @@
-from schemas.effect_rows import *

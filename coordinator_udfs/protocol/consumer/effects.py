@@ -1,1 +1,0 @@
-from schemas.consumer_effects import *
