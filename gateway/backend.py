@@ -6,7 +6,7 @@ Knows the messages; knows no wire and no socket.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,6 +41,10 @@ class Figures:
     rebalances_by_cause: Mapping[str, int] = field(default_factory=dict)
     refused_groups: int = 0
     """Requests that were refused because their groups' maker has made too many."""
+    task_failures: Mapping[str, int] = field(default_factory=dict)
+    """How often each task of the backend ended by an error and began again."""
+    failing_tasks: Sequence[str] = ()
+    """Those that did so a short time ago."""
     is_failing: bool = False
     """Whether requests could not be handed over the last time."""
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections import Counter
 from typing import Protocol
 
 from gateway.metrics import Metrics
 from gateway.settings import Settings
+
+log = logging.getLogger("gateway")
 
 _CHECK_S = 1.0
 
@@ -102,7 +105,11 @@ class Connections:
         while True:
             await asyncio.sleep(_CHECK_S)
             for connection in list(self._watched):
-                connection.check(loop.time())
+                try:
+                    connection.check(loop.time())
+                except Exception:
+                    log.exception("a connection that cannot be checked is closed")
+                    connection.close()
 
     def close_all(self) -> None:
         for connection in list(self._watched):

@@ -240,8 +240,11 @@ class GroupApis:
     ) -> Building:
         """The answer to a request, from what its groups say."""
 
+        topic_ids = self._topic_ids.as_of_now()
+
         def build() -> Any:
-            told = [self._response(part, caller, outcome) for part, outcome in zip(parts, outcomes, strict=True)]
+            answered = zip(parts, outcomes, strict=True)
+            told = [self._response(part, caller, outcome, topic_ids) for part, outcome in answered]
             return written(join(request, told))
 
         told_of = [outcome for outcome in outcomes if isinstance(outcome, Response)]
@@ -250,12 +253,12 @@ class GroupApis:
             caller.muted_until_s = asyncio.get_running_loop().time() + wait_ms / 1000
         return Building(sum(map(elements_in, told_of)) + len(parts) - 1, build)
 
-    def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome) -> Response:
+    def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome, topic_ids: TopicIds) -> Response:
         if isinstance(outcome, BackendError):
             return refusal(request, outcome.answer)
         if isinstance(outcome, DescribeGroupsResponse | ConsumerGroupDescribeResponse):
             self._name_operations(outcome, caller)
-        return self._topic_ids.answered(request, outcome)
+        return topic_ids.answered(request, outcome)
 
     def _name_operations(
         self, response: DescribeGroupsResponse | ConsumerGroupDescribeResponse, caller: Caller

@@ -70,6 +70,12 @@ class BackendFigures(Collector):
         )
         refused.add_metric([], now.refused_groups)
         yield refused
+        failures = CounterMetricFamily(
+            f"{_PREFIX}task_failures", "Errors that ended a task of the gateway, which began again", labels=["task"]
+        )
+        for task, count in sorted(now.task_failures.items()):
+            failures.add_metric([task], count)
+        yield failures
         groups = GaugeMetricFamily(f"{_PREFIX}groups", "Groups by state", labels=["state"])
         for state, count in sorted(now.groups_by_state.items()):
             groups.add_metric([state], count)

@@ -120,6 +120,8 @@ class Server:
         status = "ok"
         if figures.is_failing:
             status = "requests cannot be appended"
+        elif figures.failing_tasks:
+            status = f"an error ended the task {figures.failing_tasks[0]}, which began again"
         elif silent_s > _SILENT_S:
             status = "the coordinator does not answer"
         return {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -78,6 +79,10 @@ class TopicIds:
         if topics:
             self.learn(topics, {name: _id_of(name) for name in topics})
 
+    def as_of_now(self) -> TopicIds:
+        """The topics as they are now, whatever is learned later: for an answer that is built in another thread."""
+        return copy(self)
+
     @property
     def are_known(self) -> bool:
         """Whether there is something to tell a group."""
@@ -131,8 +136,8 @@ class TopicIds:
         """The response to `named(request)` with ids again, and with what the unknown ids get."""
         match request, response:
             case OffsetCommitRequest(), OffsetCommitResponse() if _has_ids(request):
-                committed = [self._with_id(topic) for topic in response.topics] + self._unknown_committed(request)
-                return msgspec.structs.replace(response, topics=committed)
+                committed = [self._with_id(topic) for topic in response.topics if topic.topic_id in self.by_name]
+                return msgspec.structs.replace(response, topics=committed + self._unknown_committed(request))
             case OffsetFetchRequest(), OffsetFetchResponse() if _has_ids(request):
                 group = response.groups[0]
                 known = [self._with_id(topic) for topic in group.topics if topic.topic_id in self.by_name]

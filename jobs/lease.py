@@ -15,6 +15,7 @@ Knows the rules and the files' text. Must not know what kind of store it is, nor
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -28,6 +29,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from jobs.home import HomeError
+
+log = logging.getLogger("rollcall.lease")
 
 RENEWED_EVERY_S = 5.0
 DEAD_AFTER_S = 20.0
@@ -155,6 +158,8 @@ class Lease:
             except HomeError:
                 # A store that is away comes back; while nobody takes the home, it is ours.
                 continue
+            except Exception:
+                log.exception("the lease could not be renewed just now")
 
 
 def take_lease(folder: Folder, who: str, shown: str, wait: Callable[[float], object] = time.sleep) -> Lease:

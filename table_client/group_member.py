@@ -175,10 +175,13 @@ class GroupMember:
         with self._changed:
             request_id = self._connection.send(self, request)
             self._fetched[request_id] = None
-            if not self._changed.wait_for(lambda: self._fetched[request_id] is not None, timeout_s):
-                raise TimeoutError(f"the coordinator has not answered within {timeout_s} s")
-            response = self._fetched.pop(request_id)
-        assert response is not None
+            try:
+                self._changed.wait_for(lambda: self._fetched[request_id] is not None, timeout_s)
+            finally:
+                response = self._fetched.pop(request_id)
+                self._connection.forget(request_id)
+        if response is None:
+            raise TimeoutError(f"the coordinator has not answered within {timeout_s} s")
         return {
             TopicPartition(topic.name, p.partition_index): p.committed_offset
             for topic in response.groups[0].topics
@@ -212,8 +215,9 @@ class GroupMember:
     def answered(self, request_id: str, response: Response) -> None:
         """Takes an answer: reads it at once if the member is in the group, else keeps it for the next poll."""
         with self._changed:
-            if request_id in self._fetched and isinstance(response, OffsetFetchResponse):
-                self._fetched[request_id] = response
+            if isinstance(response, OffsetFetchResponse):
+                if request_id in self._fetched:
+                    self._fetched[request_id] = response
             else:
                 self._unread.append((self._own_id_of.pop(request_id, ""), response))
                 if self._pure.has_joined:

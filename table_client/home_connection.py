@@ -77,6 +77,11 @@ class HomeConnection:
         self._appender.submit([stamped])
         return request_id
 
+    def forget(self, request_id: str) -> None:
+        """Nobody waits for this request's answer any more."""
+        with self._guard:
+            self._askers.pop(request_id, None)
+
     def close(self) -> None:
         """Writes what was sent, then ends both threads."""
         self._appender.close()
@@ -90,10 +95,15 @@ class HomeConnection:
                 self._bring_answers()
             except (OSError, ValueError) as error:
                 _log.warning("the effects of %s cannot be read just now: %s", self._home, error)
+            except Exception:
+                _log.exception("an answer from %s could not be taken", self._home)
             with self._guard:
                 members = list(self._members)
             for member in members:
-                member.look_at_the_clock()
+                try:
+                    member.look_at_the_clock()
+                except Exception:
+                    _log.exception("a member could not do what is due")
 
     def _bring_answers(self) -> None:
         for table in self._follower.poll():

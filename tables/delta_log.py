@@ -124,6 +124,13 @@ class DeltaLog:
         added = [action.add for action in actions if action.add is not None]
         return Commit(added, [action.remove for action in actions if action.remove is not None])
 
+    def written_ms(self, version: int) -> int | None:
+        """When a version's commit was written, None if it is not there."""
+        try:
+            return self.commit_path(version).stat().st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return None
+
     def appended(self, version: int) -> list[Path] | None:
         """The data files whose rows are new with a version (see `Commit.appended`), None if its commit is not there."""
         commit = self.read(version)

@@ -49,5 +49,5 @@ class RequestAppender:
             try:
                 self._table.open()
                 self._table.append(request_rows(requests))
-            except OSError as error:
+            except Exception as error:
                 self._on_failure(requests, error)

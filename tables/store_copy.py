@@ -185,12 +185,18 @@ class TableCopy:
                 os.link(self._staged.folder / name, self._log.folder / name)
 
     def _forget(self, live: Iterable[AddedFile]) -> None:
-        """Removes files that the table needs no more, a while after they came."""
+        """Removes files that the table needs no more, a while after that was seen; a file beside each says when."""
         kept = {self._log.path_of(file) for file in live}
         for path in self._folder.rglob("*.parquet"):
             is_in_log = LOG_FOLDER in PurePosixPath(path.relative_to(self._folder)).parts
-            if path not in kept and not is_in_log and time.time() - path.stat().st_mtime > KEPT_S:
+            if path in kept or is_in_log:
+                continue
+            unneeded = path.with_suffix(".unneeded")
+            if not unneeded.exists():
+                unneeded.touch()
+            elif time.time() - unneeded.stat().st_mtime > KEPT_S:
                 path.unlink()
+                unneeded.unlink()
 
 
 class StoreCopy:
@@ -232,7 +238,7 @@ class StoreCopy:
         while not self._ended.wait(LOOK_EVERY_S):
             try:
                 self._look()
-            except (OSError, pa.ArrowException, ValueError) as error:
+            except Exception as error:
                 if not is_failing:
                     log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
                 is_failing = True

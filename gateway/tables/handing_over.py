@@ -48,11 +48,11 @@ class Requests(Protocol):
 
 
 class NotTaken(OSError):
-    """Some of the requests were not handed over. request_ids: which."""
+    """Some of the requests were not handed over. request_ids: which. are_too_long: nothing else was wrong."""
 
-    def __init__(self, why: str, request_ids: frozenset[str]) -> None:
+    def __init__(self, why: str, request_ids: frozenset[str], *, are_too_long: bool = False) -> None:
         super().__init__(why)
-        self.request_ids = request_ids
+        self.request_ids, self.are_too_long = request_ids, are_too_long
 
 
 class ToTable:

@@ -23,6 +23,8 @@ PREFIX = "kafka."
 FOUND_WITHIN_S = 15.0
 TAKEN_WITHIN_S = 60.0
 """A broker that is started again is back by then; until then its clients wait."""
+_ROOM_AGAIN_S = 0.1
+_TOO_LONG = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE)
 _SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
 _PEM_FILES = {
     "ssl.truststore": ("ssl.ca.location",),
@@ -92,25 +94,35 @@ class RequestTopic:
 
     def append(self, rows: list[RequestRow]) -> None:
         """All the rows, in their order; the brokers have them when it returns. Raises NotTaken."""
-        refused: dict[str, str] = {}
+        refused: dict[str, KafkaError] = {}
         for row in rows:
-            self._producer.produce(
-                self._topic,
-                msgspec.json.encode(row._asdict()),
-                row.group_id.encode(),
-                on_delivery=_Taken(row.request_id, refused),
-            )
+            try:
+                self._produce(row, refused)
+            except KafkaException as error:
+                refused[row.request_id] = error.args[0]
         self._producer.flush()
         if refused:
-            raise NotTaken(next(iter(refused.values())), frozenset(refused))
+            first = next(iter(refused.values()))
+            are_too_long = all(each.code() in _TOO_LONG for each in refused.values())
+            raise NotTaken(str(first.str()), frozenset(refused), are_too_long=are_too_long)
+
+    def _produce(self, row: RequestRow, refused: dict[str, KafkaError]) -> None:
+        """Raises KafkaException: it will not be sent."""
+        record, on_delivery = msgspec.json.encode(row._asdict()), _Taken(row.request_id, refused)
+        while True:
+            try:
+                return self._producer.produce(self._topic, record, row.group_id.encode(), on_delivery=on_delivery)
+            except BufferError:
+                # The producer's queue is full. Each record in it is sent or refused within TAKEN_WITHIN_S.
+                self._producer.poll(_ROOM_AGAIN_S)
 
 
 class _Taken:
     """Told what became of one record."""
 
-    def __init__(self, request_id: str, refused: dict[str, str]) -> None:
+    def __init__(self, request_id: str, refused: dict[str, KafkaError]) -> None:
         self._request_id, self._refused = request_id, refused
 
     def __call__(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
-            self._refused[self._request_id] = str(error.str())
+            self._refused[self._request_id] = error

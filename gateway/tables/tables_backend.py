@@ -25,6 +25,7 @@ import msgspec
 
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.backend import BackendError, Figures, Known
+from gateway.kept_tasks import KeptTasks
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact, News
@@ -115,22 +116,22 @@ class TablesBackend:
         self._encoder = msgspec.json.Encoder()
         self._wake = asyncio.Event()
         self._appending = asyncio.Lock()
+        self._tasks = KeptTasks()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await self._loop.run_in_executor(self._threads, self._requests.open)
         await self._loop.run_in_executor(self._threads, self._learn_history)
-        self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._follow())]
+        self._tasks.start("requests", self._write)
+        self._tasks.start("effects", self._follow)
 
     def _learn_history(self) -> None:
         for fact in lasting(self._effects.history()):
             self._learn_group(fact)
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         self._hand_on(self._door.rest(now_ms()))
         await self._flush()
         self._threads.shutdown()
@@ -151,6 +152,8 @@ class TablesBackend:
             groups_by_state=self.directory.by_state(),
             rebalances_by_cause=dict(self.rebalances),
             is_failing=self._is_failing,
+            task_failures=dict(self._tasks.failures),
+            failing_tasks=self._tasks.failing(),
             refused_groups=self._new_groups.refused,
         )
 
@@ -270,10 +273,11 @@ class TablesBackend:
         try:
             await self._loop.run_in_executor(self._threads, self._requests.append, rows)
             self._is_failing = False
-        except OSError as error:
+        except Exception as error:
             if isinstance(error, NotTaken):
                 rows = [row for row in rows if row.request_id in error.request_ids]
-            self._is_failing = True
+            # One that the topic has no room for says nothing of the others.
+            self._is_failing = not (isinstance(error, NotTaken) and error.are_too_long)
             log.error("requests: %d could not be appended: %s", len(rows), error)
             for row in rows:
                 self._settle(row.request_id)

@@ -88,6 +88,8 @@ class FollowedTopics:
                         await asyncio.sleep(await self._look(line))
             except (OSError, EOFError, WireError, ValueError) as error:
                 log.warning("upstream: %s does not tell of its topics: %s", place, str(error) or type(error).__name__)
+            except Exception:
+                log.exception("upstream: what %s tells of its topics cannot be read", place)
             number += 1
             await asyncio.sleep(self._interval_s)
 

@@ -116,8 +116,10 @@ class WarmAnswers:
                     self._answer(connection)
                 except OSError:
                     _log.info("whoever asked in SQL has gone")
-                except ValueError as error:
-                    _log.warning("what came at the SQL socket is no question: %s", error)
+                except (ValueError, KeyError, TypeError) as error:
+                    _log.warning("what came at the SQL socket is no question: %s: %s", type(error).__name__, error)
+                except Exception:
+                    _log.exception("a question in SQL could not be answered; the next one can be asked")
 
     def _answer(self, connection: socket.socket) -> None:
         with connection.makefile("rb") as asked:

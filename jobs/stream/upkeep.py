@@ -20,6 +20,7 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from programs.log_lines import tell
 from tables.compaction import Layout, put_together, remove_before
+from tables.delta_log import DeltaLog
 
 # Every run puts small files together into files of at most 1 MiB; a thorough run puts those together into larger ones.
 # So each row is written three times in all, however long the day.
@@ -96,7 +97,7 @@ class Upkeep:
     """Tends a home's tables every so often in a thread of its own, until it is stopped.
 
     unread_commits: how many commits of the request table the stream has not read yet, None if unknown; while they are
-    many, that table is left alone: a file must have been read before it is put together with others or removed.
+    many, or old, that table is left alone: a file must have been read before it is put together with others or removed.
     """
 
     def __init__(self, home: Home, config: JobConfig, unread_commits: Callable[[], int | None]) -> None:
@@ -127,12 +128,22 @@ class Upkeep:
                 self._tend(kept, now_ms, thorough)
 
     def _tend(self, kept: Kept, now_ms: int, thorough: bool) -> None:
-        if kept.name == "requests":
-            unread = self.unread_commits()
-            if unread is None or unread > UNREAD_COMMITS_SPARED:
-                return
         try:
+            if kept.name == "requests" and not self._may_tend_requests(kept, now_ms):
+                return
             tend(kept, now_ms, thorough=thorough)
         except Exception as error:
             # The next run will do; a batch must not fail for it.
             tell(f"upkeep of {kept.name} did not work out: {error}", is_error=True)
+
+    def _may_tend_requests(self, kept: Kept, now_ms: int) -> bool:
+        """Whether the stream has read all that may go: unread commits are few, and young.
+
+        After a laptop's sleep they are few and old.
+        """
+        unread = self.unread_commits()
+        if unread is None or unread > UNREAD_COMMITS_SPARED:
+            return False
+        log = DeltaLog(Path(kept.path))
+        written_ms = log.written_ms(log.latest() - unread + 1) if unread else None
+        return written_ms is None or now_ms - written_ms < kept.config.versions_retention_minutes * _MINUTE_MS // 2

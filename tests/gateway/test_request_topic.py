@@ -6,11 +6,14 @@ import subprocess
 import sys
 import time
 
+import msgspec
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from gateway.tables.handing_over import Topic, topic_of
+from gateway.tables.handing_over import NotTaken, Topic, topic_of
 from gateway.tables.request_topic import RequestTopic, producer_settings
 from programs.errors import ConfigError
+from tables.request_rows import RequestRow
 from tests.source_tree import ROOT
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
@@ -83,3 +86,40 @@ def test_a_home_in_a_store_needs_a_topic_for_its_requests() -> None:
     assert done.returncode == 2
     assert done.stderr.strip().startswith("rollcall: s3a://bucket/rollcall takes its requests by Kafka: give ")
     assert time.monotonic() - began < 20
+
+
+class Producer:
+    """Stands for the library's: with room for two records at a time, and none for long ones."""
+
+    def __init__(self) -> None:
+        self.queued: list[str] = []
+        self.sent: list[str] = []
+
+    def produce(self, topic: str, record: bytes, key: bytes, on_delivery: object) -> None:
+        if len(record) > 1000:
+            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+        if len(self.queued) == 2:
+            raise BufferError("Local: Queue full")
+        self.queued.append(msgspec.json.decode(record)["request_id"])
+
+    def poll(self, timeout: float) -> int:
+        self.sent.append(self.queued.pop(0))
+        return 1
+
+    def flush(self) -> int:
+        self.sent, self.queued = self.sent + self.queued, []
+        return 0
+
+
+def rows_with(*lengths: int) -> list[RequestRow]:
+    return [RequestRow("g", f"r{number}", 1, 1, "x" * length) for number, length in enumerate(lengths)]
+
+
+def test_a_full_queue_is_waited_for_and_one_record_that_is_too_long_is_refused_alone() -> None:
+    topic, producer = RequestTopic(Topic("requests", BROKERS), most_bytes=1000), Producer()
+    topic._producer = producer  # type: ignore[assignment]
+    with pytest.raises(NotTaken) as refused:
+        topic.append(rows_with(1, 1, 5000, 1, 1, 1))
+    assert refused.value.request_ids == {"r2"}
+    assert refused.value.are_too_long
+    assert producer.sent == ["r0", "r1", "r3", "r4", "r5"]

@@ -19,6 +19,12 @@ from gateway.topic_ids import TopicIds
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
 from schemas.messages import APIS
+from schemas.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponseTopic,
+)
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, heartbeat
 
@@ -306,3 +312,21 @@ async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_i
         by_name = [{"group_id": "g", "topics": [{"name": "t1", "partition_indexes": [0]}]}]
         (group,) = (await client.call("OffsetFetch", 9, groups=by_name)).groups
         assert group.topics[0].partitions[0].committed_offset == 5
+
+
+def test_an_answer_that_is_built_while_topics_change_goes_by_those_there_were() -> None:
+    ids, commit = TopicIds(), OffsetCommitRequest
+    ids.learn({"t": 1}, {"t": uuid.UUID(int=1), "u": uuid.UUID(int=2)})
+    asked = [OffsetCommitRequestTopic(topic_id=str(uuid.UUID(int=number)), partitions=[]) for number in (1, 2)]
+    request = commit(request_id="r", api_version=10, group_id="g", topics=asked)
+    named = ids.named(request)
+    assert isinstance(named, OffsetCommitRequest)
+    given = OffsetCommitResponse(
+        topics=[OffsetCommitResponseTopic(topic_id=topic.topic_id, partitions=[]) for topic in named.topics]
+    )
+    before = ids.as_of_now()
+    ids.learn({"t": 1}, {"t": uuid.UUID(int=1)})
+    for known, shown in ((before, [1, 2]), (ids, [1, 2])):
+        answered = known.answered(request, given)
+        assert isinstance(answered, OffsetCommitResponse)
+        assert [topic.topic_id for topic in answered.topics] == [str(uuid.UUID(int=number)) for number in shown]

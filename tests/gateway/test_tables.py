@@ -12,12 +12,13 @@ import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from prometheus_client import generate_latest
 
 from gateway.backend import BackendError
 from gateway.settings import Settings
 from gateway.tables.directory import Directory
 from gateway.tables.effects_table import EffectsTable, Fact
-from gateway.tables.handing_over import ToTable
+from gateway.tables.handing_over import NotTaken, ToTable
 from gateway.tables.membership import lasting
 from gateway.tables.tables_backend import TablesBackend
 from schemas.effect_names import EffectName
@@ -269,6 +270,68 @@ async def test_a_stop_waits_for_the_append_that_goes_on(tmp_path: Path) -> None:
     asyncio.get_running_loop().call_later(0.2, taking.may_go_on.set)
     await backend.close()
     assert taking.taken == ["g0", "g1", "g2"]
+
+
+class Breaking:
+    """Raises what nobody expected for some requests, and takes the others."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def open(self) -> None:
+        """Nothing has to be made ready."""
+
+    def append(self, rows: list[RequestRow]) -> None:
+        if any(row.group_id == "g1" for row in rows):
+            raise BufferError("queue full")
+        if any(row.group_id == "g2" for row in rows):
+            raise NotTaken("too long", frozenset(row.request_id for row in rows), are_too_long=True)
+        self.taken += [row.group_id for row in rows]
+
+
+@asynchronous
+async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_are_taken(tmp_path: Path) -> None:
+    taking = Breaking()
+    backend = TablesBackend(tmp_path, Settings(), taking, "me")
+    await backend.start()
+    broken = backend.submit(numbered(1))
+    await until_true(broken.done)
+    assert isinstance(broken.exception(), BackendError)
+    assert backend.figures().is_failing
+    backend.submit(numbered(0))
+    await until_true(lambda: taking.taken == ["g0"])
+    assert not backend.figures().is_failing
+    # What one client makes too long says nothing of whether others are served.
+    too_long = backend.submit(numbered(2))
+    await until_true(too_long.done)
+    assert isinstance(too_long.exception(), BackendError)
+    assert not backend.figures().is_failing
+    await backend.close()
+
+
+@asynchronous
+async def test_a_task_that_ends_by_an_error_begins_again_and_health_and_metrics_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gateway.kept_tasks.AGAIN_AFTER_S", 0.01)
+    with TableCoordinator(tmp_path, GROUPS):
+        async with gateway_of(tmp_path) as server:
+            backend = server.backend
+            assert isinstance(backend, TablesBackend)
+            whole = backend._look_whether_away
+
+            def broken_once() -> None:
+                monkeypatch.setattr(backend, "_look_whether_away", whole)
+                raise ZeroDivisionError("not foreseen")
+
+            monkeypatch.setattr(backend, "_look_whether_away", broken_once)
+            await until_true(lambda: backend.figures().task_failures == {"effects": 1})
+            assert server.health()["status"] == "an error ended the task effects, which began again"
+            client = await Client.connect(server.address)
+            assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            metrics = generate_latest(server.metrics.registry).decode()
+    assert 'rollcall_gateway_task_failures_total{task="effects"} 1.0' in metrics
+    assert "effects: ended by an error" in caplog.text
 
 
 @asynchronous

@@ -238,3 +238,21 @@ def test_a_store_that_is_away_for_a_while_costs_nobody_the_home() -> None:
     until(lambda: files.times[own] > renewed, "renewals", within_s=30)
     lease.check()
     lease.release()
+
+
+def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw() -> None:
+    files = Files()
+    lease = take_lease(files, "the coordinator", HOME, never)
+    write, written = files.write, list[str]()
+
+    def breaks_once(name: str, text: str) -> None:
+        written.append(name)
+        if len(written) == 1:
+            raise ZeroDivisionError("not foreseen")
+        write(name, text)
+
+    files.write = breaks_once  # type: ignore[method-assign]
+    lease.keep(0.001)
+    until(lambda: len(written) > 2, lambda: str(written))
+    assert lease.is_kept
+    lease.release()

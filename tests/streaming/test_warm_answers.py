@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import stat
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from jobs.queries import QueryError
 from jobs.spark import warm_answers
 from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.sql import answer_query
-from jobs.warm_spark import SOCKET_NAME, NoWarmSpark, ask_running
+from jobs.warm_spark import SOCKET_NAME, NoWarmSpark, address_in, ask_running
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 
@@ -129,3 +130,13 @@ def test_a_jobs_batches_come_before_questions() -> None:
     settings = pool_settings()
     assert settings["spark.scheduler.mode"] == "FAIR"
     assert Path(settings["spark.scheduler.allocation.file"].removeprefix("file://")).is_file()
+
+
+def test_what_is_no_question_ends_no_answering(warm: WarmAnswers, home: Path) -> None:
+    for nonsense in (b"{}\n", b"[]\n", b"7\n", b"not json\n"):
+        with socket.socket(socket.AF_UNIX) as asking, address_in(home) as address:
+            asking.connect(address)
+            asking.sendall(nonsense)
+            asking.settimeout(30)
+            assert b"done" not in asking.recv(1000)
+    assert asked(home, "select 1 as one", "csv").splitlines() == ["one", "1"]

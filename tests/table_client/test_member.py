@@ -139,3 +139,31 @@ def test_a_home_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_setting_that_contradicts_another_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConsumerConfigError, match=r"heartbeat\.interval\.ms=50000"):
         GroupMember(tmp_path, "orders", {"payments": 1}, heartbeat_interval_ms=50_000)
+
+
+def test_offsets_that_nobody_tells_in_time_leave_nothing_behind(home: Path) -> None:
+    with GroupMember(home, "orders", {"payments": 1}) as member:
+        poll_until(lambda: len(member.assignment) == 1, member)
+        member.commit({("payments", 0): 41})
+        with pytest.raises(TimeoutError, match="has not answered within 0 s"):
+            member.committed([("payments", 0)], timeout_s=0)
+        assert member._fetched == {}
+        assert member._connection._askers == {}
+        # The late answer reaches nobody, and the next question has its own.
+        assert member.committed([("payments", 0)]) == {("payments", 0): 41}
+        assert member._fetched == {}
+
+
+def test_a_member_that_breaks_ends_no_other_members_thread(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with GroupMember(home, "orders", {"payments": 1}) as broken, GroupMember(home, "bills", {"payments": 1}) as other:
+
+        def breaks() -> None:
+            raise ZeroDivisionError("not foreseen")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(broken, "look_at_the_clock", breaks)
+            poll_until(lambda: len(other.assignment) == 1, other)
+            until(lambda: "a member could not do what is due" in caplog.text, caplog.text)
+        poll_until(lambda: len(broken.assignment) == 1, broken)

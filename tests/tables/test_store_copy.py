@@ -123,6 +123,28 @@ def test_files_that_the_table_needs_no_more_stay_for_a_while_and_go_then(
     assert seen(copy.folder) == [1, 2]
 
 
+def test_a_file_that_is_old_when_the_table_needs_it_no_more_stays_for_a_while_too(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.append(1)
+    store.append(2)
+    copy = copy_of(store, tmp_path / "copy")
+    copy.refresh()
+    an_hour_ago = time.time() - 3600
+    files = list((copy.folder / EFFECTS_FOLDER).glob("at_date=*/*.parquet"))
+    assert len(files) == 2
+    for path in files:
+        os.utime(path, (an_hour_ago, an_hour_ago))
+    DeltaTable(str(store.effects)).optimize.compact()
+    copy.refresh()
+    copy.refresh()
+    assert all(path.exists() for path in files)
+    monkeypatch.setattr(store_copy, "KEPT_S", -1.0)
+    copy.refresh()
+    left = list((copy.folder / EFFECTS_FOLDER).glob("at_date=*/*"))
+    assert [path.suffix for path in left] == [".parquet"]
+
+
 def test_whoever_follows_the_copy_reads_each_commit_once_and_soon(store: Store) -> None:
     store.append(1)
     with followed_copy(store.url, [EFFECTS_FOLDER]) as folder:
