@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from programs.errors import ConfigError
+from schemas.messages import Operation
 
 _ANYBODY = "User:*"
 _ANY_GROUP = "*"
@@ -29,14 +29,6 @@ _REMEMBERED_CHARACTERS = 256
 """Answers about longer names are not remembered, so that clients cannot fill the memory with names."""
 _WORD = re.compile(r"""(?P<quote>["'])(?P<quoted>.+?)(?P=quote)(?=\s|$)|(?P<bare>[^\s"']\S*)""")
 """A word of a rule; between quotes it may hold blanks."""
-
-
-class Operation(StrEnum):
-    """What can be done with a group."""
-
-    READ = "READ"
-    DESCRIBE = "DESCRIBE"
-    DELETE = "DELETE"
 
 
 ALL_OPERATIONS = frozenset(Operation)

@@ -13,13 +13,13 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, assert_never
+from typing import Any
 
 import msgspec
 
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.list_groups import list_groups
-from gateway.access import Access, Operation
+from gateway.access import Access
 from gateway.backend import Backend, BackendError, Known
 from gateway.exchange import (
     ANONYMOUS,
@@ -40,47 +40,25 @@ from programs.steady_clock import now_ms
 from schemas.errors import Error
 from schemas.fan_out import each_once, group_id_of, join, split
 from schemas.messages import (
+    API_OF,
     APIS,
     ClientGroupRequest,
     ClientRequest,
-    ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatRequest,
     Coordinator,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
     JoinGroupRequest,
-    LeaveGroupRequest,
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
+    Operation,
     Response,
-    SyncGroupRequest,
 )
 from schemas.refusals import refusal
 from schemas.strings import unfit_id_prefix
 
-HOLDING_APIS = frozenset(
-    {
-        "JoinGroup",
-        "SyncGroup",
-        "OffsetFetch",
-        "DescribeGroups",
-        "ConsumerGroupDescribe",
-        "ListGroups",
-        "DeleteGroups",
-    }
-)
-"""Their answers may be withheld for minutes, or be long."""
-PARTITIONS_APIS = frozenset({"OffsetCommit", "OffsetFetch", "OffsetDelete", "SyncGroup", "ConsumerGroupHeartbeat"})
-"""Their requests name partitions or members, of which there may be many."""
 GROUP_KEY_TYPE = 0
 NO_OPERATIONS_TOLD = -(1 << 31)
 _LENGTH_BYTES = 3
@@ -135,9 +113,9 @@ class GroupApis:
                 api.versions.first,
                 ends.get(name, api.versions.last),
                 self.answer,
-                holds=name in HOLDING_APIS,
+                holds=api.holds,
                 read=_values,
-                max_elements=MAX_PARTITIONS if name in PARTITIONS_APIS else MAX_ELEMENTS,
+                max_elements=MAX_PARTITIONS if api.names_partitions else MAX_ELEMENTS,
             )
             for name, api in APIS.items()
         ]
@@ -188,7 +166,7 @@ class GroupApis:
         return msgspec.structs.replace(part, request_seq=number, request_id=self._id(number))
 
     def _ask_group(self, request: ClientGroupRequest, caller: Caller) -> asyncio.Future[Response]:
-        if not self._access.allows(caller.principal, _operation(request), group_id_of(request)):
+        if not self._access.allows(caller.principal, API_OF[type(request)].operation, group_id_of(request)):
             refused: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             refused.set_exception(BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED))
             return refused
@@ -313,26 +291,6 @@ class GroupApis:
 
     def _may_describe(self, caller: Caller, group_id: str) -> bool:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
-
-
-def _operation(request: ClientGroupRequest) -> Operation:
-    """What a request does with its group, as Kafka sees it."""
-    match request:
-        case DescribeGroupsRequest() | OffsetFetchRequest() | ConsumerGroupDescribeRequest():
-            return Operation.DESCRIBE
-        case DeleteGroupsRequest() | OffsetDeleteRequest():
-            return Operation.DELETE
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | OffsetCommitRequest()
-            | ConsumerGroupHeartbeatRequest()
-        ):
-            return Operation.READ
-        case _:
-            assert_never(request)
 
 
 def _listed_bytes(group: ListedGroup) -> int:

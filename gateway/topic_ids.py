@@ -12,7 +12,7 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 import msgspec
 
@@ -26,27 +26,21 @@ from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
-    DeleteGroupsRequest,
     DescribedAssignment,
     DescribedConsumerGroup,
     DescribedTopicPartitions,
-    DescribeGroupsRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    Request,
     Response,
-    SyncGroupRequest,
 )
 from schemas.wire_fields import first_version
 
@@ -54,8 +48,11 @@ Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic, Cons
 Named = TypeVar("Named", ConsumerGroupTopicPartitions, DescribedTopicPartitions)
 Topic = TypeVar("Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
 
-_COMMIT_IDS_SINCE = first_version(OffsetCommitRequestTopic, "topic_id")
-_FETCH_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
+NEVER = 1 << 15
+_IDS_SINCE: dict[type[Request], int] = {
+    OffsetCommitRequest: first_version(OffsetCommitRequestTopic, "topic_id"),
+    OffsetFetchRequest: first_version(OffsetFetchRequestTopic, "topic_id"),
+}
 _NO_ID = uuid.UUID(int=0)
 _TOLD_MAX = 100_000
 """So many groups are remembered as told; one that is forgotten is told again."""
@@ -218,22 +215,4 @@ def _id_of(name: str) -> uuid.UUID:
 
 def _has_ids(request: ClientGroupRequest) -> bool:
     """Whether the request names topics by id."""
-    match request:
-        case OffsetCommitRequest():
-            return request.api_version >= _COMMIT_IDS_SINCE
-        case OffsetFetchRequest():
-            return request.api_version >= _FETCH_IDS_SINCE
-        case (
-            OffsetDeleteRequest()
-            | JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | DescribeGroupsRequest()
-            | DeleteGroupsRequest()
-            | ConsumerGroupHeartbeatRequest()
-            | ConsumerGroupDescribeRequest()
-        ):
-            return False
-        case _:
-            assert_never(request)
+    return request.api_version >= _IDS_SINCE.get(type(request), NEVER)

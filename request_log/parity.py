@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any
 
 import msgspec
 
@@ -23,14 +23,10 @@ from schemas.fan_out import names_many_groups
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
     DescribeGroupsRequest,
-    GroupObservedRequest,
     GroupRequest,
-    HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetDeleteRequest,
@@ -38,7 +34,6 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     Response,
-    SyncGroupRequest,
 )
 from schemas.wire_fields import carried
 
@@ -125,16 +120,8 @@ def _content(request: GroupRequest, response: Response) -> Content:
             content["members"] = {member["member_id"]: _described(member) for member in content["members"]}
             content.pop("authorized_operations", None)
             content.pop("error_message", None)
-        case (
-            SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | DeleteGroupsRequest()
-            | GroupObservedRequest()
-        ):
-            content = carried(response, request.api_version)
         case _:
-            assert_never(request)
+            content = carried(response, request.api_version)
     content.pop("throttle_time_ms", None)
     return content
 

@@ -9,35 +9,20 @@ Knows the messages; knows no rule of the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar, assert_never
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
 from schemas.messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
+    API_OF,
     FindCoordinatorRequest,
-    GroupObservedRequest,
-    HeartbeatRequest,
-    HeartbeatRunRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
     ListGroupsRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchResponse,
     Response,
     StreamRequest,
-    SyncGroupRequest,
 )
 from schemas.wire_fields import first_version
 
@@ -52,6 +37,13 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
     return request.api_version >= _GROUPS_SINCE
 
 
+def listed_in(request: StreamRequest) -> str:
+    """The field in which a request of this version lists groups; empty: it names one group alone."""
+    if isinstance(request, OffsetFetchRequest) and not names_many_groups(request):
+        return ""
+    return API_OF[type(request)].groups
+
+
 def group_id_of(request: StreamRequest) -> str:
     """The group a request that names exactly one group is for."""
     return groups_named(request)[0]
@@ -59,30 +51,10 @@ def group_id_of(request: StreamRequest) -> str:
 
 def groups_named(request: StreamRequest) -> list[str]:
     """Every group that the request names, as often as it lists it."""
-    match request:
-        case DescribeGroupsRequest():
-            return request.groups
-        case DeleteGroupsRequest():
-            return request.groups_names
-        case ConsumerGroupDescribeRequest():
-            return request.group_ids
-        case OffsetFetchRequest() if names_many_groups(request):
-            return [group.group_id for group in request.groups]
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | HeartbeatRunRequest()
-            | LeaveGroupRequest()
-            | OffsetCommitRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | GroupObservedRequest()
-            | ConsumerGroupHeartbeatRequest()
-        ):
-            return [request.group_id]
-        case _:
-            assert_never(request)
+    field = listed_in(request)
+    if not field:
+        return [request.group_id]  # type: ignore[union-attr]
+    return [one if isinstance(one, str) else one.group_id for one in getattr(request, field)]
 
 
 def each_once(request: AGroupRequest) -> AGroupRequest:
@@ -91,21 +63,15 @@ def each_once(request: AGroupRequest) -> AGroupRequest:
     An OffsetFetch that lists a group several times asks it for everything together, each partition once; who asks is
     what the first mention says.
     """
-    match request:
-        case DescribeGroupsRequest():
-            return msgspec.structs.replace(request, groups=list(dict.fromkeys(request.groups)))
-        case ConsumerGroupDescribeRequest():
-            return msgspec.structs.replace(request, group_ids=list(dict.fromkeys(request.group_ids)))
-        case DeleteGroupsRequest():
-            return msgspec.structs.replace(request, groups_names=list(dict.fromkeys(request.groups_names)))
-        case OffsetFetchRequest() if names_many_groups(request):
-            mentions: dict[str, list[OffsetFetchRequestGroup]] = {}
-            for group in request.groups:
-                mentions.setdefault(group.group_id, []).append(group)
-            return msgspec.structs.replace(request, groups=[_together(groups) for groups in mentions.values()])
-        case OffsetFetchRequest() if request.topics is not None:
-            return msgspec.structs.replace(request, topics=_topics_once(request.topics))
-    return request
+    field = listed_in(request)
+    if isinstance(request, OffsetFetchRequest) and field:
+        mentions: dict[str, list[OffsetFetchRequestGroup]] = {}
+        for group in request.groups:
+            mentions.setdefault(group.group_id, []).append(group)
+        return msgspec.structs.replace(request, groups=[_together(groups) for groups in mentions.values()])
+    if isinstance(request, OffsetFetchRequest) and request.topics is not None:
+        return msgspec.structs.replace(request, topics=_topics_once(request.topics))
+    return msgspec.structs.replace(request, **{field: list(dict.fromkeys(groups_named(request)))}) if field else request
 
 
 def _together(mentions: list[OffsetFetchRequestGroup]) -> OffsetFetchRequestGroup:
@@ -131,38 +97,17 @@ def split(request: AGroupRequest) -> list[AGroupRequest]:
 
     An OffsetFetch may ask one group twice for different topics, and is then split into both.
     """
-    match request:
-        case DescribeGroupsRequest():
-            return [msgspec.structs.replace(request, groups=[name]) for name in dict.fromkeys(request.groups)]
-        case ConsumerGroupDescribeRequest():
-            return [msgspec.structs.replace(request, group_ids=[name]) for name in dict.fromkeys(request.group_ids)]
-        case DeleteGroupsRequest():
-            return [
-                msgspec.structs.replace(request, groups_names=[name]) for name in dict.fromkeys(request.groups_names)
-            ]
-        case OffsetFetchRequest() if names_many_groups(request):
-            once = dict(zip(_keys(request), request.groups, strict=True))
-            return [msgspec.structs.replace(request, groups=[group]) for group in once.values()]
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | HeartbeatRunRequest()
-            | LeaveGroupRequest()
-            | OffsetCommitRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | GroupObservedRequest()
-            | ConsumerGroupHeartbeatRequest()
-        ):
-            return [request]
-        case _:
-            assert_never(request)
+    field = listed_in(request)
+    if not field:
+        return [request]
+    listed = getattr(request, field)
+    once = dict(zip(_keys(listed), listed, strict=True))
+    return [msgspec.structs.replace(request, **{field: [one]}) for one in once.values()]
 
 
-def _keys(request: OffsetFetchRequest) -> list[bytes]:
-    """What each of its groups is asked, as something to compare."""
-    return [_encoder.encode(group) for group in request.groups]
+def _keys(listed: Sequence[Any]) -> list[Any]:
+    """What each of the listed groups is asked, as something to compare."""
+    return [one if isinstance(one, str) else _encoder.encode(one) for one in listed]
 
 
 def join(request: StreamRequest, responses: list[Response]) -> Response:
@@ -171,38 +116,15 @@ def join(request: StreamRequest, responses: list[Response]) -> Response:
     As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once. The
     client waits as long as the group that tells it to wait longest.
     """
+    field = listed_in(request)
+    if not field:
+        return responses[0]
+    api, mentions = API_OF[type(request)], _keys(getattr(request, field))
+    told = dict(zip(dict.fromkeys(mentions), responses, strict=True))
     wait_ms = max((response.wait_ms for response in responses), default=0)
-    match request:
-        case DescribeGroupsRequest():
-            told = dict(zip(dict.fromkeys(request.groups), responses, strict=True))
-            described = [g for name in request.groups for g in told[name].groups]  # type: ignore[attr-defined]
-            return DescribeGroupsResponse(throttle_time_ms=wait_ms, groups=described)
-        case ConsumerGroupDescribeRequest():
-            told = dict(zip(dict.fromkeys(request.group_ids), responses, strict=True))
-            shown = [g for name in request.group_ids for g in told[name].groups]  # type: ignore[attr-defined]
-            return ConsumerGroupDescribeResponse(throttle_time_ms=wait_ms, groups=shown)
-        case DeleteGroupsRequest():
-            results = [result for response in responses for result in response.results]  # type: ignore[attr-defined]
-            return DeleteGroupsResponse(throttle_time_ms=wait_ms, results=results)
-        case OffsetFetchRequest() if names_many_groups(request):
-            fetched = dict(zip(dict.fromkeys(_keys(request)), responses, strict=True))
-            groups = [g for key in _keys(request) for g in fetched[key].groups]  # type: ignore[attr-defined]
-            return OffsetFetchResponse(throttle_time_ms=wait_ms, groups=groups)
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | HeartbeatRunRequest()
-            | LeaveGroupRequest()
-            | OffsetCommitRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | GroupObservedRequest()
-            | ConsumerGroupHeartbeatRequest()
-        ):
-            return responses[0]
-        case _:
-            assert_never(request)
+    asked = mentions if api.answers_each_mention else told
+    answers = [one for mention in asked for one in getattr(told[mention], api.answers)]
+    return api.response(throttle_time_ms=wait_ms, **{api.answers: answers})
 
 
 def is_for_one_group(request: object) -> bool:

@@ -5,172 +5,26 @@ means all. A request is also a row of the request stream: the envelope fields (w
 beside the message's own. Requests that Kafka lets name many groups (DescribeGroups, DeleteGroups, OffsetFetch) name
 exactly one by the time they reach a group: see `schemas.fan_out`.
 
-This file gathers them and says which API has which; the shapes stand in the `*_messages` files beside it.
+The shapes stand in the `*_messages` files, all of whose names are this file's too. What else differs from API to API
+stands in a row of APIS: a test holds each row to its shapes.
 
 Knows no rule of the protocol, no Spark and no clock.
 """
 
+# Each name of the files with the shapes is one of this file; mypy knows them all.
+# ruff: noqa: F403, F405
+
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
 
-from schemas.admin_messages import (
-    Coordinator,
-    DeletableGroupResult,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribedGroupMember,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    ListedGroup,
-    ListGroupsRequest,
-    ListGroupsResponse,
-)
-from schemas.consumer_group_messages import (
-    ConsumerGroupAssignment,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupTopicPartitions,
-    DescribedAssignment,
-    DescribedConsumerGroup,
-    DescribedConsumerGroupMember,
-    DescribedTopicPartitions,
-)
-from schemas.membership_messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    HeartbeatRunRequest,
-    HeartbeatRunResponse,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    LeaveGroupResponseMember,
-    MemberBeats,
-    MemberIdentity,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from schemas.observed_messages import (
-    GoneMember,
-    GroupObservedRequest,
-    GroupObservedResponse,
-    ObservedConsumer,
-    ObservedMember,
-    ObservedOffset,
-)
-from schemas.offset_messages import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
-)
-from schemas.shapes import ENVELOPE_FIELDS, Request, Response, Shape, Since, Versions
-
-__all__ = [
-    "APIS",
-    "ENVELOPE_FIELDS",
-    "REPLAY_APIS",
-    "RUN_APIS",
-    "AnyRequest",
-    "Api",
-    "ClientGroupRequest",
-    "ClientRequest",
-    "ConsumerGroupAssignment",
-    "ConsumerGroupDescribeRequest",
-    "ConsumerGroupDescribeResponse",
-    "ConsumerGroupHeartbeatRequest",
-    "ConsumerGroupHeartbeatResponse",
-    "ConsumerGroupTopicPartitions",
-    "Coordinator",
-    "DeletableGroupResult",
-    "DeleteGroupsRequest",
-    "DeleteGroupsResponse",
-    "DescribeGroupsRequest",
-    "DescribeGroupsResponse",
-    "DescribedAssignment",
-    "DescribedConsumerGroup",
-    "DescribedConsumerGroupMember",
-    "DescribedGroup",
-    "DescribedGroupMember",
-    "DescribedTopicPartitions",
-    "FindCoordinatorRequest",
-    "FindCoordinatorResponse",
-    "GoneMember",
-    "GroupObservedRequest",
-    "GroupObservedResponse",
-    "GroupRequest",
-    "HeartbeatRequest",
-    "HeartbeatResponse",
-    "HeartbeatRunRequest",
-    "HeartbeatRunResponse",
-    "JoinGroupProtocol",
-    "JoinGroupRequest",
-    "JoinGroupResponse",
-    "JoinGroupResponseMember",
-    "LeaveGroupRequest",
-    "LeaveGroupResponse",
-    "LeaveGroupResponseMember",
-    "ListGroupsRequest",
-    "ListGroupsResponse",
-    "ListedGroup",
-    "MemberBeats",
-    "MemberIdentity",
-    "ObservedConsumer",
-    "ObservedMember",
-    "ObservedOffset",
-    "OffsetCommitRequest",
-    "OffsetCommitRequestPartition",
-    "OffsetCommitRequestTopic",
-    "OffsetCommitResponse",
-    "OffsetCommitResponsePartition",
-    "OffsetCommitResponseTopic",
-    "OffsetDeleteRequest",
-    "OffsetDeleteRequestPartition",
-    "OffsetDeleteRequestTopic",
-    "OffsetDeleteResponse",
-    "OffsetDeleteResponsePartition",
-    "OffsetDeleteResponseTopic",
-    "OffsetFetchRequest",
-    "OffsetFetchRequestGroup",
-    "OffsetFetchRequestTopic",
-    "OffsetFetchResponse",
-    "OffsetFetchResponseGroup",
-    "OffsetFetchResponsePartition",
-    "OffsetFetchResponseTopic",
-    "Request",
-    "Response",
-    "Shape",
-    "Since",
-    "StreamRequest",
-    "SyncGroupAssignment",
-    "SyncGroupRequest",
-    "SyncGroupResponse",
-    "Versions",
-]
+from schemas.admin_messages import *
+from schemas.consumer_group_messages import *
+from schemas.membership_messages import *
+from schemas.observed_messages import *
+from schemas.offset_messages import *
+from schemas.shapes import *
 
 ClientGroupRequest = (
     JoinGroupRequest
@@ -199,37 +53,99 @@ ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
 AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
 
 
+class Operation(StrEnum):
+    """What can be done with a group."""
+
+    READ = "READ"
+    DESCRIBE = "DESCRIBE"
+    DELETE = "DELETE"
+
+
 class Api(NamedTuple):
-    """One Kafka API: its key on the wire, the versions answered, its request and its response."""
+    """One Kafka API: what whoever passes a request on, refuses it or reads its answer must know of it."""
 
     key: int
     versions: Versions
     request: type[Request]
     response: type[Response]
+    operation: Operation = Operation.READ
+    """The right on its group that a client needs."""
+    groups: str = ""
+    """The field of the request that lists groups, by id or as shapes with a group_id; empty: it names one group."""
+    answers: str = ""
+    """The field of the response that has an answer, with a group_id, for each of these groups."""
+    answers_each_mention: bool = True
+    """Whether a group that is listed twice is answered twice."""
+    errors: tuple[str, ...] = ("error_code",)
+    """Where errors stand in the response, the first that counts first."""
+    generation: str = ""
+    """The field of the request that names a generation; empty: none does."""
+    holds: bool = False
+    """Its answer may be withheld for minutes, or be long, so the requests behind it on its connection wait."""
+    names_partitions: bool = False
+    """Its request names partitions or members, of which there may be many."""
 
+
+READ, DESCRIBE, DELETE = Operation
+_OF_GROUPS = ("groups.error_code",)
 
 APIS: dict[str, Api] = {
-    "OffsetCommit": Api(8, Versions(2, 10), OffsetCommitRequest, OffsetCommitResponse),
-    "OffsetFetch": Api(9, Versions(1, 10), OffsetFetchRequest, OffsetFetchResponse),
-    "FindCoordinator": Api(10, Versions(0, 6), FindCoordinatorRequest, FindCoordinatorResponse),
-    "JoinGroup": Api(11, Versions(0, 9), JoinGroupRequest, JoinGroupResponse),
-    "Heartbeat": Api(12, Versions(0, 4), HeartbeatRequest, HeartbeatResponse),
+    "OffsetCommit": Api(
+        *(8, Versions(2, 10), OffsetCommitRequest, OffsetCommitResponse),
+        errors=("topics.partitions.error_code",),
+        generation="generation_id_or_member_epoch",
+        names_partitions=True,
+    ),
+    "OffsetFetch": Api(
+        *(9, Versions(1, 10), OffsetFetchRequest, OffsetFetchResponse, DESCRIBE, "groups", "groups"),
+        errors=("error_code", "groups.error_code"),
+        holds=True,
+        names_partitions=True,
+    ),
+    "FindCoordinator": Api(10, Versions(0, 6), FindCoordinatorRequest, FindCoordinatorResponse, DESCRIBE),
+    "JoinGroup": Api(11, Versions(0, 9), JoinGroupRequest, JoinGroupResponse, holds=True),
+    "Heartbeat": Api(12, Versions(0, 4), HeartbeatRequest, HeartbeatResponse, generation="generation_id"),
     "LeaveGroup": Api(13, Versions(0, 5), LeaveGroupRequest, LeaveGroupResponse),
-    "SyncGroup": Api(14, Versions(0, 5), SyncGroupRequest, SyncGroupResponse),
-    "DescribeGroups": Api(15, Versions(0, 6), DescribeGroupsRequest, DescribeGroupsResponse),
-    "ListGroups": Api(16, Versions(0, 5), ListGroupsRequest, ListGroupsResponse),
-    "DeleteGroups": Api(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse),
-    "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse),
-    "ConsumerGroupHeartbeat": Api(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
-    "ConsumerGroupDescribe": Api(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    "SyncGroup": Api(
+        *(14, Versions(0, 5), SyncGroupRequest, SyncGroupResponse),
+        generation="generation_id",
+        holds=True,
+        names_partitions=True,
+    ),
+    "DescribeGroups": Api(
+        *(15, Versions(0, 6), DescribeGroupsRequest, DescribeGroupsResponse, DESCRIBE, "groups", "groups"),
+        errors=_OF_GROUPS,
+        holds=True,
+    ),
+    "ListGroups": Api(16, Versions(0, 5), ListGroupsRequest, ListGroupsResponse, DESCRIBE, holds=True),
+    "DeleteGroups": Api(
+        *(42, Versions(0, 2), DeleteGroupsRequest, DeleteGroupsResponse, DELETE, "groups_names", "results"),
+        answers_each_mention=False,
+        errors=("results.error_code",),
+        holds=True,
+    ),
+    "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse, DELETE, names_partitions=True),
+    "ConsumerGroupHeartbeat": Api(
+        *(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
+        names_partitions=True,
+    ),
+    "ConsumerGroupDescribe": Api(
+        *(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+        *(DESCRIBE, "group_ids", "groups"),
+        errors=_OF_GROUPS,
+        holds=True,
+    ),
 }
 
 REPLAY_APIS: dict[str, Api] = {
-    "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse),
+    "GroupObserved": Api(-1, Versions(0, 0), GroupObservedRequest, GroupObservedResponse, errors=()),
 }
 """What a replay adds to recorded requests; without a key, since it is never sent over the wire."""
 
 RUN_APIS: dict[str, Api] = {
-    "HeartbeatRun": Api(-1, Versions(0, 0), HeartbeatRunRequest, HeartbeatRunResponse),
+    "HeartbeatRun": Api(-1, Versions(0, 0), HeartbeatRunRequest, HeartbeatRunResponse, errors=()),
 }
 """What gateways and importers make of clients' heartbeats; without a key, since it is never sent over the wire."""
+
+API_OF: dict[type[Request], Api] = {api.request: api for api in (APIS | REPLAY_APIS | RUN_APIS).values()}
+"""The row of each request's API."""

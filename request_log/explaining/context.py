@@ -7,7 +7,7 @@ what a member says of itself. Knows the messages; concludes nothing from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE
@@ -15,24 +15,16 @@ from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
 from schemas.errors import Error
 from schemas.messages import (
+    API_OF,
     APIS,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
     GoneMember,
     GroupObservedRequest,
     GroupRequest,
-    HeartbeatRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
-    LeaveGroupRequest,
     ObservedMember,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
     Request,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -132,25 +124,8 @@ def members_of(context: Context, generation_id: int) -> list[ObservedMember]:
 
 def generation_named(request: GroupRequest) -> int | None:
     """The generation that a request names; None for a request of an API that names none."""
-    match request:
-        case HeartbeatRequest() | SyncGroupRequest():
-            return request.generation_id
-        case OffsetCommitRequest():
-            return request.generation_id_or_member_epoch
-        case (
-            JoinGroupRequest()
-            | LeaveGroupRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | DescribeGroupsRequest()
-            | DeleteGroupsRequest()
-            | ConsumerGroupHeartbeatRequest()
-            | ConsumerGroupDescribeRequest()
-            | GroupObservedRequest()
-        ):
-            return None
-        case _:
-            assert_never(request)
+    field = API_OF[type(request)].generation
+    return getattr(request, field) if field else None
 
 
 def generation_synced(entry: LoggedRequest) -> int | None:

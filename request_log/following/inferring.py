@@ -5,8 +5,6 @@ Knows which requests may have one; the rules are `explaining.inferred_causes`'.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from request_log.explaining.inferred_causes import (
     PartitionCounts,
     infer_cause_of_departing,
@@ -20,17 +18,9 @@ from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
-    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    GroupObservedRequest,
-    HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
     SyncGroupRequest,
 )
 
@@ -53,16 +43,5 @@ def infer(model: GroupModel, upcoming: Upcoming, survey: Survey, known: Partitio
             seen = partition_counts(request) if error is Error.NONE else {}
             for topic, count in seen.items():
                 known[topic] = max(count, known.get(topic, 0))
-        case (
-            HeartbeatRequest()
-            | OffsetCommitRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | DescribeGroupsRequest()
-            | DeleteGroupsRequest()
-            | ConsumerGroupDescribeRequest()
-            | GroupObservedRequest()
-        ):
-            pass
         case _:
-            assert_never(request)
+            pass

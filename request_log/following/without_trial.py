@@ -6,8 +6,6 @@ no. Knows which requests change nothing for others; changes nothing itself.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import says_nothing_new
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
@@ -15,17 +13,10 @@ from coordinator_udfs.protocol.states import GroupState
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 from schemas.messages import (
-    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    GroupObservedRequest,
     HeartbeatRequest,
     JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
     SyncGroupRequest,
 )
 
@@ -44,18 +35,8 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
             return error is Error.NONE and _only_waits_to_join(group, request, entry)
         case SyncGroupRequest():
             return error is Error.NONE and _only_waits_for_its_part(group, request)
-        case (
-            LeaveGroupRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | DescribeGroupsRequest()
-            | DeleteGroupsRequest()
-            | ConsumerGroupDescribeRequest()
-            | GroupObservedRequest()
-        ):
-            return False
         case _:
-            assert_never(request)
+            return False
 
 
 def _only_beats(group: Group, request: ConsumerGroupHeartbeatRequest, entry: LoggedRequest) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,26 +19,16 @@ from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
 from request_log.recorded import LoggedRequest, Recorded
 from schemas.errors import Error
-from schemas.fan_out import group_id_of, names_many_groups, split
+from schemas.fan_out import group_id_of, groups_named, listed_in, split
 from schemas.messages import (
+    API_OF,
     APIS,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
-    OffsetDeleteRequest,
     OffsetFetchRequest,
-    OffsetFetchResponse,
-    Response,
     SyncGroupRequest,
 )
 from schemas.strings import holds_no_long_string, unfit_id_prefix, unfit_string
@@ -153,7 +143,7 @@ class LineReader:
         request: GroupRequest = message.request(completed.request, envelope)
         if isinstance(request, ConsumerGroupHeartbeatRequest):
             self._note_consumer_group(request.group_id)
-        elif _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(_groups_named(request)):
+        elif _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(groups_named(request)):
             return UNSEEN_PROTOCOL
         response = completed.response
         _refuse_other_groups(request, response)
@@ -251,30 +241,10 @@ def _recorded(error: Error, at_ms: int, completed: Any, message: Message) -> Rec
 
 def _refuse_other_groups(request: GroupRequest, response: Any) -> None:
     """Raises Unreadable: an answer that lists groups lacks one that the request names."""
-    match request:
-        case DescribeGroupsRequest():
-            asked, answered = request.groups, {group.group_id for group in response.groups}
-        case ConsumerGroupDescribeRequest():
-            asked, answered = request.group_ids, {group.group_id for group in response.groups}
-        case DeleteGroupsRequest():
-            asked, answered = request.groups_names, {result.group_id for result in response.results}
-        case OffsetFetchRequest() if names_many_groups(request):
-            asked, answered = [group.group_id for group in request.groups], {g.group_id for g in response.groups}
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | OffsetCommitRequest()
-            | OffsetFetchRequest()
-            | OffsetDeleteRequest()
-            | ConsumerGroupHeartbeatRequest()
-            | GroupObservedRequest()
-        ):
-            return
-        case _:
-            assert_never(request)
-    lacking = next((group_id for group_id in asked if group_id not in answered), None)
+    if not listed_in(request):
+        return
+    answered = {answer.group_id for answer in getattr(response, API_OF[type(request)].answers)}
+    lacking = next((group_id for group_id in groups_named(request) if group_id not in answered), None)
     if lacking is not None:
         raise Unreadable(Kind.ANSWER, f"group {lacking[:_NAME_LENGTH]!r} is not answered")
 
@@ -302,7 +272,7 @@ def _fanned_out(
     for i, part in enumerate(parts):
         part.request_id = f"{part.request_id}/{i}"
         answer = msgspec.structs.replace(recorded, group_id=group_id_of(part))
-        answer.error = _error_for_one_group(part, answer.response)
+        answer.error = getattr(answer.response, API_OF[type(part)].answers)[0].error_code
         refused = answer.error in REFUSED
         logged.append(LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, broker, refused))
     return logged
@@ -356,38 +326,5 @@ def _is_of_newer_protocol(request: GroupRequest) -> bool:
             return bool(member_id) and not is_classic_member_id(member_id)
         case OffsetFetchRequest(groups=groups):
             return any(not is_classic_member_id(group.member_id) for group in groups if group.member_id)
-        case (
-            OffsetCommitRequest()
-            | JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | OffsetDeleteRequest()
-            | DescribeGroupsRequest()
-            | DeleteGroupsRequest()
-            | ConsumerGroupHeartbeatRequest()
-            | ConsumerGroupDescribeRequest()
-            | GroupObservedRequest()
-        ):
+        case _:
             return False
-        case _:
-            assert_never(request)
-
-
-def _groups_named(request: GroupRequest) -> list[str]:
-    return [group_id_of(part) for part in split(request)]
-
-
-def _error_for_one_group(request: GroupRequest, response: Response) -> Error:
-    """The error that the answer for one of several groups is known by."""
-    match request, response:
-        case DescribeGroupsRequest(), DescribeGroupsResponse():
-            return response.groups[0].error_code
-        case ConsumerGroupDescribeRequest(), ConsumerGroupDescribeResponse():
-            return response.groups[0].error_code
-        case DeleteGroupsRequest(), DeleteGroupsResponse():
-            return response.results[0].error_code
-        case OffsetFetchRequest(), OffsetFetchResponse():
-            return response.groups[0].error_code
-        case _:
-            raise AssertionError(f"{type(request).__name__} is for one group alone")

@@ -8,31 +8,20 @@ Knows JSON and the declared messages; knows no rule of the protocol and no times
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, assert_never, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from schemas.errors import ERROR_BY_CODE, Error
 from schemas.messages import (
+    API_OF,
     APIS,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    GroupObservedRequest,
     GroupRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
     Response,
     Shape,
-    SyncGroupRequest,
 )
 from schemas.shapes import Int32
 from schemas.wire_fields import carried_names
@@ -177,28 +166,16 @@ def _shape_in(hint: Any) -> type[Shape]:
 
 
 def code_of(request: GroupRequest, response: Any) -> int:
-    """The error number a wire response is known by: its own, else the first inside that is not 0."""
-    match request:
-        case (
-            JoinGroupRequest()
-            | SyncGroupRequest()
-            | HeartbeatRequest()
-            | LeaveGroupRequest()
-            | OffsetDeleteRequest()
-            | ConsumerGroupHeartbeatRequest()
-        ):
-            return response.error_code  # type: ignore[no-any-return]
-        case OffsetCommitRequest():
-            codes = (p.error_code for topic in response.topics for p in topic.partitions)
-        case DescribeGroupsRequest() | ConsumerGroupDescribeRequest():
-            codes = (group.error_code for group in response.groups)
-        case DeleteGroupsRequest():
-            codes = (result.error_code for result in response.results)
-        case OffsetFetchRequest():
-            groups = getattr(response, "groups", ())
-            codes = (code for code in (getattr(response, "error_code", 0), *(group.error_code for group in groups)))
-        case GroupObservedRequest():
-            return 0
-        case _:
-            assert_never(request)
-    return next((code for code in codes if code != 0), 0)
+    """The error number a wire response is known by: the first that is not 0, of where its API's errors stand."""
+    paths = API_OF[type(request)].errors
+    return next((code for path in paths for code in _codes(response, path.split("."))), 0)
+
+
+def _codes(wire: Any, path: list[str]) -> Iterator[int]:
+    """The error numbers there that are not 0; none where this version has no such field."""
+    found = getattr(wire, path[0], None)
+    if len(path) > 1:
+        for one in found or ():
+            yield from _codes(one, path[1:])
+    elif found:
+        yield found

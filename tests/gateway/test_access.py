@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access import ALL_OPERATIONS, Everybody, Operation, Rule, Rules, read_rules
+from gateway.access import ALL_OPERATIONS, Everybody, Rule, Rules, read_rules
 from programs.errors import ConfigError
+from schemas.messages import Operation
 
 PRINCIPALS = ["User:a", "User:b"]
 GROUPS = ["", "*", "x", "xy", "y"]
