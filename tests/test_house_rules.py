@@ -96,6 +96,15 @@ def recipes() -> list[tuple[str, str]]:
     return [(one.partition("\n")[0], one) for one in page.split("\n## ")[1:]]
 
 
+def test_a_broker_api_is_known_to_the_files_of_its_recipe_alone() -> None:
+    recipe = dict(recipes())["A broker API"].partition("\nA fact that")[0]
+    steps = re.findall(r"^\d\. `([\w/]+\.py)`", recipe, re.MULTILINE)
+    assert len(steps) == 5
+    code = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    knowing = {relative(path) for path in code if re.search(r"\bOffsetDeleteRequest\b", path.read_text())}
+    assert knowing == set(steps)
+
+
 def test_a_recipe_names_as_few_files_as_it_promises_and_its_example_stands_in_each() -> None:
     counted = {}
     for title, recipe in recipes():
