@@ -171,6 +171,9 @@ class HeartbeatDoor:
         group = self._memberships.of(beat.group_id)
         if group is None or group.state != GroupState.STABLE or hash(beat.group_id) in self._changing:
             return False
+        if not group.is_classic:
+            # In a consumer group, members of the newer protocol are refused, and others may have to rejoin.
+            return False
         member = group.members.get(beat.member_id)
         if member is None or beat.generation_id != group.generation_id or member.session_timeout_ms < 0:
             return False

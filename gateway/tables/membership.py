@@ -11,8 +11,11 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from coordinator_udfs.protocol.consumer.states import GroupType
 from gateway.tables.effects_table import Fact
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
+from schemas.effect_rows import effect_in
 
 _EMPTY = "Empty"
 UNKNOWN = "Unknown"
@@ -35,6 +38,8 @@ class Standing:
     protocol_type: str | None = None
     protocol_name: str | None = None
     members: dict[str, KnownMember] = field(default_factory=dict)
+    is_classic: bool = True
+    """False: it is a consumer group, or its type is not known."""
     _shortest_ms: int | None = None
 
     @property
@@ -81,7 +86,7 @@ class Memberships:
 
     def doubt(self, group_id: str) -> None:
         """A fact of the group cannot be read: nothing is known of it but what later facts tell."""
-        self._groups[group_id] = Standing(UNKNOWN)
+        self._groups[group_id] = Standing(UNKNOWN, is_classic=False)
 
     def learn(self, fact: Fact) -> None:
         match fact.effect:
@@ -106,7 +111,8 @@ class Memberships:
             case EffectName.MEMBER_REMOVED:
                 self._group(fact).remove(fact.member_id or "")
             case EffectName.GROUP_TYPE_CHANGED:
-                pass
+                said = effect_in(fact.effect, fact.detail)
+                self._group(fact).is_classic = isinstance(said, GroupTypeChanged) and said.to_type == GroupType.CLASSIC
             case EffectName.REQUEST_PARKED | EffectName.REQUEST_DROPPED | EffectName.REBALANCE_STARTED:
                 pass
             case _:

@@ -18,11 +18,13 @@ from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
 from coordinator_udfs.protocol.step import expire_due, step
 from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, LONGEST_HELD_MS, MOST_IN_A_RUN, HeartbeatDoor
 from gateway.tables.membership import Memberships
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.gateway.facts import facts_of
 from tests.programs.set_clocks import Machine
+from tests.protocol import consumer_moves, consumer_play
 from tests.protocol.heartbeat_runs import state_of
 from tests.protocol.invariants_moves import METADATA, Everybody, Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Call, Play, replay
@@ -234,6 +236,47 @@ def test_the_door_is_open_for_members_of_the_generation_alone() -> None:
     assert not gateway.door.is_open_for(beat(first, T + 100, 2))
     assert not gateway.door.is_open_for(beat(first, T + 100, group_instance_id="i-1"))
     assert not gateway.door.is_open_for(heartbeat(first, 1, T + 100, "another group"))
+
+
+def test_the_door_is_open_in_classic_groups_alone() -> None:
+    gateway, (first, _) = at_rest()
+    for to_type, is_open in (("consumer", False), ("classic", True)):
+        change = GroupTypeChanged(
+            at_ms=T + 70, from_type=None, to_type=to_type, why="upgraded", generation_id=1, client_id="c"
+        )
+        for fact in facts_of(GROUP_ID, [change], 1000):
+            gateway.memberships.learn(fact)
+        assert gateway.door.is_open_for(beat(first, T + 100)) is is_open
+
+
+def test_the_door_is_shut_where_a_fact_of_the_group_could_not_be_read() -> None:
+    gateway, (first, _) = at_rest()
+    group = gateway.memberships.of(GROUP_ID)
+    assert group is not None
+    gateway.memberships.doubt(GROUP_ID)
+    # Later facts say that it is Stable and who is in it; none says of which type it is.
+    doubted = gateway.memberships.of(GROUP_ID)
+    assert doubted is not None
+    doubted.state, doubted.generation_id, doubted.members = group.state, group.generation_id, group.members
+    assert not gateway.door.is_open_for(beat(first, T + 100))
+
+
+@given(config=consumer_moves.configs, moves=st.lists(consumer_moves.moves, max_size=25))
+@settings(max_examples=200)
+def test_no_heartbeat_to_a_group_with_members_of_the_newer_protocol_is_answered_otherwise_than_by_the_coordinator(
+    config: GroupConfig, moves: list[Any]
+) -> None:
+    """Converted groups among them; a member of the newer protocol that sends a Heartbeat is UNKNOWN_MEMBER_ID."""
+    group_id, known = consumer_play.GROUP_ID, Memberships()
+    play = consumer_play.ConsumerPlay(config).make(moves)
+    for fact in facts_of(group_id, play.effects):
+        known.learn(fact)
+    group = known.of(group_id)
+    for member_id in [] if group is None else group.members:
+        asked = heartbeat(member_id, play.group.generation_id, play.now_ms, group_id, request_id="asked")
+        if HeartbeatDoor(known).is_open_for(asked):
+            assert play.group.consumer is None
+            assert error_of_heartbeat(play.group, asked) is Error.NONE
 
 
 @pytest.mark.parametrize("kind", ["join", "sync", "leave"])
