@@ -9,13 +9,15 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard programs schemas coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views why pictures gateway page jobs benchmarks tests)
+SOURCES := $(wildcard programs schemas lag coordinator_udfs clients tables table_client simulation request_log offsets_topic whatif views duck_sql why pictures listeners gateway page exporter alerts jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
-# Two workers, one of which has the one Spark session; tests/conftest.py says what a worker runs as a whole.
+# Three workers for two cores, since tests wait; one has the one Spark session. tests/conftest.py says what a worker runs
+# as a whole.
 # What takes long, or needs more than Python and Java, is a target of its own.
 RUNS_OF_THEIR_OWN := --ignore=tests/browser --ignore=tests/engines --ignore=tests/cluster --ignore=tests/notebooks \
-	--ignore=tests/upgrade
-SIDE_BY_SIDE := -n 2 --no-loadscope-reorder
+	--ignore=tests/upgrade --ignore=tests/monitoring --ignore=tests/image --ignore=tests/chart
+WORKERS := 3
+SIDE_BY_SIDE = -n $(WORKERS) --no-loadscope-reorder
 
 ##@ Start here
 
@@ -26,26 +28,42 @@ help: ## List what can be done (this list).
 	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: .venv/.set-up ## Make .venv with every package at its pinned version (Python 3.11 or newer, and a network).
+setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
 
-LOCKS := locks/build.txt locks/run.txt locks/dev.txt
 PIP_INSTALL := $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input install --no-compile
+# uv asks the index that pip is told to ask.
+UV_INSTALL = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}}" \
+  $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 LOCKED := --require-hashes --no-build-isolation
+# What runs needs no uv, which goes when it has installed that; tools bring it again.
+GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 
-.venv/.set-up: pyproject.toml $(LOCKS)
+.venv/.set-up: pyproject.toml locks/build.txt locks/run.txt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
 	@$(PYTHON) -m jobs.preflight python
 	@{ test -f .venv/pyvenv.cfg && $(BIN)/python -m jobs.preflight python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear .venv
-	@echo "The packages take a minute or two and 1.6 GB."
-	@$(PYTHON) -m jobs.preflight run "Setting up what builds packages" -- $(PIP_INSTALL) $(LOCKED) -r locks/build.txt
-	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- $(PIP_INSTALL) $(LOCKED) -r locks/dev.txt
+	@echo "The packages take half a minute from a near mirror, and 1.0 GB."
+	@$(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
+	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- env $(UV_INSTALL) $(LOCKED) -r locks/run.txt
 	@$(PYTHON) -m jobs.preflight run "Setting up the command" -- $(PIP_INSTALL) --no-build-isolation --no-deps -e .
+	@$(BIN)/python -m pip --disable-pip-version-check uninstall --quiet --yes uv
+	@touch $@
+
+.PHONY: tools
+tools: .venv/.tools ## Add to .venv what tests, benches and notebooks need: their targets do so by themselves.
+
+.venv/.tools: .venv/.set-up locks/dev.txt
+	@test -x $(BIN)/uv || $(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
+	@$(PYTHON) -m jobs.preflight run "Adding what tests, benches and notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
 	@touch $@
 
 .PHONY: jars
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
 	@$(BIN)/python -m jobs.spark.jars
+
+.PHONY: archive
+archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty seconds, 200 MB. `make run` does so beside its work.
 	@$(BIN)/python -m jobs.spark.archive
 
 # A target's variables reach the command by the environment, so that quotes, blanks and dollars in them stay as they are.
@@ -66,17 +84,18 @@ page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HO
 	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
 
 .PHONY: replay
-replay: jars ## Replay a broker's request log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, ROLLCALL_HOME=.
+replay: setup ## Replay a broker's request log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, PROCESSES=, ENGINE=spark, ROLLCALL_HOME=.
 	@$(call NEEDS_LOG,kafka-request.log)
-	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) -- "$$LOG"
+	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) $${ENGINE:+--engine "$$ENGINE"} \
+	  $${PROCESSES:+--processes "$$PROCESSES"} -- "$$LOG"
 
 .PHONY: whatif
-whatif: jars ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
+whatif: setup ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
 	@$(call NEEDS_LOG,kafka-request.log SET=\"static=true\")
 	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
 
 .PHONY: shadow
-shadow: jars ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's request log: LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
+shadow: archive ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's request log: LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
@@ -88,13 +107,25 @@ sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12"
 why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
 
+.PHONY: lag
+lag: setup ## How far behind groups are: GROUP=g (else all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) lag $${WATCH:+--watch} $(MOMENT) $(FORM) -- "$$GROUP"
+
+.PHONY: export
+export: setup ## Serve a home's groups to Prometheus: LISTEN=host:port (127.0.0.1:9308), CONF=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) export $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"}
+
+.PHONY: alerts
+alerts: setup ## Send alarms of a home's troubles to whom rollcall.alerts.* of CONF= name, WHAT=test or history; ROLLCALL_HOME=.
+	@exec $(ROLLCALL) alerts $${CONF:+--conf "$$CONF"} $$WHAT
+
 .PHONY: pictures
 pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
 	@exec $(ROLLCALL) pictures $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $${MINUTES:+--minutes "$$MINUTES"} \
 	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
 
 .PHONY: notebook
-notebook: jars ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
+notebook: tools archive ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
 	@exec $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 .PHONY: gateway
@@ -104,11 +135,13 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Look after the code
 
 .PHONY: test
-test: setup jars ## Run the tests that need nothing but Python and Java, in ten minutes (ARGS="-k name", ARGS="-n 0" in one process).
+test: tools archive ## Run the tests that need nothing but Python and Java, in seven minutes (ARGS="-k name", ARGS="-n 0" in one process).
 	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(RUNS_OF_THEIR_OWN) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
-test-peers: setup jars ## Run the tests against real Kafka clients and brokers (tests/peers_*).
+# Real clients have deadlines of their own: no more workers than cores.
+test-peers: WORKERS := 2
+test-peers: tools archive ## Run the tests against real Kafka clients and brokers (tests/peers_*).
 ifeq ($(PEERS),)
 	@echo "test-peers: there is no tests/peers_* folder, so nothing was tested."
 else
@@ -116,76 +149,124 @@ else
 endif
 
 .PHONY: test-engines
-test-engines: setup jars ## Ask DuckDB and Spark the same, of every view and construct: equal, or DuckDB is not asked (tests/engines).
-	@$(BIN)/python -m pytest tests/engines $(SIDE_BY_SIDE) $(ARGS)
+test-engines: tools ## Ask DuckDB what Spark was asked, of every view and function: equal, or not answered (tests/engines).
+	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-nightly
+test-nightly: ## What a commit only samples or leaves out: hours (NIGHTLY=all of each target, Spark itself, kills under real consumers, image and chart).
+	@for target in test test-peers test-engines test-cluster test-engines-spark test-kills-live test-kills-shadows \
+	    test-image test-chart; do \
+	  NIGHTLY=all $(MAKE) $$target || exit 1; done
+
+.PHONY: test-engines-spark
+test-engines-spark: tools archive ## Ask Spark itself whether its kept answers are its answers, and of random histories: ten minutes.
+	@$(BIN)/python -m pytest tests/engines/test_spark_itself.py -n 0 $(ARGS)
+
+.PHONY: spark-answers
+spark-answers: tools archive ## Ask Spark all queries of tests/engines anew, and keep its answers there: ten minutes (ONLY=new: those without).
+	@$(BIN)/python -m tests.engines.ask_spark $(if $(filter new,$(ONLY)),,--all)
 
 .PHONY: test-upgrade
-test-upgrade: setup jars ## Open the homes that earlier versions left, and go on with them (tests/upgrade).
+test-upgrade: tools archive ## Open the homes that earlier versions left, and go on with them (tests/upgrade).
 	@$(BIN)/python -m pytest tests/upgrade $(ARGS)
 
 .PHONY: test-notebooks
-test-notebooks: setup jars ## Run the notebooks from their first cell to their last (tests/notebooks).
+test-notebooks: tools archive ## Run the notebooks from their first cell to their last (tests/notebooks).
 	@$(BIN)/python -m pytest tests/notebooks $(ARGS)
 
+.PHONY: test-monitoring
+test-monitoring: tools ## Hold metrics, rules, dashboard and alarms to the real Prometheus and Alertmanager, which are unpacked where they are missing (tests/monitoring).
+	@$(BIN)/python -m tests.monitoring.debian
+	@$(BIN)/python -m pytest tests/monitoring $(ARGS)
+
 .PHONY: test-cluster
-test-cluster: setup jars ## Run the packed job as the README tells it to run on a cluster (tests/cluster).
-	@$(BIN)/python -m pytest tests/cluster $(ARGS)
+test-cluster: WORKERS := 2
+test-cluster: tools archive ## Run the packed job as the README tells it to run on a cluster (tests/cluster).
+	@$(BIN)/python -m pytest tests/cluster $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-image
+test-image: tools ## Build the image with buildah and run its programs in a network of their own; installs what Debian has for it (root).
+	@( for tool in buildah debootstrap unshare nsenter ip; do command -v $$tool >/dev/null || exit 1; done ) || { apt-get update -qq && \
+	  apt-get install -qq --yes --no-install-recommends buildah debootstrap iproute2 util-linux; }
+	@$(BIN)/python -m pytest tests/image -n 0 $(ARGS)
+
+# Its tools are Go modules: helm, kubeconform, and the CRD of the Prometheus Operator's ServiceMonitor.
+CHART_TOOLS := build/chart
+GO_INSTALL = GOBIN=$(CURDIR)/$(CHART_TOOLS)/bin GOFLAGS=-mod=mod go install
+$(CHART_TOOLS)/operator: locks/kubernetes.txt | tools
+	@command -v go >/dev/null || { echo "rollcall: no go on the PATH: install Go 1.25 or newer." >&2; exit 2; }
+	@mkdir -p $(CHART_TOOLS)
+	@$(PYTHON) -m jobs.preflight run "Building helm" -- env $(GO_INSTALL) helm.sh/helm/v3/cmd/helm@v3.22.0
+	@$(PYTHON) -m jobs.preflight run "Building kubeconform" -- env $(GO_INSTALL) github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	@$(PYTHON) -m jobs.preflight run "Fetching Kubernetes' schemas" -- env $(UV_INSTALL) --require-hashes --no-deps \
+	  --target $(CHART_TOOLS)/packages -r locks/kubernetes.txt
+	@cd $(CHART_TOOLS) && go mod download -json github.com/prometheus-operator/prometheus-operator@v0.85.0 \
+	  | $(CURDIR)/$(BIN)/python -c "import json, sys; print(json.load(sys.stdin)['Dir'])" > operator
+
+.PHONY: test-chart
+test-chart: tools $(CHART_TOOLS)/operator ## Lint and render the Helm chart, and hold it to Kubernetes' schemas (Go).
+	@$(BIN)/python -m pytest tests/chart -n 0 $(ARGS)
 
 .PHONY: test-attack
-test-attack: setup ## Attack what takes input from others with hostile input: MINUTES=5, SEED=, ARGS="--input frames".
+test-attack: tools ## Attack what takes input from others with hostile input: MINUTES=5, SECONDS=2 for what each request costs, SEED=, ARGS="--input frames".
 	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
-	@$(BIN)/python -m tests.attack.cost
+	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),2)
 
 .PHONY: costs
-costs: setup ## Search for the dearest request of every API and page, and write what it costs into SECURITY.md: SECONDS=10 each.
+costs: tools ## Search for the dearest request of every API and page, and write what it costs into SECURITY.md: SECONDS=10 each.
 	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),10) --write
 
 .PHONY: test-kills
-test-kills: setup ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
+test-kills: tools ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
 	@KILLS=$(or $(KILLS),50) SEED=$(SEED) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
 .PHONY: test-kills-live
-test-kills-live: setup jars ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
+test-kills-live: tools archive ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
 	@$(BIN)/python -m tests.kills --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED)) --consumers $(or $(CONSUMERS),60)
 
 .PHONY: test-kills-shadows
-test-kills-shadows: setup jars ## Kill shadows of a real cluster's topic, alone and beside a log, so often: KILLS=20, SEED=.
+test-kills-shadows: tools archive ## Kill shadows of a real cluster's topic, alone and beside a log, so often: KILLS=20, SEED=.
 	@$(BIN)/python -m tests.kills.cluster_followers --kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
 
 .PHONY: test-browser
-test-browser: setup jars ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
+test-browser: tools archive ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
 	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/python -m pytest tests/browser $(ARGS)
 
 .PHONY: screenshots
-screenshots: setup ## Draw the page's pictures in the README anew: docs/pictures/page-*.png.
+screenshots: tools ## Draw the page's pictures in the README anew: docs/pictures/page-*.png.
 	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/python -m tests.browser.screenshots
 
 .PHONY: parity
-parity: setup ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, KAFKA=1 beside a real one, TIMES=1).
+parity: tools ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:port with PROFILE= and SCALE=10, KAFKA=1 beside a real one, TIMES=1).
 	@$(BIN)/python -m tests.gateway.parity $(if $(BOOTSTRAP),--bootstrap "$(BOOTSTRAP)") \
 	  $(if $(PROFILE),--profile "$(PROFILE)") $(if $(SCALE),--scale "$(SCALE)") $(if $(filter 1,$(TIMES)),--times) \
 	  $(if $(filter 1,$(KAFKA)),--kafka) $(ARGS)
 
 .PHONY: lint
-lint: setup ## Find what ruff holds against the code and its format.
+lint: tools ## Find what ruff holds against the code and its format.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
 .PHONY: types
-types: setup ## Check the types with mypy.
-	@$(BIN)/mypy $(SOURCES)
+types: tools ## Check the types with mypy, of the notebooks' cells too.
+	@$(BIN)/python -m tests.notebooks.code_cells
+	@$(BIN)/mypy $(SOURCES) build/notebooks
 
 .PHONY: check
 check: lint types ## Everything that needs no test run: lint and types.
 
 .PHONY: bench
-bench: setup jars ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
+bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
 	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(if $(KEEP),--keep "$(KEEP)") $(ARGS)
 
+.PHONY: monitoring
+monitoring: setup ## Make the folder monitoring anew: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
+	@$(BIN)/python -m exporter.monitoring
+
 .PHONY: soak
-soak: setup jars ## Work for HOURS=2 with a thousand groups, and see what grows: build/soak has a picture (ARGS="--groups 100").
+soak: tools archive ## Work for HOURS=2 with a thousand groups, and see what grows: build/soak has a picture (ARGS="--groups 100").
 	@$(BIN)/python -m benchmarks.soak --hours $(or $(HOURS),2) $(ARGS)
 
 ##@ Upkeep
@@ -203,28 +284,47 @@ repartition: jars ## Move a cluster's home, whose job is stopped, to PARTITIONS=
 package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
 	@$(ROLLCALL) package
 
+.PHONY: wheel
+wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout.
+	@rm -rf build/lib build/bdist.* dist/rollcall-*.whl
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@rm -rf build/lib build/bdist.*
+	@ls dist/rollcall-*.whl
+
+.PHONY: demo
+demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 for the address alone.
+	@exec $(ROLLCALL) demo $${LISTEN:+--listen "$$LISTEN"} $(if $(filter 0,$(BROWSER)),--no-browser)
+
+.PHONY: status
+status: setup ## Say of each home in this folder who works in it and what is in trouble: FORMAT=json.
+	@exec $(ROLLCALL) status $(FORM)
+
+.PHONY: doctor
+doctor: setup ## Say what this machine lacks, and of CLUSTER=kafka://host:port whether it can be followed (CONF=, ROLLCALL_HOME=).
+	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}
+
 # Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
 LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes --no-annotate \
   --custom-compile-command "make lock" $(if $(filter 1,$(UPGRADE)),--upgrade)
 
 .PHONY: lock
-lock: setup ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
-	@grep -o '"setuptools==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
+lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
+	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
 	@$(LOCK) --all-extras pyproject.toml --output-file locks/dev.txt
 	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
 
 .PHONY: licences
-licences: setup ## Write docs/licences.md anew from what is installed.
+licences: tools ## Write docs/licences.md anew from what is installed.
 	@$(BIN)/python -m tests.supply.licences
 
 .PHONY: sbom
-sbom: setup ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
+sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/rollcall.cdx.json .venv
 	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
 
 .PHONY: audit
-audit: setup ## Ask for known vulnerabilities of locks/dev.txt (an index that answers such questions).
+audit: tools ## Ask for known vulnerabilities of locks/dev.txt (an index that answers such questions).
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt || { \
 	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -126,7 +128,11 @@ def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benches named on the command line; see the module for the exit status."""
-    return run_command(command, NAME, arguments)
+    with tempfile.TemporaryDirectory(prefix="rollcall-bench-") as folder:
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+            # A user's process finds its modules compiled, from the second start on.
+            os.environ["PYTHONPYCACHEPREFIX"] = folder
+        return run_command(command, NAME, arguments)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def config(topics: dict[str, int]) -> GroupConfig:
 
 
 def heartbeat(n: int, member_epoch: int, at_ms: int, **said: object) -> ConsumerGroupHeartbeatRequest:
-    """A heartbeat of the member with this number, with nothing said that is not told to be."""
+    """A heartbeat of the member with this number, with only the given fields."""
     return ConsumerGroupHeartbeatRequest(
         request_id=f"{n}-{at_ms}",
         api_version=1,
@@ -66,10 +66,10 @@ def settled_group(members: int, settings: GroupConfig) -> Group:
     assert consumer is not None
     for _ in range(4):
         for n, member in enumerate(consumer.members.values()):
-            owned = [ConsumerGroupTopicPartitions(topic_id=t, partitions=list(p)) for t, p in member.assigned.items()]
+            owned = [ConsumerGroupTopicPartitions(topic_name=t, partitions=list(p)) for t, p in member.assigned.items()]
             step(group, heartbeat(n, member.member_epoch, INTERVAL_MS, topic_partitions=owned), INTERVAL_MS, settings)
     if consumer.state is not ConsumerGroupState.STABLE:
-        raise AssertionError("the group did not settle")
+        raise AssertionError("the group did not stabilize")
     return group
 
 

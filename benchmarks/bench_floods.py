@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.figures import Figure, at_most, bench
-from benchmarks.flooding import KINDS, TOPICS, framed
+from benchmarks.flooding import KINDS, TOPICS
 from benchmarks.gateway_process import running
-from gateway.settings import Address
+from benchmarks.wire_client import framed
+from listeners.addresses import Address
 
 FOR_S = 4.0
 EVERY_S = 0.02

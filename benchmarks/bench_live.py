@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -12,20 +12,20 @@ from typing import NamedTuple
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from benchmarks.figures import Anchor, Figure, at_most, bench
-from benchmarks.groups_at_rest import heartbeats_told, rest
+from benchmarks.groups_at_rest import heartbeats_reported, rest
 from benchmarks.live_consumer_group import LiveConsumerGroup
-from benchmarks.live_group import LiveGroup
+from benchmarks.live_group import Connection, LiveGroup, commit_for
 from benchmarks.processes import processor_seconds
 from benchmarks.recorded_topic import real_broker
 from benchmarks.spark_homes import folder
-from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from listeners.addresses import Address
 
 SIZES = (3, 50, 200)
 TOPIC, PARTITIONS = "measured", 6
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "topics": f"{TOPIC}:{PARTITIONS}"}
-HEARTBEATS_FOR_S = 15.0
+HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
 RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S = 1_000, 3, 300.0
 HANDED_ON_WITHIN_S = 10.0
 """Heartbeats that were answered at the door are in the table by then."""
@@ -36,7 +36,7 @@ _END_PATIENCE_S = 60.0
 
 @bench
 def clients_wait() -> Iterator[Figure]:
-    """Groups form one after the other, each by members that join at once, with no initial delay; then 50 heartbeat.
+    """Groups form one after the other, by members that join at once, with no initial delay; 50 heartbeat, 3 commit.
 
     Beside a real Kafka that is asked the same right afterwards.
     """
@@ -49,8 +49,9 @@ def clients_wait() -> Iterator[Figure]:
         kafka = asyncio.run(measure(Address.from_text(text)))
     goals = {name: at_most(1.2) for name in ours if name.startswith("stable")}
     goals |= {"heartbeat_p50": at_most(2), "heartbeat_p99": at_most(20)}
+    goals |= {name: at_most(40 if name.endswith("p50") else 150) for name in ours if "commit" in name}
     for name, value in ours.items():
-        unit = "ms" if name.startswith("heartbeat") else "s"
+        unit = "ms" if name.endswith(("p50", "p99")) else "s"
         yield Figure(name, value, unit, goals.get(name), Anchor(kafka[name], "a real Kafka"))
 
 
@@ -70,8 +71,8 @@ def groups_at_rest() -> Iterator[Figure]:
 
         beats, took = asyncio.run(rest(served.address, RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S, note))
         time.sleep(HANDED_ON_WITHIN_S)
-        told = heartbeats_told(Home(path / "home"))
-    assert told == beats, f"{beats} heartbeats were sent, and the history has {told}"
+        reported = heartbeats_reported(Home(path / "home"))
+    assert reported == beats, f"{beats} heartbeats were sent, and the history has {reported}"
     hundred_thousands = len(took) / 100_000
     yield Figure("at_rest_heartbeats_a_second", len(took) / RESTING_FOR_S, "1/s")
     yield Figure("at_rest_heartbeat_p50", took[len(took) // 2] * 1000, "ms", at_most(2))
@@ -110,13 +111,23 @@ async def measure(address: Address) -> dict[str, float]:
         found[f"stable_{size}_members"] = await group.form()
         if size == 50:
             beats = await group.beat_for(HEARTBEATS_FOR_S)
+        if size == 3:
+            found |= await _commits("commit", group.members)
         await group.leave()
     newer = LiveConsumerGroup(address, "newer", 3, TOPIC, PARTITIONS)
     found["consumer_group_of_3_members"] = await newer.form()
+    await newer.come_to_rest()
+    found |= await _commits("consumer_group_commit", newer.members)
     await newer.leave()
     found["heartbeat_p50"] = beats[len(beats) // 2] * 1000
     found["heartbeat_p99"] = beats[len(beats) * 99 // 100] * 1000
     return found
+
+
+async def _commits(name: str, members: Sequence[Connection]) -> dict[str, float]:
+    """Milliseconds that commits of a group at rest take, its first ones included."""
+    took = await commit_for(members, COMMITS_FOR_S, TOPIC)
+    return {f"{name}_p50": took[len(took) // 2] * 1000, f"{name}_p99": took[len(took) * 99 // 100] * 1000}
 
 
 class Served(NamedTuple):

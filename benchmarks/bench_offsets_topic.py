@@ -100,7 +100,7 @@ def _folded(records: DataFrame, place: Path, config: JobConfig, *, has_commits: 
         writer.write(batch, batch_id)
 
     rows = record_rows(records, has_commits=has_commits)
-    texts = tell_histories(rows, {}, config.quarantine_raw_max_bytes, HOLD_MS)
+    texts = tell_histories(rows, config.quarantine_raw_max_bytes, HOLD_MS)
     stream = texts.writeStream.outputMode("append").foreachBatch(write).option("checkpointLocation", home.checkpoint)
 
     def follow() -> None:

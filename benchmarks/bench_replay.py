@@ -1,73 +1,167 @@
 """A replay from log file to history: lines a second, of busy groups and of groups at rest, and what memory it takes.
 
-Measured as its user meets it but for Spark's start: reading, inferring, applying and comparing every answer. Knows the
-replay's parts; what a log says is `busy_log`'s.
+Measured as its user meets it: commands in processes of their own, from their start to the report. Knows the commands;
+what a log says is `busy_log`'s, what a dump says `recorded_topic`'s.
 """
 
 from __future__ import annotations
 
-import io
+import os
+import re
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
-from pyspark.sql import SparkSession
+import psutil
 from rich.console import Console
 
 from benchmarks.busy_log import write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
-from benchmarks.processes import memory_bytes
+from benchmarks.recorded_topic import write_dump
 from benchmarks.spark_homes import folder, session
-from jobs.home import REPLAY, Home
-from jobs.replay.command import WRITER, Replay
+from jobs.home import Home
+from jobs.replay.on_spark import replay_on_spark
+from jobs.spark.jars import ROOT
 
-COPIES = 15
+UTC = ZoneInfo("UTC")
+CAPTURES = ROOT / "tests" / "captures"
+COPIES = int(os.environ.get("COPIES") or 15)
 RESTING_GROUPS = 1_000
-MINUTES, FEW_MINUTES = 9, 3
+MINUTES, FEW_MINUTES = 8, 2.5
+COMMITS = int(os.environ.get("COMMITS") or 1_000_000)
+SPARK_LINES = int(os.environ.get("SPARK_LINES") or 5_000_000)
+BUSY_LINES = 15_545
 MEBIBYTE = 1 << 20
+_WATCHED_EVERY_S = 0.1
+
+
+class Run(NamedTuple):
+    """One command."""
+
+    seconds: float
+    memory: int
+    """The most that its processes held at one time, bytes: what they share is counted once."""
+    report: str
+
+    @property
+    def parity(self) -> float:
+        """The share of answers that are equal."""
+        (share,) = re.findall(r"parity: ([0-9.]+)%", self.report)
+        return float(share) / 100
+
+
+def run(*arguments: str) -> Run:
+    """A `rollcall` command; raises where it fails."""
+    started, most, is_over = time.perf_counter(), [0], threading.Event()
+    command = [sys.executable, "-m", "jobs.rollcall", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as each:
+
+        def watch() -> None:
+            while not is_over.wait(_WATCHED_EVERY_S):
+                most[0] = max(most[0], _memory_of(each.pid))
+
+        watching = threading.Thread(target=watch, name="memory", daemon=True)
+        watching.start()
+        report, _ = each.communicate()
+        seconds = time.perf_counter() - started
+        is_over.set()
+        watching.join()
+    if each.returncode:
+        raise AssertionError(f"{' '.join(command)}: exit status {each.returncode}")
+    return Run(seconds, most[0], report)
+
+
+def _memory_of(pid: int) -> int:
+    try:
+        root = psutil.Process(pid)
+        return sum(each.memory_full_info().pss for each in [root, *root.children(recursive=True)])
+    except psutil.Error:
+        return 0
+
+
+@bench
+def incidents() -> Iterator[Figure]:
+    """An incident's file, from the command to the report."""
+    for name, goal_s in (("d-kill", 2.0), ("j-busy-1", 3.0)):
+        with folder() as path:
+            found = run("replay", str(CAPTURES / name / "requests.log.gz"), "--home", str(path / "home"))
+        yield Figure(f"from_command_to_report_{name}", found.seconds, "s", at_most(goal_s))
 
 
 @bench
 def busy() -> Iterator[Figure]:
     """Three minutes of 600 groups that join, die and leave; half of the lines are commits."""
-    with folder() as path, session() as spark:
-        _warm(spark, path)
-        lines, seconds, parity = _replayed(spark, path / "busy", lambda log: write_busy_log(log, COPIES))
-    yield Figure("lines_a_second_600_busy_groups", lines / seconds, "lines/s", at_least(25_000))
-    yield Figure("answers_equal", parity, "share", at_least(0.995))
+    yield from _by_one_and_two(lambda log: write_busy_log(log, COPIES), f"{40 * COPIES}_busy_groups", 25_000)
 
 
 @bench
 def resting() -> Iterator[Figure]:
     """Minutes of the day of 1,000 groups of six at a heartbeat every three seconds: an hour is 7.2 million lines."""
-    with folder() as path, session() as spark:
-        _warm(spark, path)
-        _replayed(spark, path / "short", lambda log: write_resting_log(log, RESTING_GROUPS, FEW_MINUTES))
-        short = memory_bytes()
-        lines, seconds, parity = _replayed(
-            spark, path / "long", lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES)
-        )
-        long = memory_bytes()
-    yield Figure("lines_a_second_1000_groups_at_rest", lines / seconds, "lines/s", at_least(60_000))
-    yield Figure("seconds_for_an_hour_of_it", 60 / MINUTES * seconds, "s")
-    yield Figure("memory", long / MEBIBYTE, "MiB")
-    yield Figure("memory_to_that_after_a_third_as_long", long / short, "times", at_most(1.5))
-    yield Figure("answers_equal_at_rest", parity, "share", at_least(0.995))
+    name = f"{RESTING_GROUPS}_groups_at_rest"
+    with folder() as path:
+        write_resting_log(path / "short.log", RESTING_GROUPS, FEW_MINUTES)
+        short = run("replay", str(path / "short.log"), "--home", str(path / "short"))
+    for figure in _by_one_and_two(lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES), name, 45_000):
+        if figure.name == f"memory_{name}":
+            yield Figure(
+                "memory_to_that_of_a_third_of_it", figure.value * MEBIBYTE / short.memory, "times", at_most(1.3)
+            )
+        yield figure
 
 
-def _warm(spark: SparkSession, path: Path) -> None:
-    """Replays a short log first, so that warming up the JVM is not measured."""
-    _replayed(spark, path / "warm", lambda log: write_busy_log(log, 2))
+def _by_one_and_two(write_log: Callable[[Path], int], name: str, goal: int) -> Iterator[Figure]:
+    with folder() as path:
+        log = path / "requests.log"
+        lines = write_log(log)
+        two = run("replay", str(log), "--home", str(path / "two"), "--processes", "2")
+        one = run("replay", str(log), "--home", str(path / "one"), "--processes", "1")
+    yield Figure(f"lines_a_second_{name}", lines / two.seconds, "lines/s", at_least(goal))
+    yield Figure(f"two_processes_to_one_{name}", one.seconds / two.seconds, "times", at_least(1.7))
+    yield Figure(f"memory_{name}", two.memory / MEBIBYTE, "MiB", at_most(500))
+    yield Figure(f"answers_equal_{name}", two.parity, "share", at_least(0.995))
 
 
-def _replayed(spark: SparkSession, path: Path, write_log: Callable[[Path], int]) -> tuple[int, float, float]:
-    """Lines, seconds, and the share of equal answers."""
-    path.mkdir()
-    lines = write_log(path / "requests.log")
-    home = Home(path / "home")
-    with home.locked("a benchmark"):
-        home.settle(REPLAY, WRITER)
-        started = time.perf_counter()
-        work = Replay(home, {}, path / "requests.log", "UTC", Console(file=io.StringIO()))
-        work.run(spark)
-    return lines, time.perf_counter() - started, work.parity.share
+@bench
+def dump() -> Iterator[Figure]:
+    """A dump of __consumer_offsets: commits beside a thousand groups' generations."""
+    with folder() as path:
+        records = write_dump(path / "dump.jsonl", 1_000, COMMITS)
+        found = run("replay", str(path / "dump.jsonl"), "--home", str(path / "home"))
+    yield Figure("records_a_second_of_a_dump", records / found.seconds, "records/s")
+    yield Figure("memory_of_a_dump", found.memory / MEBIBYTE, "MiB", at_most(500))
+
+
+@bench
+def on_spark() -> Iterator[Figure]:
+    """A log of five million busy lines by Spark with two workers on two cores, and with one on one.
+
+    With one worker a JVM and a Python process take turns, and would use two cores.
+    """
+    with folder() as path:
+        log = path / "requests.log"
+        lines = write_busy_log(log, max(1, SPARK_LINES // BUSY_LINES))
+        seconds = {}
+        for workers in (2, 1):
+            with session(**{"spark.master": f"local[{workers}]"}) as spark:
+                quiet = Console(quiet=True)
+                # What a JVM has done before it does quicker: neither is the first.
+                little = CAPTURES / "d-kill" / "requests.log.gz"
+                replay_on_spark(spark, Home(path / f"before-{workers}"), little, {}, UTC, quiet)
+                _confine(workers)
+                found = replay_on_spark(spark, Home(path / f"by-{workers}"), log, {}, UTC, quiet)
+                seconds[workers] = found.seconds
+    _confine(os.cpu_count() or 1)
+    yield Figure("lines_a_second_by_two_workers", lines / seconds[2], "lines/s")
+    yield Figure("two_workers_to_one", seconds[1] / seconds[2], "times", at_least(1.6))
+
+
+def _confine(cores: int) -> None:
+    """This process and those that it started run on that many cores from now on."""
+    for each in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        for thread in each.threads():
+            os.sched_setaffinity(thread.id, range(cores))

@@ -7,7 +7,6 @@ state is in RocksDB. Knows what is measured; how a cluster is run is `spark_clus
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,18 +14,20 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 
-from benchmarks.bench_streaming import LONG_SESSIONS, heartbeat, run_of, settle
+from benchmarks.bench_streaming import LONG_SESSIONS, heartbeat, run_of, stabilize
 from benchmarks.busy_log import write_busy_log
 from benchmarks.figures import Figure, bench
 from benchmarks.processes import processor_seconds
 from benchmarks.spark_cluster import SparkCluster, spark_cluster
 from benchmarks.spark_homes import LiveHome, folder, session
-from jobs.home import REPLAY, Home
+from jobs.home import Home
 from jobs.repartition import SETTINGS
-from jobs.replay.command import WRITER, Replay
+from jobs.replay.on_spark import replay_on_spark
 from jobs.spark.jars import ROOT, jar_paths
 from schemas.tables import CHECKPOINT_FOLDER
 
@@ -72,7 +73,7 @@ def _measured(workers: int, partitions: int, name: str, *, has_replay: bool) -> 
         }
         with session(**settings) as spark:
             home = LiveHome(spark, path / "home", {**LONG_SESSIONS, "spark.coordinator.effects.writer": "cluster"})
-            members = settle(home, [MEMBERS] * GROUPS)
+            members = stabilize(home, [MEMBERS] * GROUPS)
             _beats(home, members, "warm")
             before, commits = _files(home.home.path), _commits(home.home)
             beats = _used(cluster, partial(_beats, home, members, "measured"))
@@ -115,14 +116,12 @@ def _runs(home: LiveHome, members: list[str]) -> None:
         home.append_and_wait([run_of(n, members[n * MEMBERS : (n + 1) * MEMBERS], turn) for n in range(GROUPS)])
 
 
-def _replay(cluster: SparkCluster, path: Path, spark: object) -> tuple[int, Used]:
+def _replay(cluster: SparkCluster, path: Path, spark: SparkSession) -> tuple[int, Used]:
     lines = write_busy_log(path / "requests.log", COPIES)
-    home = Home(path / "replayed")
+    home, quiet = Home(path / "replayed"), Console(quiet=True)
 
     def run() -> None:
-        with home.locked("a benchmark"):
-            home.settle(REPLAY, WRITER)
-            Replay(home, {}, path / "requests.log", "UTC", Console(file=io.StringIO())).run(spark)  # type: ignore[arg-type]
+        replay_on_spark(spark, home, path / "requests.log", {}, ZoneInfo("UTC"), quiet)
 
     return lines, _used(cluster, run)
 

@@ -48,7 +48,7 @@ def answers() -> Iterator[Figure]:
             for kind in kinds:
                 home = LiveHome(spark, path / kind, LONG_SESSIONS, is_coordinator=kind == "coordinator")
                 if turn == 0:
-                    members[kind] = settle(home, sizes) if kind == "coordinator" else ["m"] * PAIR_GROUPS
+                    members[kind] = stabilize(home, sizes) if kind == "coordinator" else ["m"] * PAIR_GROUPS
                 for n in range(WARM_UP + ANSWERS_A_ROUND):
                     each = n % PAIR_GROUPS
                     ms = home.answer_ms(heartbeat(each, members[kind][each], f"{turn}-{n}"))
@@ -91,7 +91,7 @@ def few_large_groups_in_runs() -> Figure:
     """The same heartbeats, those of a group as one run over five moments."""
     with folder() as path, session() as spark:
         home = LiveHome(spark, path, LONG_SESSIONS)
-        members = settle(home, [200] * 200)
+        members = stabilize(home, [200] * 200)
         for turn in range(4):
             home.append_and_wait(
                 [run_of(group, members[200 * group : 200 * (group + 1)], turn) for group in range(200)]
@@ -113,14 +113,14 @@ def a_hundred_thousand_groups() -> Iterator[Figure]:
         anchor = Anchor(statistics.median(batch.duration_ms for batch in nothing.idle_batches(10)), NOTHING)
         nothing.stop()
         home = LiveHome(spark, path / "coordinator", LONG_SESSIONS)
-        settle(home, [1] * 100_000)
+        stabilize(home, [1] * 100_000)
         yield from _idle(spark, home, "100000_groups", at_most(300), anchor)
         home.stop()
 
 
 def _heartbeats_a_second(home: LiveHome, sizes: list[int], times: int) -> float:
     """The best of four batches."""
-    members = settle(home, sizes)
+    members = stabilize(home, sizes)
     groups = [group for group, size in enumerate(sizes) for _ in range(size)]
     count = len(members) * times
     for turn in range(4):
@@ -143,7 +143,7 @@ def _idle(
     yield Figure(f"{what}_driver_heap", heap_in_use(spark) / MEBIBYTE, "MiB of 2048")
 
 
-def settle(home: LiveHome, sizes: list[int]) -> list[str]:
+def stabilize(home: LiveHome, sizes: list[int]) -> list[str]:
     """Groups of these sizes, all Stable; every group's member ids, group by group."""
     joins = [join(group, n) for group, size in enumerate(sizes) for n in range(size)]
     joined = {row["request_id"]: row for row in home.append_and_wait(list(joins))}

@@ -20,9 +20,10 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.sql import register_views
 from jobs.stream.home_tables import open_effects
-from jobs.stream.upkeep import Kept, tend
+from jobs.stream.upkeep import kept_of
 from schemas.effect_names import EffectName
 from schemas.tables import EFFECTS
+from tables.upkeep import tend
 
 COMMITS, ROWS_A_COMMIT = 20_000, 20
 UPKEEP_EVERY, THOROUGH_EVERY = 60, 3600
@@ -63,7 +64,7 @@ def a_long_day() -> Iterator[Figure]:
 def _commit_all(home: Home) -> list[float]:
     """What each commit took, in ms."""
     table = open_effects(home, CONFIG)
-    kept = Kept("effects", home.effects, CONFIG)
+    kept = kept_of("effects", home, CONFIG)
     took = []
     for n in range(COMMITS):
         rows = _rows(n)

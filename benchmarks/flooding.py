@@ -11,9 +11,8 @@ import sys
 
 import click
 
-from gateway.settings import Address, parse_address
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
+from benchmarks.wire_client import framed
+from listeners.addresses import Address, parse_address
 from programs.command_line import run_command
 
 CONNECTIONS = 50
@@ -21,16 +20,10 @@ TOPICS = "wide:1000"
 _PIECE_BYTES = 1 << 20
 
 
-def framed(api: str, version: int, **values: object) -> bytes:
-    """A request with its length first."""
-    spoken = codec(api, version)
-    return spoken.write_request(1, "flood", entity_of(spoken.request_type, values))
-
-
 def _heads_with_tags() -> bytes:
     """A Heartbeat whose head has as many unknown tagged fields as are read."""
     plain = framed("Heartbeat", 4, group_id="g", member_id="m", generation_id=1)[4:]
-    head_end = 8 + 2 + len("flood")
+    head_end = 8 + 2 + len("client")
     tags = bytes([100]) + b"".join(bytes([number, 0]) for number in range(10, 110))
     frame = plain[:head_end] + tags + plain[head_end + 1 :]
     return len(frame).to_bytes(4, "big") + frame

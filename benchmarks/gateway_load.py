@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gateway.settings import Address
+from benchmarks.wire_client import framed
 from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
+from listeners.addresses import Address
 
 _JOIN_VERSION, _SYNC_VERSION, _HEARTBEAT_VERSION = 3, 3, 4
 _SESSION_MS = 300_000
@@ -66,15 +66,11 @@ class Member(asyncio.Protocol):
             "SyncGroup", _SYNC_VERSION, **member, assignments=[{"member_id": joined.member_id, "assignment": b"a"}]
         )
         assert synced.assignment == b"a"
-        self._heartbeat = self._request("Heartbeat", _HEARTBEAT_VERSION, **member)
-
-    def _request(self, api: str, version: int, **values: Any) -> bytes:
-        spoken = codec(api, version)
-        return spoken.write_request(1, "bench", entity_of(spoken.request_type, {"group_id": self._group_id, **values}))
+        self._heartbeat = framed("Heartbeat", _HEARTBEAT_VERSION, group_id=self._group_id, **member)
 
     async def _call(self, api: str, version: int, **values: Any) -> Any:
         self._joining = asyncio.get_running_loop().create_future()
-        self._transport.write(self._request(api, version, **values))
+        self._transport.write(framed(api, version, group_id=self._group_id, **values))
         frame = await self._joining
         self._joining = None
         _, message = codec(api, version).read_response(frame)
@@ -103,7 +99,7 @@ class Member(asyncio.Protocol):
 
 
 class Load:
-    """So many members of a gateway."""
+    """The members of a gateway."""
 
     def __init__(self, address: Address, members: int) -> None:
         self._address = address
@@ -122,8 +118,7 @@ class Load:
         await asyncio.gather(*(join_some(self.members[start::_AT_A_TIME]) for start in range(_AT_A_TIME)))
 
     async def beat_evenly(self, a_second: int, for_s: float) -> list[Beat]:
-        """Sends so many heartbeats a second, one member after the other, without waiting for answers; returns when all
-        are answered.
+        """Sends this many heartbeats a second, one member after the other, and returns with all answers.
 
         Each counts as sent when it was due, so that a slow sender makes no answer look quick.
         """

@@ -25,7 +25,8 @@ from coordinator_udfs.protocol.step import step
 from gateway.assembly import gateway_on, stand_alone
 from gateway.backend import Figures, Known
 from gateway.server import prepare_process
-from gateway.settings import Address, Settings, parse_address
+from gateway.settings import Settings
+from listeners.addresses import Address, parse_address
 from programs.command_line import run_command
 from programs.settings import from_texts
 from schemas.effects import Reply
@@ -59,6 +60,9 @@ class CoreInProcess:
 
     def figures(self) -> Figures:
         return Figures(parked=len(self._waiting))
+
+    def configured_groups(self) -> Iterable[str]:
+        return ()
 
     def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
         answer = self._waiting[request.request_id] = self._loop.create_future()

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from benchmarks.live_group import LiveGroup
-from gateway.settings import Address
 from jobs.home import Home
+from listeners.addresses import Address
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.heartbeat_runs import beats_taken
@@ -47,7 +47,7 @@ async def rest(
     return sum(group.beats for group in resting), measured
 
 
-def heartbeats_told(home: Home) -> int:
+def heartbeats_reported(home: Home) -> int:
     """How many heartbeats a history says were answered NONE, in runs and alone.
 
     Raises AssertionError: a member was removed.

@@ -1,4 +1,4 @@
-"""The machine that a measurement ran on, in words. Knows where the system tells it; must not know a figure."""
+"""The machine that a measurement ran on. Knows where the system describes it. Must not know a figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Machine(NamedTuple):
     day: str
     """UTC, when it was measured."""
     load: float
-    """How many processes wanted a core in the last quarter of an hour, this measurement's own included."""
+    """The load average of the last quarter of an hour, including the measurement."""
 
 
 def this_machine() -> Machine:
@@ -41,7 +41,7 @@ def this_machine() -> Machine:
 
 
 def _processor() -> str:
-    """Its name where the system tells it, else its kind."""
-    told = _CPU_INFO.read_text() if _CPU_INFO.exists() else ""
-    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    """The processor's name if the system gives it, else its kind."""
+    cpu_info = _CPU_INFO.read_text() if _CPU_INFO.exists() else ""
+    names = [line.partition(":")[2].strip() for line in cpu_info.splitlines() if line.startswith("model name")]
     return names[0] if names else platform.machine()

@@ -31,7 +31,7 @@ _VERDICTS = {True: "yes", False: "**no**", None: ""}
 def page_of(measured: Sequence[Measured]) -> str:
     """The page: the layers in the order in which they stand, and the machine once or, where it varied, by layer."""
     machines = {each.machine for each in measured}
-    parts = [_BEGINNING, *(_told(machine) for machine in machines if len(machines) == 1)]
+    parts = [_BEGINNING, *(_machine_line(machine) for machine in machines if len(machines) == 1)]
     for layer, of_layer in groupby(measured, key=lambda each: each.layer):
         figures = list(of_layer)
         parts.append(f"## {layer.replace('_', ' ').capitalize()}\n")
@@ -39,15 +39,14 @@ def page_of(measured: Sequence[Measured]) -> str:
         if layer in LIMITS:
             parts.append(f"{LIMITS[layer]}\n")
         if len(machines) > 1:
-            parts.extend(_told(machine) for machine in dict.fromkeys(each.machine for each in figures))
+            parts.extend(_machine_line(machine) for machine in dict.fromkeys(each.machine for each in figures))
     return "\n".join(parts)
 
 
-def _told(machine: Machine) -> str:
+def _machine_line(machine: Machine) -> str:
     return (
         f"Measured on {machine.day}: {machine.processor}, {machine.cores} cores, {machine.memory_gb} GB, "
-        f"{machine.system}, Python {machine.python}; {machine.load:.1f} processes wanted a core on average, those that "
-        "were measured included.\n"
+        f"{machine.system}, Python {machine.python}; load average {machine.load:.1f}.\n"
     )
 
 

@@ -15,8 +15,16 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from offsets_topic.dumps.json_lines import write_line
+from offsets_topic.dumps.log_record import LogRecord
 from offsets_topic.records.decoding import encode_key, encode_value
-from offsets_topic.records.shapes import ClassicMember, GroupKey, GroupMetadataValue
+from offsets_topic.records.shapes import (
+    ClassicMember,
+    GroupKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 
 TOPIC, PARTITIONS = "recorded-offsets", 8
@@ -52,6 +60,27 @@ def fill(spark: SparkSession, address: str, groups: int, commits: int) -> None:
     schema = "key binary, value binary, partition int"
     _write(spark.createDataFrame(list(_generations(groups)), schema).coalesce(1), address)
     _write(_commits(spark, groups, commits), address)
+
+
+def write_dump(path: Path, groups: int, commits: int) -> int:
+    """The same records as a dump of JSON lines; how many there are."""
+    offsets = [0] * PARTITIONS
+    with path.open("wb") as out:
+
+        def write(partition: int, at_ms: int, key: bytes, value: bytes) -> None:
+            out.write(write_line(LogRecord(partition, offsets[partition], at_ms, key, value)) + b"\n")
+            offsets[partition] += 1
+
+        for key, value, partition in _generations(groups):
+            write(partition, FIRST_MS, key, value)
+        for number in range(commits):
+            request, place = divmod(number, PARTITIONS_A_MEMBER)
+            turn, group = divmod(request, groups)
+            committed = (turn % MEMBERS_A_GROUP) * PARTITIONS_A_MEMBER + place
+            key = encode_key(1, OffsetCommitKey(group=f"group-{group:04d}", topic=CONSUMED, partition=committed))
+            commit = OffsetCommitValue(offset=1_000 + turn, metadata="", commit_timestamp=FIRST_MS + turn)
+            write(group % PARTITIONS, FIRST_MS + turn, key, encode_value(3, commit))
+    return sum(offsets)
 
 
 def _write(records: DataFrame, address: str) -> None:

@@ -78,7 +78,7 @@ class SparkCluster:
 
 @contextmanager
 def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
-    """A cluster of so many workers. folder: for logs and the workers' files."""
+    """A cluster of this many workers. folder: for logs and the workers' files."""
     cluster = SparkCluster(folder)
     try:
         for _ in range(workers):

@@ -173,7 +173,7 @@ class LiveHome:
         ]
 
     def idle_batches(self, count: int) -> list[Batch]:
-        """So many batches without requests, from now on."""
+        """Waits for this many batches without requests, from now on."""
         seen = self.query.lastProgress.batchId if self.query.lastProgress else -1
 
         def since() -> list[Batch]:

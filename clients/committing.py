@@ -88,7 +88,7 @@ def on_coordinator_found(member: Membership, turn: Turn) -> None:
 
 
 def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
-    """Fails the commits that nobody waits for; the others wait for the next look, unless the error is fatal."""
+    """Fails the asynchronous commits; the others wait for the next look, unless the error is fatal."""
     is_hopeless = bool(member.failures) and member.failures[-1].api == "FindCoordinator"
     for commit in awaiting_coordinator(member):
         if is_hopeless:
@@ -168,7 +168,7 @@ def _succeed(member: Membership, commit: Commit | None, turn: Turn) -> None:
 
 
 def _fail(member: Membership, commit: Commit | None, failure: CommitFailure, error: Error | None, turn: Turn) -> None:
-    """Fails the commit, or, where somebody waits for it, plans the next attempt."""
+    """Fails the commit, or plans the next attempt if the application waits for it."""
     if commit is None:
         return
     commit.is_in_flight = False

@@ -58,9 +58,9 @@ class Phase(StrEnum):
     JOINING = "joining"
     """Its next heartbeat is a join."""
     RECONCILING = "reconciling"
-    """It was told to own something else, and waits for its application to poll."""
+    """It got another assignment, and waits for its application to poll."""
     ACKNOWLEDGING = "acknowledging"
-    """It owns what it was told to; its next heartbeat says so."""
+    """It owns its new assignment; its next heartbeat says so."""
     STABLE = "stable"
     STALE = "stale"
     """It left because its application did not poll; the next poll joins again."""
@@ -95,7 +95,7 @@ class ConsumerGroupMember:
     _topics: tuple[str, ...] = ()
     _pattern: str = ""
     _says_pattern: bool = False
-    """Whether it has or had a pattern: else its requests have no word of one."""
+    """Whether it has or had a pattern; else its requests do not name one."""
     _target: frozenset[TopicPartition] = frozenset()
     _has_node: bool = False
     _sent: _Sent | None = None
@@ -158,7 +158,7 @@ class ConsumerGroupMember:
         return self._go_on(now_ms)
 
     def poll(self, now_ms: int) -> list[Output]:
-        """Takes a poll: raises one error, joins again if it had left, or takes over what it was told to own."""
+        """Takes a poll: raises one error, joins again if it had left, or takes over its new assignment."""
         self._poll_deadline_ms = now_ms + self.config.max_poll_interval_ms
         if self._failures:
             return [self._failures.pop(0)]
@@ -277,7 +277,7 @@ class ConsumerGroupMember:
         if response.assignment is None:
             return
         self._target = frozenset(
-            TopicPartition(topic.topic_id, partition)
+            TopicPartition(topic.topic, partition)
             for topic in response.assignment.topic_partitions
             for partition in topic.partitions
         )
@@ -302,7 +302,7 @@ class ConsumerGroupMember:
         return self._drop(PartitionsLost)
 
     def _failed(self, now_ms: int) -> list[Output]:
-        """A request got no answer: the next one says all, to whoever is the coordinator then."""
+        """A request got no answer: the next one has all fields, since the coordinator may be another one."""
         self._sent = None
         if self.phase is Phase.LEAVING:
             return self._closed()
@@ -389,4 +389,4 @@ def _listed(partitions: Iterable[TopicPartition]) -> list[ConsumerGroupTopicPart
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         by_topic.setdefault(topic, []).append(partition)
-    return [ConsumerGroupTopicPartitions(topic_id=topic, partitions=found) for topic, found in by_topic.items()]
+    return [ConsumerGroupTopicPartitions(topic_name=topic, partitions=found) for topic, found in by_topic.items()]

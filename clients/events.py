@@ -88,7 +88,7 @@ class PartitionsAssigned:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked:
-    """The application no longer owns these, and nobody else does yet."""
+    """The application no longer owns these, and no other member does yet."""
 
     partitions: tuple[TopicPartition, ...]
 

@@ -39,8 +39,7 @@ def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssig
     if response.skip_assignment:
         return []
     assignor = member.assignors[response.protocol_name or ""]
-    wanted = member.subscription
-    assigned = assignor.assign(wanted.partition_counts, members, wanted.replica_racks)
+    assigned = assignor.assign(member.subscription.partition_counts, members)
     if member.rebalance_protocol is RebalanceProtocol.COOPERATIVE and assignor.name != _CHECKS_ITSELF:
         refuse_partitions_still_owned(members, assigned)
     version = member.config.consumer_protocol_version
@@ -70,8 +69,8 @@ def counts_of(member: Membership, topics: frozenset[str]) -> dict[str, int]:
 
 def has_metadata_changed(member: Membership) -> bool:
     """Whether this member was the leader and partition counts have changed since then."""
-    snapshot = member.subscription.assignment_snapshot
-    return snapshot is not None and snapshot != counts_of(member, frozenset(snapshot))
+    snapshot, counts = member.subscription.assignment_snapshot, member.subscription.partition_counts
+    return snapshot is not None and any(counts.get(topic, 0) != count for topic, count in snapshot.items())
 
 
 def refuse_partitions_still_owned(

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from clients import assigning, committing, heartbeats, joining, leaving, lookup
-from clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol, ReplicaRacks
-from clients.assignors.racks import NO_RACKS
+from clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol
 from clients.config import ConsumerConfig, ConsumerConfigError
 from clients.events import CommitKind, Output
 from clients.membership import InFlight, Membership, MemberState, Turn
@@ -241,11 +240,9 @@ class GroupMember:
 
     # ------------------------------------------------------------ the network and the clock
 
-    def metadata_changed(self, partition_counts: Mapping[str, int], replica_racks: ReplicaRacks = NO_RACKS) -> None:
+    def metadata_changed(self, partition_counts: Mapping[str, int]) -> None:
         """Takes all topics of the cluster with their partition counts; a leader that sees a change joins again."""
-        subscription = self._member.subscription
-        subscription.partition_counts = dict(partition_counts)
-        subscription.replica_racks = replica_racks
+        self._member.subscription.partition_counts = dict(partition_counts)
 
     def response(self, request_id: str, response: Response, now_ms: int) -> list[Output]:
         """Takes an answer. One that is not awaited (too late, or its connection was given up) is ignored."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from clients.assignors import Assignor, RebalanceProtocol, ReplicaRacks
-from clients.assignors.racks import NO_RACKS
+from clients.assignors import Assignor, RebalanceProtocol
 from clients.config import ConsumerConfig
 from clients.events import CommitFailure, CommitKind, FatalError, MemberRequest, Output
 from schemas.consumer_protocol import TopicPartition
@@ -84,7 +83,7 @@ class Commit:
     kind: CommitKind
     offsets: Mapping[TopicPartition, int]
     deadline_ms: int | None
-    """When whoever waits gives up; None if nobody waits."""
+    """When the waiting call gives up; None if no call waits."""
     is_in_flight: bool = False
     is_done: bool = False
     failure: CommitFailure | None = None
@@ -114,7 +113,6 @@ class Subscription:
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     """The next offset to consume, where known."""
     partition_counts: Mapping[str, int] = field(default_factory=dict)
-    replica_racks: ReplicaRacks = field(default_factory=lambda: NO_RACKS)
     assignment_snapshot: Mapping[str, int] | None = None
     """Partition counts when this member last led, None if it did not."""
     last_assignments: dict[str, LastAssignment] = field(default_factory=dict)
@@ -224,7 +222,7 @@ class Membership:
         self.rejoin.is_needed = True
 
     def reset(self, reason: str, *, forgets_member_id: bool) -> None:
-        """Forgets the generation, and the member id if told so: the next poll loses all partitions and joins anew."""
+        """Forgets the generation, and on request the member id: the next poll loses all partitions and joins again."""
         self.state = MemberState.UNJOINED
         self.generation = Generation(member_id="" if forgets_member_id else self.generation.member_id)
         self.request_rejoin(reason)

@@ -151,5 +151,5 @@ def cut(reason: str) -> str:
 
 
 def fenced(group_instance_id: str | None) -> str:
-    """What the application is told when another member has its instance id."""
+    """The error for the application when another member has its instance id."""
     return f"group.instance.id={group_instance_id} is fenced: another consumer joined with it"

@@ -1,7 +1,7 @@
-"""What a request is answered that a group has no room to put off: that its coordinator is busy, so that it comes again.
+"""The answer to a request that a group has no room to put off: the coordinator is busy, so the client sends it again.
 
-Kafka's word for it is COORDINATOR_LOAD_IN_PROGRESS, which every client takes as: wait, and ask again. Knows the shapes
-of answers; knows no group.
+Its error is Kafka's COORDINATOR_LOAD_IN_PROGRESS, on which every client waits and sends the request again. Knows the
+shapes of answers; knows no group.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from schemas.refusals import refusal
 
 BUSY = Error.COORDINATOR_LOAD_IN_PROGRESS
 THROTTLE_MS = 1000
-"""How long a client is told to wait whose request was put off, or refused for that."""
+"""How long a client must wait after its request was put off, or refused because it could not be."""
 
 
 def busy_reply(request: ClientGroupRequest, at_ms: int) -> Reply:
@@ -35,6 +35,6 @@ def busy_reply(request: ClientGroupRequest, at_ms: int) -> Reply:
 
 
 def throttle(response: Response) -> None:
-    """The client is to wait before it asks again."""
+    """The same answer, with the time that the client must wait before its next request."""
     if "throttle_time_ms" in response.__struct_fields__:
         response.throttle_time_ms = THROTTLE_MS  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """One group's share of a batch: its requests in order, its deadlines between them, its facts as rows, its new state.
 
-Knows the two clocks, what a group remembers from batch to batch, and how to go on when a turn breaks. Knows no rule of
+Knows the two clocks, what a group remembers from batch to batch, and how to go on when a turn fails. Knows no rule of
 the protocol, no pandas and no Spark.
 """
 
@@ -34,7 +34,7 @@ from schemas.messages import (
 from schemas.wire_fields import RequestError
 
 BROKEN_RETRY_MS = 60_000
-"""How long after a failure a group is looked at again."""
+"""How long after a failure a group is called again."""
 _FACTS_A_REQUEST_BITS = 8
 _LAST_FACT = (1 << _FACTS_A_REQUEST_BITS) - 1
 _TRACE_CHARACTERS = 4000
@@ -43,7 +43,7 @@ _in_order = itemgetter(0, 1, 2, 3)
 
 
 class Outcome(NamedTuple):
-    """What comes of a group's share of a batch."""
+    """The result of a group's share of a batch."""
 
     rows: list[EffectRow]
     row: StateRow | None
@@ -97,7 +97,7 @@ class GroupTurns:
         self.rows: list[EffectRow] = []
         self.memory = StreamMemory()
         self.seen: dict[str, None] = {}
-        # From here a turn that broke is undone: the group as text (None: unknown), and what was applied to it since.
+        # A turn that failed is undone from here: the group as text (None: unknown), and what was applied to it since.
         self._base: str | None = None
         self._applied: list[tuple[StreamRequest | None, int]] = []
         self._are_timers_broken = False
@@ -116,8 +116,8 @@ class GroupTurns:
         """Applies all requests in order of arrival, fires what is due before each, and then what is due by the batch's
         own time.
 
-        Those that an earlier batch put off come first. Once the turn has cost what it may, the rest is put off, and no
-        more time passes than up to the last request that was applied.
+        Those that an earlier batch put off come first. Once the turn has used its budget, the rest is put off. Time
+        then passes only up to the last request that was applied.
         """
         waiting = self._read_again()
         from_before = len(waiting)
@@ -142,10 +142,9 @@ class GroupTurns:
         self._base = encode(self.group).document if has_resumed else document
 
     def _maybe_resume(self, group: Group, memory: StreamMemory) -> bool:
-        """Moves deadlines later: once in each run of the job, and when the coordinator was asleep at the time that they
-        fell due.
+        """Moves deadlines later: once in each run of the job, and when the coordinator was asleep as they fell due.
 
-        A batch that an earlier run began is run again as it was, since its effects may have been committed.
+        A batch that an earlier run began is run again unchanged, since its effects may have been committed.
         """
         settings = self.settings
         if self.at_ms < settings.started_at_ms:
@@ -157,15 +156,15 @@ class GroupTurns:
         due_ms = next_deadline_ms(group)
         has_slept = due_ms is not None and due_ms < self.at_ms - settings.stall_ms
         if has_slept:
-            # A millisecond on, to tell what was lifted from what a request of this batch will arm.
+            # One millisecond later, to distinguish moved deadlines from those that a request of this batch will arm.
             from_ms = self.at_ms + 1
             resume_group(group, from_ms, settings.group, None if is_new_run else memory.resumed_at_ms)
             memory.resumed_at_ms = from_ms
         return is_new_run or has_slept
 
     def _read(self, texts: list[str]) -> list[Waiting]:
-        """The requests in order; what is no request goes to quarantine. The order has no ties, since a batch may be run
-        again.
+        """The requests in order; a row that is no request goes to quarantine. The order has no ties, since a batch may
+        be run again.
         """
         keyed = []
         for text in texts:
@@ -191,7 +190,8 @@ class GroupTurns:
     # ------------------------------------------------------------ turns
 
     def _apply(self, waiting: Waiting, *, is_from_before: bool) -> bool:
-        """Fires what is due before the request and applies it; False if there was too much due, and it has to wait."""
+        """Fires what is due before the request and applies it; False if too much was due, so that the request has to
+        wait."""
         request = waiting[1]
         at_ms = request.received_at_ms
         if self.armed_from_ms is not None and at_ms > self.now_ms:
@@ -218,14 +218,14 @@ class GroupTurns:
     def _step(self, request: StreamRequest, at_ms: int, *, is_from_before: bool) -> None:
         was_known = self.group.is_known
         if was_known and self._is_repeated(request):
-            self._tell([_repeated(request, at_ms)], 0)
+            self._emit([_repeated(request, at_ms)], 0)
             return
         rows_before, memory = len(self.rows), (self.memory.seq_at_ms, self.memory.seq)
         try:
             effects = step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
             if is_from_before:
                 _throttle(effects, request)
-            self._tell(effects, 0 if was_known else _first_seq(request))
+            self._emit(effects, 0 if was_known else _first_seq(request))
         except Exception:
             del self.rows[rows_before:]
             self.memory.seq_at_ms, self.memory.seq = memory
@@ -254,7 +254,7 @@ class GroupTurns:
             return
         self._applied.append((None, until_ms))
         rows_before = len(self.rows)
-        self._tell(effects, 0)
+        self._emit(effects, 0)
         self._budget.spend_on_facts(self.rows[rows_before:], self.group)
         due_ms = self.group.next_due_ms
         self._is_cut = self._budget.is_spent and due_ms is not None and due_ms <= until_ms
@@ -262,7 +262,7 @@ class GroupTurns:
             self._forget()
 
     def _is_repeated(self, request: StreamRequest) -> bool:
-        """Whether the request came before: its id is remembered, or it would be given a member id that was given
+        """Whether the request came before: its id is remembered, or it would get a member id that was given out
         already.
         """
         if request.request_id in self.seen:
@@ -282,8 +282,8 @@ class GroupTurns:
 
     def _forget(self) -> None:
         """Forgets a group that is unknown now, with its request ids: the next batch will not have them either."""
-        self.group = Group(self.group_id)
-        self._rebase(None)
+        self.group = Group(self.group_id, configs=self.group.configs)
+        self._rebase(self._document())
         self.memory.seq_at_ms = -1
         self.seen.clear()
 
@@ -297,7 +297,11 @@ class GroupTurns:
                 expire_due(self.group, at_ms, self.settings.group, self.armed_from_ms)
             else:
                 step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
-        self._rebase(encode(self.group).document if self.group.is_known else None)
+        self._rebase(self._document())
+
+    def _document(self) -> str | None:
+        """The group as text; None: nothing of it is to be remembered."""
+        return encode(self.group).document if self.group.is_kept else None
 
     def _rebase(self, base: str | None) -> None:
         self._base = base
@@ -306,7 +310,7 @@ class GroupTurns:
     # ------------------------------------------------------------ after
 
     def _put_off(self, waiting: list[Waiting]) -> None:
-        """Keeps the requests that are left for the next batch, and answers those that there is no room for."""
+        """Keeps the remaining requests for the next batch, and answers those that it has no room for."""
         kept, refused = what_is_kept(waiting)
         self.memory.put_off = [text for text, _ in kept]
         self._is_cut = True
@@ -320,11 +324,11 @@ class GroupTurns:
                 work=self.settings.turn_max_work - int(self._budget.left),
             )
         )
-        # Behind the facts that a request to an unknown group, of the same moment, has or will have.
+        # Numbered after the facts of a request to an unknown group at the same moment.
         first_seq = 0 if self.group.is_known or not waiting else _first_seq(waiting[0][1]) + _LAST_FACT
-        self._tell(effects, first_seq)
+        self._emit(effects, first_seq)
 
-    def _tell(self, effects: list[Effect], first_seq: int) -> None:
+    def _emit(self, effects: list[Effect], first_seq: int) -> None:
         """Turns effects into rows, numbered within their millisecond. first_seq: the first number of a group without
         memory.
         """
@@ -339,7 +343,7 @@ class GroupTurns:
         memory.seq_at_ms, memory.seq = at_ms, seq
 
     def _outcome(self) -> Outcome:
-        if not self.group.is_known and not self.memory.put_off:
+        if not self.group.is_kept and not self.memory.put_off:
             return Outcome(self.rows, None, None)
         self.memory.request_ids = list(self.seen)
         if self.memory.run_started_at_ms == 0 and self.at_ms >= self.settings.started_at_ms:
@@ -359,12 +363,12 @@ def _repeated(request: StreamRequest, at_ms: int) -> RequestRepeated:
 
 
 def _first_seq(request: StreamRequest) -> int:
-    """The first number of a request's facts in a group that remembers none."""
+    """The first sequence number of a request's facts in a group that remembers no number."""
     return (request.request_seq & 0xFFFFFF) << _FACTS_A_REQUEST_BITS
 
 
 def _throttle(effects: list[Effect], request: StreamRequest) -> None:
-    """Tells the client to wait, where its request was answered at once when its turn had come."""
+    """Adds a throttle time to the answers that a request got at once."""
     for effect in effects:
         if isinstance(effect, Reply) and effect.request_id == request.request_id:
             throttle(effect.response)
@@ -379,7 +383,7 @@ def _trace() -> str:
 
 
 def _cut(text: str, most_bytes: int) -> str:
-    """The text, or its beginning if it is longer than so many bytes."""
+    """The text, or its beginning if it is longer than this many bytes."""
     if len(text) * 4 <= most_bytes:
         return text
     return text.encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")

@@ -4,8 +4,8 @@
     typed_effects(texts) -> effects as rows
 
 Knows pandas, GroupState and how rows are packed for them; knows no rule of the protocol and no source or sink. The
-job, the tests and notebooks call the same function. What crosses to Python is one text a request, and one text a group
-comes back, since columns and frames are what costs there.
+job, the tests and notebooks call the same function. One text a request goes to Python and one text a group comes back,
+since columns and frames are what costs there.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     """Every fact that the requests lead to, as lines of JSON in the one column `effects`: see `effect_rows.texts_of`.
 
     requests: a stream of rows of `schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
-    later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined" are
-    no facts: they belong into the quarantine, see `effect_rows.QUARANTINED`.
+    later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined"
+    belong in the quarantine, see `effect_rows.QUARANTINED`.
     """
     return (
         _packed(requests, settings)
@@ -81,9 +81,9 @@ def run_group(
     settings: StreamSettings, key: tuple[str | None], frames: Iterable[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
     """Spark's call for one group, with its requests as frames: see run_texts."""
-    told = run_texts(settings, key[0], [text for frame in frames for text in frame[TEXT_COLUMN].tolist()], state)
-    if told:
-        yield _frame(told)
+    texts = run_texts(settings, key[0], [text for frame in frames for text in frame[TEXT_COLUMN].tolist()], state)
+    if texts:
+        yield _frame(texts)
 
 
 def run_texts(settings: StreamSettings, group_id: str | None, texts: list[str], state: GroupState) -> list[str]:
@@ -157,7 +157,8 @@ def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     timed = requests.select(*columns, received_at, F.coalesce(is_tick, F.lit(False)).alias("is_tick")).withWatermark(
         "received_at", f"{settings.watermark_delay_ms} milliseconds"
     )
-    # Names the watermark's column too, for a filter that does not is moved below the watermark, which misses the ticks.
+    # Names the watermark's column too: Spark moves a filter without it below the watermark, which then misses the
+    # ticks.
     return timed.where(~F.col("is_tick") | F.col("received_at").isNull()).drop("is_tick")
 
 

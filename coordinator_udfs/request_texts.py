@@ -45,7 +45,8 @@ _arrival_decoder = msgspec.json.Decoder(_Arrival)
 
 
 def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -> StreamRequest:
-    """The request in a text, for the group that its row names. is_replay: also takes fields that only a recording has.
+    """The request in a text, for the group that its row names. is_replay: also accepts fields that only a recording
+    has.
 
     Raises RequestError, in this order: no JSON, an unknown API, a field missing, unknown or of the wrong type; a
     version not answered; a field that its version does not carry; an unfit request id or time of arrival; another
@@ -84,7 +85,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
 
 
 def arrival_of(text: str | bytes) -> int | None:
-    """When an unusable request says that it arrived; None if it does not say."""
+    """The arrival time that an unusable request names, if any."""
     try:
         at_ms = _arrival_decoder.decode(text).received_at_ms
     except (msgspec.DecodeError, RecursionError, UnicodeError):

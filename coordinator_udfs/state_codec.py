@@ -15,7 +15,7 @@ import msgspec
 
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember
 from coordinator_udfs.protocol.java_maps import MemberTable
 from coordinator_udfs.protocol.rebalance_record import Rebalance
@@ -25,7 +25,7 @@ VERSION = 2
 """2: a group may be under the newer group protocol."""
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: lambda fields: fields | {"v": 2}}
-"""By the version they read: functions that turn a document of one version into the next one's."""
+"""Functions that turn a document of one version into the next, by the version they read."""
 
 
 class StateError(ValueError):
@@ -59,7 +59,7 @@ class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     seq_at_ms: int = -1
     seq: int = 0
-    """The last fact's place among the facts of its time, which is seq_at_ms."""
+    """The last fact's place among the facts at seq_at_ms."""
     run_started_at_ms: int = 0
     """The start of the job's run that wrote this."""
     resumed_at_ms: int = 0
@@ -95,7 +95,7 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     v: int
     is_known: bool = True
-    """False where nothing but requests that were put off is stored."""
+    """False where nothing but the group's configs, or requests that were put off, is stored."""
     state: GroupState
     previous_state: GroupState
     state_timestamp_ms: int
@@ -119,8 +119,10 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     next_due_ms: int | None = None
     session_starts: int = 0
     held_at_most: int | None = None
+    configs: dict[str, str] = {}
+    """What is set for the group alone."""
     consumer: StoredConsumer | None = None
-    """Absent of a classic group; there the fields of classic members stand at their defaults."""
+    """Absent for a classic group. If present, the fields of classic members have their defaults."""
     stream: StreamMemory | None = None
 
 
@@ -143,6 +145,7 @@ _SCALARS = (
     "next_due_ms",
     "session_starts",
     "held_at_most",
+    "configs",
 )
 _CONSUMER_SCALARS = (
     "target_epoch",
@@ -170,7 +173,7 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 def encode(group: Group, stream: StreamMemory | None = None) -> StateRow:
     """The state row of a known group, with what the stream remembers of it; next_deadline_ms is exact."""
-    deadline_ms = settle_next_deadline_ms(group)
+    deadline_ms = exact_next_deadline_ms(group)
     topics = group.subscribed_topics
     document = Document(
         v=VERSION,

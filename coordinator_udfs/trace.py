@@ -4,7 +4,7 @@
 
 A line in: at_ms, request_id, api, api_version, client_id, client_host and the request's own fields, Kafka's names in
 snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup, or on a ConsumerGroupHeartbeat
-v0, gives the member id of its answer a name, and `$m1` stands for that id wherever one stands. `{"at_ms": 5000, "api":
+v0, gives the member id of its answer a name, and `$m1` can be used wherever that id could. `{"at_ms": 5000, "api":
 "Tick"}` lets time pass. Topics have no ids here: where Kafka has TopicId a line has `topic`, the name. They change by
 `{"at_ms": 5000, "api": "CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list
 of names; none of these is answered.
@@ -28,6 +28,7 @@ import msgspec
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.list_config_resources import list_config_resources
 from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
 from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
@@ -36,7 +37,14 @@ from programs.errors import UserError
 from programs.settings import from_texts, read_pairs
 from schemas.effects import Effect, Reply
 from schemas.fan_out import group_id_of, join, split
-from schemas.messages import AnyRequest, FindCoordinatorRequest, GroupRequest, ListGroupsRequest, Response
+from schemas.messages import (
+    AnyRequest,
+    FindCoordinatorRequest,
+    GroupRequest,
+    ListConfigResourcesRequest,
+    ListGroupsRequest,
+    Response,
+)
 from schemas.wire_fields import RequestError, carried, parse_request
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
@@ -51,7 +59,7 @@ class TraceError(UserError):
 
 
 class Trace:
-    """Any number of groups in one virtual time. `feed` takes a line in and gives the lines out that it leads to."""
+    """Any number of groups in one virtual time. `feed` takes a line in and gives the lines out."""
 
     def __init__(self, config: GroupConfig, *, with_effects: bool = False) -> None:
         self.config = config
@@ -63,7 +71,7 @@ class Trace:
         self._bound: dict[str, str] = {}
 
     def feed(self, line: Line) -> Iterator[Line]:
-        """The lines that one line in leads to, in order. Raises TraceError, after what was due before it."""
+        """The lines out for one line in, in order. Raises TraceError, after what was due before it."""
         fields = dict(line)
         at_ms = fields.pop("at_ms", None)
         if not isinstance(at_ms, int) or isinstance(at_ms, bool) or not -(2**63) <= at_ms < 2**63:
@@ -119,7 +127,7 @@ class Trace:
 
     def _come_back(self, group: Group) -> None:
         due_ms = next_deadline_ms(group)
-        if not group.is_known:
+        if not group.is_kept:
             self.groups.pop(group.group_id, None)
         elif due_ms is not None:
             heapq.heappush(self._due, (due_ms, group.group_id))
@@ -135,6 +143,11 @@ class Trace:
             response = find_coordinator(request, NODE_ID, HOST, PORT)
             yield self._reply(at_ms, request.request_id, api, request.api_version, response)
             return
+        if isinstance(request, ListConfigResourcesRequest):
+            configured = [group.group_id for group in self.groups.values() if group.configs]
+            listed = list_config_resources(configured, request)
+            yield self._reply(at_ms, request.request_id, api, request.api_version, listed)
+            return
         parts = split(request)
         if parts == [request]:
             yield from self._step(request, at_ms)
@@ -148,7 +161,7 @@ class Trace:
         group_id = group_id_of(request)
         group = self.groups.get(group_id) or Group(group_id)
         effects = step(group, request, at_ms, self.config)
-        if group.is_known:
+        if group.is_kept:
             self.groups[group_id] = group
         self._come_back(group)
         if collect is not None:
@@ -172,7 +185,8 @@ class Trace:
 
     @staticmethod
     def _reply(at_ms: int, request_id: str, api: str, version: int, response: Response) -> Line:
-        return {"at_ms": at_ms, "request_id": request_id, "api": api, **by_topic_name(carried(response, version))}
+        named = by_topic_name(carried(response, version, in_tables=True))
+        return {"at_ms": at_ms, "request_id": request_id, "api": api, **named}
 
 
 def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = False) -> Iterator[Line]:

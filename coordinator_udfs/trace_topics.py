@@ -14,13 +14,13 @@ TOPIC_VERBS = ("CreateTopics", "CreatePartitions", "DeleteTopics")
 
 
 class TopicError(ValueError):
-    """Topics that cannot be changed so; the text says why."""
+    """A change of topics that cannot be made; the text says why."""
 
 
 def config_after(verb: str, named: Any, config: GroupConfig) -> GroupConfig:
     """The settings once a line has changed the topics. named: counts by topic, for DeleteTopics a list of names.
 
-    Raises TopicError: not of that shape, a topic that is there already or is not, a count that is none or no larger.
+    Raises TopicError: another shape, a topic that exists already or does not exist, a count that is no larger.
     """
     topics = dict(config.topics or {})
     if verb == "DeleteTopics":
@@ -43,7 +43,10 @@ def config_after(verb: str, named: Any, config: GroupConfig) -> GroupConfig:
 
 
 def by_topic_name(value: Any) -> Any:
-    """An answer's fields with `topic` where they have `topic_id`, at any depth."""
+    """An answer's fields, at any depth, with the topic's name as `topic` in place of `topic_id`."""
+    if isinstance(value, dict) and "topic_id" in value:
+        ways = [value.pop(key, "") for key in ("topic_name", "name", "topic_id")]
+        return {"topic": next(filter(None, ways), ""), **by_topic_name(value)}
     if isinstance(value, dict):
-        return {"topic" if key == "topic_id" else key: by_topic_name(inner) for key, inner in value.items()}
+        return {key: by_topic_name(inner) for key, inner in value.items()}
     return [by_topic_name(item) for item in value] if isinstance(value, list) else value

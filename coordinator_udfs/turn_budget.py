@@ -1,7 +1,7 @@
 """What a group's turn may cost before the rest of it is put off to the next batch: a batch waits for its slowest group.
 
-A batch may be run again whose effects were committed already, so a turn ends where its requests and its state say, by
-their number and sizes; no clock is asked. Knows how much a request and a fact cost; knows no rule of the protocol.
+A batch may be run again after its effects were committed. So the end of a turn depends only on the number and sizes of
+its requests and its state, never on a clock. Knows how much a request and a fact cost; knows no rule of the protocol.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from schemas.messages import (
     HeartbeatRunRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    OffsetCommitRequest,
     StreamRequest,
     SyncGroupRequest,
 )
 
 PUT_OFF_BYTES = 4_194_304
-"""How much of a group's requests its state keeps for the next batch; short ones may take as much again."""
+"""How many bytes of a group's requests its state keeps for the next batch; short ones may take as much again."""
 _SHORT_CHARACTERS = 1000
 _REQUEST_WORK = 20
 HEARTBEAT_WORK = 30
-"""A heartbeat's that leads to its answer alone."""
+"""The work of a heartbeat that only gives an answer."""
 _FACT_WORK = 10
 _CHARACTERS_A_UNIT = 200
 _MEMBERS_A_UNIT = 2
@@ -52,7 +53,7 @@ class TurnBudget:
         return self.left <= 0
 
     def spend_on_request(self, waiting: Waiting, rows: Sequence[EffectRow], group: Group) -> None:
-        """A request was applied, which led to these rows."""
+        """Counts a request that was applied and gave these rows."""
         text, request = waiting
         self.left -= _REQUEST_WORK + len(text) // _CHARACTERS_A_UNIT
         if isinstance(request, _LOOKS_AT_ALL):
@@ -60,15 +61,16 @@ class TurnBudget:
         self.spend_on_facts(rows, group)
 
     def spend_on_facts(self, rows: Iterable[EffectRow], group: Group) -> None:
-        """Something happened of itself, or by a request, which led to these rows."""
+        """Counts rows of a deadline or of a request."""
         self.left -= group.work + sum(_FACT_WORK + len(row.detail or "") // _CHARACTERS_A_UNIT for row in rows)
         group.work = 0
 
 
 def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[ClientGroupRequest]]:
-    """Which of these requests a group's state keeps for the next batch, and which it has no room for, both in order.
+    """The requests that a group's state keeps for the next batch, and those that have no room, both in order.
 
-    Runs of heartbeats, and what a recording shows of a group, nobody sends again: they are always kept.
+    Runs of heartbeats, acknowledged commits and facts from a recording are always kept, since no client sends them
+    again.
     """
     kept: list[Waiting] = []
     refused: list[ClientGroupRequest] = []
@@ -78,9 +80,13 @@ def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[Client
         is_short = len(text) <= _SHORT_CHARACTERS
         size_then = size + (len(text) if text.isascii() else 4 * len(text))
         has_room = size_then <= PUT_OFF_BYTES * (2 if is_short else 1)
-        if has_room or isinstance(request, HeartbeatRunRequest | GroupObservedRequest):
+        if has_room or isinstance(request, HeartbeatRunRequest | GroupObservedRequest) or _is_acknowledged(request):
             kept.append(each)
             size = size_then
         else:
             refused.append(request)
     return kept, refused
+
+
+def _is_acknowledged(request: StreamRequest) -> bool:
+    return isinstance(request, OffsetCommitRequest) and request.is_acknowledged

@@ -1,33 +1,48 @@
-"""Asks DuckDB about a home on this machine's disk, in Spark's SQL.
+"""Asks DuckDB about a home on this machine's disk, in Spark's SQL or in DuckDB's own.
 
-Knows which tables and views a query needs. Must not know Spark, pyarrow or how an answer is printed. A query that is
-not proven raises NotProven.
+What is asked is one SELECT in a database of its own that reads the home's files and nothing else: DuckDB refuses any
+other file, the network, extensions and settings, which are locked. Knows which tables and views a query needs. Must not
+know Spark, pyarrow or how an answer is printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
-from duck_sql import catalog, statements
-from duck_sql.dialect import parsed
-from duck_sql.queries import Queries
-from duck_sql.selects import shown
-from duck_sql.terms import NotProven
-from duck_sql.types import Type
-from tables.delta_log import LOG_FOLDER, DeltaLogError
-from tables.duck_database import files_of, open_database
+from duck_sql import known_equal, spark_sql
+from duck_sql.known_equal import NoSuchName, NotEqual
+from duck_sql.spark_sql import Translated
+from programs.errors import UserError
+from schemas.tables import EFFECTS_FOLDER
+from tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
 from tables.readable_files import readable
-from views.catalog import names_in, with_foundations
-from views.tables import TABLE_VIEWS
+from tables.recent_commits import Source, with_recent_commits
+from tables.versions import TableError, is_table
+from views.catalog import (
+    JOINED_AS_WRITTEN,
+    NAMES,
+    VIEWS,
+    does_with_recent_commits,
+    names_in,
+    views_of,
+    with_foundations,
+)
+from views.tables import TABLE_VIEWS, TableView
+from views.view import View
+
+__all__ = ["NoSuchName", "NotEqual"]
 
 _FETCHED = 10_000
 _OF_QUERIES = (
-    *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException),
+    *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException, duckdb.PermissionException),
     *(duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException),
 )
 """What no file can be the cause of."""
@@ -37,67 +52,224 @@ ROWS_SHOWN = 1000
 
 
 class AnswerColumn(NamedTuple):
-    """A column of an answer: its name and type, as Spark has them."""
+    """A column of an answer: its name, and its type as DuckDB has it."""
 
     name: str
-    type: Type
+    type: DuckDBPyType
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A query's answer. Timestamps are UTC without a zone, intervals microseconds, structs dicts, all else Python's."""
+    """A query's answer. Timestamps are UTC without a zone, intervals timedeltas, structs dicts, all else Python's."""
 
     columns: tuple[AnswerColumn, ...]
     rows: Iterator[Sequence[Any]]
 
 
-def ask(home: Path, query: str, until_ms: int | None = None, limit: int | None = None) -> Answer:
+def ask(
+    home: Path, query: str, until_ms: int | None = None, limit: int | None = None, *, is_duckdbs: bool = False
+) -> Answer:
     """Answers a query about a home, by what had happened up to and at until_ms, None: by all.
 
-    limit: no more rows than that. Raises NotProven, NoSuchName; the whole answer is computed when this returns.
+    limit: no more rows than that. is_duckdbs: the query is in DuckDB's own SQL. Raises NotEqual, also where DuckDB
+    refuses the query, and NoSuchName; UserError while rows are read.
     """
-    found = statements.answer_to(query)
-    if found is not None:
-        names, rows = found
-        return Answer(tuple(AnswerColumn(*one) for one in names), iter(rows[:limit]))
-    relation = shown(Queries().query(parsed(query), catalog.relations()))
-    sql = relation.sql if limit is None else f"SELECT * FROM ({relation.sql}) AS answer LIMIT {limit}"
+    found = Translated(query, ()) if is_duckdbs else statement(query) or spark_sql.translated(query, columns())
+    sql = _one_select(found.sql)
     try:
-        connection, first = _begun(home, query, until_ms, sql)
-    except (duckdb.Error, DeltaLogError, OSError) as error:
-        raise NotProven(_reason(error)) from None
-    columns = tuple(AnswerColumn(column.name, column.type) for column in relation.columns)
-    return Answer(columns, _rows(connection, first))
+        connection, first = _begun(home, query, until_ms, [*found.macros, sql])
+    except (duckdb.Error, TableError, OSError) as error:
+        _check_column(error, query)
+        raise NotEqual(_reason(error)) from error
+    made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
+    return Answer(made, _rows(connection, first, limit))
 
 
-def _begun(home: Path, query: str, until_ms: int | None, sql: str) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
-    """The query under way in a database with the tables and views that it names, and its first rows."""
-    names = with_foundations(names_in(query))
-    there = [table for table in TABLE_VIEWS if table.name in names and (home / table.folder / LOG_FOLDER).is_dir()]
-    with open_database() as database:
-        files = {table.name: files_of(home / table.folder, database) for table in there}
+@cache
+def columns() -> dict[str, dict[str, str]]:
+    """Each table's and view's columns: the name, and Spark's type."""
+    named = {table.name: table.columns for table in TABLE_VIEWS} | {view.name: view.columns for view in VIEWS}
+    return {name: {column.name: column.type for column in found} for name, found in named.items()}
+
+
+def made_of(names: Collection[str], kind: str = "VIEW") -> list[View]:
+    """The views that are made for these names, in order: what one stands on is within it, unless it is a table."""
+    return views_of(names) if "TABLE" in kind else [view for view in VIEWS if view.name in names]
+
+
+@cache
+def macros_and_view(view: View, kind: str = "VIEW") -> list[str]:
+    """What makes a view: its macros first.
+
+    A view has what it stands on as tables of a WITH, of which DuckDB computes once what several of them read. kind: of
+    a table, what it stands on is there.
+    """
+    below = [] if "TABLE" in kind else views_of([view.name])[:-1]
+    tables = ", ".join(f"{one.name} AS ({_in_duckdbs(one).sql})" for one in below)
+    macros = dict.fromkeys(macro for one in (*below, view) for macro in _in_duckdbs(one).macros)
+    return [*macros, f"CREATE {kind} {view.name} AS {f'WITH {tables} ' if below else ''}{_in_duckdbs(view).sql}"]
+
+
+@cache
+def _in_duckdbs(view: View) -> Translated:
+    return spark_sql.of_view(view.sql, columns()[view.name])
+
+
+def _one_select(sql: str) -> str:
+    """Raises NotEqual: it is other than one SELECT by DuckDB's own reading."""
     try:
-        return _executed(sql, catalog.statements(names, files, until_ms))
-    except _OF_QUERIES:
-        raise
-    except duckdb.Error:
-        can_be_read = {name: readable(paths) for name, paths in files.items()}
-        if can_be_read == files:
-            raise
-        return _executed(sql, catalog.statements(names, can_be_read, until_ms))
+        statements = duckdb.extract_statements(sql)
+        is_select = [one.type for one in statements] == [duckdb.StatementType.SELECT]
+    except duckdb.Error as error:
+        raise NotEqual(_reason(error)) from None
+    except ValueError:
+        # Of a kind that DuckDB's Python has no name for.
+        is_select = False
+    if not is_select:
+        raise NotEqual("what is not one SELECT")
+    return sql
 
 
-def _executed(sql: str, statements: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
+def _begun(
+    home: Path, query: str, until_ms: int | None, statements: Sequence[str]
+) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
+    """The query under way, and its first rows, in a database with what it names, which reads their files alone."""
+    names = names_in(query)
+    below = with_foundations(names)
+    wanted = [table for table in TABLE_VIEWS if table.name in below]
     connection = open_database()
-    for statement in (*catalog.MACROS, *statements, sql):
+    files = {table.name: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
+    kind, is_looked_at = "VIEW", False
+    effects = None
+    if files.get("effects") and does_with_recent_commits(names):
+        effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)
+    while True:
+        try:
+            return connection, _first_rows(connection, names, files, until_ms, statements, kind, effects)
+        except _OF_QUERIES:
+            raise
+        except duckdb.Error as error:
+            if effects is not None:
+                effects = None
+            elif isinstance(error, duckdb.OutOfMemoryException) and kind == "VIEW":
+                # A table that is made once goes to the temporary folder; what a view computes twice does not.
+                kind = "TEMP TABLE"
+            else:
+                can_be_read = {name: readable(paths) for name, paths in files.items()}
+                if is_looked_at or can_be_read == files:
+                    raise
+                files, is_looked_at = can_be_read, True
+        connection = open_database()
+
+
+def _first_rows(
+    connection: duckdb.DuckDBPyConnection,
+    names: Collection[str],
+    files: dict[str, list[str]],
+    until_ms: int | None,
+    statements: Sequence[str],
+    kind: str,
+    effects: Source | None,
+) -> list[Any]:
+    """effects: what is read in place of all effects; None: all of them are."""
+    if names and JOINED_AS_WRITTEN.issuperset(names):
+        connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    lock(connection, [path for paths in (*files.values(), effects.files if effects else ()) for path in paths])
+    for table in TABLE_VIEWS:
+        if table.name in files:
+            rows = effects.rows if effects and table.name == "effects" else None
+            connection.execute(of_table(table, files[table.name], until_ms, rows=rows))
+    views = (statement for view in made_of(names, kind) for statement in macros_and_view(view, kind))
+    for statement in (*views, *statements):
         connection.execute(statement)
-    return connection, connection.fetchmany(_FETCHED)
+    # A file that cannot be read may be noticed only now: the query is executed while its rows are fetched.
+    return connection.fetchmany(_FETCHED)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, first: list[Any]) -> Iterator[Sequence[Any]]:
-    while first:
-        yield from first
-        first = connection.fetchmany(_FETCHED)
+def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
+    """From now on a connection reads these files and its own temporary ones, and its settings stay as they are."""
+    listed = ", ".join(f"'{quoted(path)}'" for path in files)
+    connection.execute(f"SET allowed_paths = [{listed}]")
+    connection.execute(f"SET allowed_directories = ['{quoted(spill_folder())}/']")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def of_table(
+    table: TableView, files: list[str], until_ms: int | None, kind: str = "VIEW", rows: str | None = None
+) -> str:
+    """The statement that makes a table's view of its files. until_ms: as it was then. rows: those of them to take."""
+    own = columns()[table.name]
+    kinds = {name: spark_sql.duck_type(own[name]) for name in own}
+    if not files:
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in kinds.items())
+        return f"CREATE {kind} {table.name} AS SELECT {nulls} WHERE false"
+    times = (f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in table.times)
+    until = ""
+    if until_ms is not None:
+        until = f" WHERE {table.moment} <= {until_ms}"
+        if "at_date" in own:
+            until += f" AND at_date <= CAST(make_timestamp({until_ms} * 1000) AS DATE)"
+    selected = ", ".join((*table.table.names, *times))
+    return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_of(files, table.table)}{until}"
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, rows: list[Any], limit: int | None) -> Iterator[Sequence[Any]]:
+    left = limit
+    while rows:
+        yield from rows if left is None else rows[:left]
+        left = None if left is None else max(left - len(rows), 0)
+        if left == 0:
+            return
+        try:
+            rows = connection.fetchmany(_FETCHED)
+        except duckdb.Error as error:
+            raise UserError(f"query: the answer broke off: {_reason(error)}; ENGINE=spark answers by Spark.") from None
+
+
+# ---------------------------------------------------------------- what there is, and what there is not
+
+
+_DESCRIBE = re.compile(r"\s*desc(?:ribe)?\s+(?:table\s+)?(\w+)\s*;?\s*", re.IGNORECASE)
+_SHOW = re.compile(r"\s*show\s+(views|tables)\s*;?\s*", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*show\s+columns\s+(?:in|from)\s+(\w+)\s*;?\s*", re.IGNORECASE)
+_MISSING = re.compile(
+    r'column "(?:[^"]*?\.)?(\w+)" (?:not found|referenced that exists in the SELECT)'
+    r'|does not have a column named "(\w+)"',
+    re.IGNORECASE,
+)
+
+
+def statement(query: str) -> Translated | None:
+    """DESCRIBE and SHOW of what there is, as a SELECT of what Spark answers; None: the query is none of them."""
+    if (found := _DESCRIBE.fullmatch(query)) and (name := found[1].lower()) in columns():
+        holds = {column.name: column.holds for view in VIEWS if view.name == name for column in view.columns}
+        rows = [(column, kind, holds.get(column)) for column, kind in columns()[name].items()]
+        return _listed("col_name, data_type, comment", rows)
+    if (found := _COLUMNS.fullmatch(query)) and found[1].lower() in columns():
+        return _listed("col_name", [(column,) for column in columns()[found[1].lower()]])
+    if found := _SHOW.fullmatch(query):
+        what = "viewName" if found[1].lower() == "views" else "tableName"
+        return _listed(f"namespace, {what}, isTemporary", [("", name, True) for name in sorted(NAMES)])
+    return None
+
+
+def _listed(names: str, rows: Iterable[Sequence[str | bool | None]]) -> Translated:
+    def literal(value: str | bool | None) -> str:
+        return f"'{quoted(value)}'" if isinstance(value, str) else "NULL" if value is None else str(value)
+
+    values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+    return Translated(f"SELECT * FROM (VALUES {values}) AS listed({names})", ())
+
+
+def _check_column(error: Exception, query: str) -> None:
+    """Raises NoSuchName: the query names a column that is not there."""
+    found = _MISSING.search(str(error)) if isinstance(error, duckdb.BinderException) else None
+    if found is None:
+        return
+    there = ", ".join(dict.fromkeys(column for one in sorted(names_in(query)) for column in columns()[one]))
+    shown = known_equal.column_at(query, found[1] or found[2])
+    raise NoSuchName(f"The column {shown[0]} cannot be found; there are {there}{shown[1]}.") from None
 
 
 def _reason(error: Exception) -> str:

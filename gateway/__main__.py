@@ -1,7 +1,6 @@
 """The gateway as a process: `rollcall gateway`, or `python -m gateway`, with the same options.
 
-Stands beside a coordinator on the same home; several may. Says where it listens once it is ready, ends at SIGTERM or
-Ctrl-C.
+Several may run beside a coordinator on one home. Prints where it listens once it is ready, ends at SIGTERM or Ctrl-C.
 
 Knows how the program is started and ended; must not know how anything is answered.
 """
@@ -27,7 +26,7 @@ from schemas.tables import EFFECTS_FOLDER
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
-    from gateway.tables.handing_over import Topic
+    from gateway.tables.request_sink import Topic
 
 NAME = "python -m gateway"
 _PLACES = {
@@ -36,7 +35,7 @@ _PLACES = {
     "upstream": "gateway.upstream",
     "metrics": "gateway.metrics.listen",
 }
-"""What the options are short for."""
+"""The settings that the options are short for."""
 
 
 @click.command(
@@ -53,7 +52,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
     """Let Kafka's clients in, beside a running coordinator."""
     from gateway.server import prepare_process
     from gateway.settings import Settings
-    from gateway.tables.handing_over import topic_of
+    from gateway.tables.request_sink import topic_of
 
     log_to_standard_error(logging.INFO)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
@@ -69,7 +68,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
 
 @contextmanager
 def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
-    """Where the home's tables are read, and by how much its batches take longer than on a disk.
+    """Where the home's tables are read, and how many times longer its batches take than on a disk.
 
     A home in a store is copied, and the copy follows it. Raises ConfigError: nothing takes its requests; OSError: the
     store cannot be used.
@@ -91,7 +90,7 @@ def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
 async def run(home: Path, settings: Settings, topic: Topic | None, slower: float) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
     from gateway.assembly import gateway_on
-    from gateway.ports import refuse_unusable
+    from listeners.ports import refuse_unusable
 
     refuse_unusable(settings.listen, "LISTEN")
     if settings.metrics_listen is not None:

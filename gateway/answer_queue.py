@@ -25,7 +25,7 @@ class Slot:
         self.frame: bytes | None = None
         """Its answer, once that is known."""
         self.waits_for: asyncio.Future[Any] | None = None
-        """Where its answer comes later; cancelled if the connection ends before."""
+        """What its answer waits for; cancelled if the connection ends before."""
 
 
 class AnswerQueue:
@@ -39,18 +39,17 @@ class AnswerQueue:
         self.is_held = False
         """Whether a request that holds those behind it is unanswered."""
         self.asked_bytes = 0
-        """How long all unanswered requests together are."""
-        self.when_answered: Callable[[Slot], None] = _nothing_for
+        """Bytes of all unanswered requests together."""
+        self.when_answered: Callable[[Slot], None] = lambda slot: None
         """Called for each request when its answer has been written."""
-        self.when_advanced: Callable[[], None] = _nothing
+        self.when_advanced: Callable[[], None] = lambda: None
         """Called when every answer that could be sent has been sent."""
 
     def __len__(self) -> int:
-        """How many requests are unanswered."""
         return len(self._slots)
 
     def line_up(self, api: str, size_bytes: int, holds: bool = False) -> Slot:
-        """A place behind all others for a request of such a length."""
+        """A slot behind all others for a request of this length."""
         slot = Slot(api, self._clock(), size_bytes, holds)
         self._slots.append(slot)
         self.asked_bytes += size_bytes
@@ -62,7 +61,7 @@ class AnswerQueue:
         slot.holds = self.is_held = True
 
     def is_first(self, slot: Slot) -> bool:
-        """Whether nothing stands before a request any more."""
+        """Whether a request is the oldest unanswered one."""
         return bool(self._slots) and self._slots[0] is slot
 
     def fill(self, slot: Slot, frame: bytes) -> None:
@@ -71,7 +70,8 @@ class AnswerQueue:
         self._advance()
 
     def first_is_sent(self) -> None:
-        """The answer to the first request has been written by somebody else; nothing if all has ended since."""
+        """Removes the first request, whose answer has been written elsewhere; does nothing if the queue has been
+        closed."""
         if not self._is_closed:
             self._leave()
             self._advance()
@@ -98,11 +98,3 @@ class AnswerQueue:
         self.asked_bytes -= slot.size_bytes
         self.is_held = self.is_held and (not slot.holds or any(waiting.holds for waiting in self._slots))
         self.when_answered(slot)
-
-
-def _nothing() -> None:
-    pass
-
-
-def _nothing_for(slot: Slot) -> None:
-    pass

@@ -1,7 +1,7 @@
 """Takes a connection's requests and has each answered by the endpoint of its API.
 
-Long requests are read, and long answers built, in a thread, so that other clients are served meanwhile; what stands
-behind them on their connection waits. Knows heads, codecs and endpoints; knows no limit and no socket.
+Long requests are read, and long answers built, in a thread, so that other clients are served meanwhile; later requests
+on the same connection wait. Knows heads, codecs and endpoints; knows no limit and no socket.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from gateway.answer_queue import Slot
-from gateway.exchange import Answer, Ask, Building, Endpoint, Later
+from gateway.answer_queue import AnswerQueue, Slot
+from gateway.exchange import Ask, Building, Caller, Endpoint, Later
 from gateway.fair_threads import FairThreads
 from gateway.routing import Routing
 from gateway.settings import Settings
-from gateway.taking import Client
 from gateway.wire.codec import Codec, WireError, codec, read_head
+from gateway.wire.shaping import frame_of
 
 LONG_FRAME_BYTES = 4096
 """A longer request is read in a thread."""
@@ -25,10 +25,38 @@ LONG_ANSWER_ELEMENTS = 500
 """An answer of more elements is built in a thread."""
 
 
-class Answering:
-    """A request taker that answers every request itself. threads: for what would keep the loop too long."""
+class Client(Protocol):
+    """A client's connection, as `Answering` sees it."""
 
-    is_full = False
+    caller: Caller
+    answers: AnswerQueue
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing can be sent any more."""
+
+    @property
+    def is_write_paused(self) -> bool:
+        """Whether the client reads too slowly for more."""
+
+    def write(self, part: bytes) -> None:
+        """Sends bytes, which must be the first request's answer."""
+
+    def hold_answer(self, held_bytes: int) -> None:
+        """Notes how many bytes of an answer are kept that cannot be sent as they are, 0 for none."""
+
+    def go_on(self) -> None:
+        """Takes requests again, as far as the limits allow."""
+
+    def end(self, reason: str, why: str = "") -> None:
+        """Ends the connection. reason: the label in the metrics; why: for the log."""
+
+    def fail(self, what: str) -> None:
+        """Ends the connection for an error of the gateway's own, which is being handled; what: for the log."""
+
+
+class Answering:
+    """Takes the requests of one connection. threads: for what would keep the loop too long."""
 
     def __init__(self, client: Client, routing: Routing, threads: FairThreads, settings: Settings) -> None:
         self._client = client
@@ -37,59 +65,57 @@ class Answering:
         self._settings = settings
 
     @property
+    def is_full(self) -> bool:
+        """Whether it takes no more for now; it calls `Client.go_on` when it does."""
+        return False
+
+    @property
     def request_max_bytes(self) -> int:
-        most = self._settings.request_max_bytes
+        """How long the next request may be."""
+        most = self._settings.socket_request_max_bytes
         return most if self._client.caller.is_known else min(most, self._settings.authentication_request_max_bytes)
 
     def take(self, frame: bytes) -> None:
+        """One request without its length. Raises WireError: the connection ends."""
         client = self._client
         head = read_head(frame)
         endpoint, version = self._routing.endpoint(head, client.caller)
-        spoken = codec(endpoint.api, version)
+        spoken, correlation_id = codec(endpoint.api, version), head.correlation_id
         is_long = len(frame) > LONG_FRAME_BYTES
         slot = client.answers.line_up(endpoint.api, len(frame), endpoint.holds or is_long)
-        write = partial(spoken.write_response, head.correlation_id)
         if not is_long:
-            self._ask(slot, endpoint, spoken, frame, _read(endpoint, spoken, frame), write)
+            self._answer(slot, correlation_id, endpoint, _read(endpoint, spoken, frame, client.caller))
             return
-        reading = self._threads.run(client.caller.host, partial(_read, endpoint, spoken, frame))
+        reading = self._threads.run(client.caller.host, partial(_read, endpoint, spoken, frame, client.caller))
         slot.waits_for = reading
-        reading.add_done_callback(
-            self._guarded(lambda done: self._ask(slot, endpoint, spoken, frame, done.result(), write))
-        )
+        answered = self._guarded(lambda done: self._answer(slot, correlation_id, endpoint, done.result()))
+        reading.add_done_callback(answered)
 
-    def _ask(
-        self,
-        slot: Slot,
-        endpoint: Endpoint,
-        spoken: Codec,
-        frame: bytes,
-        read: tuple[str, Any],
-        write: Callable[[Any], bytes],
-    ) -> None:
-        client_id, message = read
-        self._give(slot, endpoint.answer(Ask(spoken, message, frame, client_id, self._client.caller)), write)
-
-    def _give(self, slot: Slot, answer: Answer, write: Callable[[Any], bytes]) -> None:
+    def _answer(self, slot: Slot, correlation_id: int, endpoint: Endpoint, ask: Ask) -> None:
+        answer, spoken = endpoint.answer(ask), ask.codec
         if isinstance(answer, Later):
             slot.waits_for = answer.future
-            answer.future.add_done_callback(self._guarded(lambda done: self._build(slot, answer.response(done), write)))
+            built = self._guarded(lambda done: self._build(slot, correlation_id, spoken, answer.response(done)))
+            answer.future.add_done_callback(built)
         elif isinstance(answer, Building):
-            self._build(slot, answer, write)
+            self._build(slot, correlation_id, spoken, answer)
         else:
-            self._client.answers.fill(slot, write(answer))
+            self._client.answers.fill(slot, frame_of(spoken, correlation_id, answer))
 
-    def _build(self, slot: Slot, answer: Building, write: Callable[[Any], bytes]) -> None:
+    def _build(self, slot: Slot, correlation_id: int, spoken: Codec, answer: Building) -> None:
+        def written() -> bytes:
+            return frame_of(spoken, correlation_id, answer.build())
+
         if answer.elements <= LONG_ANSWER_ELEMENTS:
-            self._client.answers.fill(slot, write(answer.build()))
+            self._client.answers.fill(slot, written())
         else:
             self._client.answers.hold_behind(slot)
-            building = self._threads.run(self._client.caller.host, lambda: write(answer.build()))
+            building = self._threads.run(self._client.caller.host, written)
             slot.waits_for = building
             building.add_done_callback(self._guarded(lambda done: self._client.answers.fill(slot, done.result())))
 
     def _guarded(self, go_on: Callable[[asyncio.Future[Any]], None]) -> Callable[[asyncio.Future[Any]], None]:
-        """What is done when a future is: nothing for a connection that has ended, and an error ends it."""
+        """A callback for a future: does nothing once the connection has ended; an error ends the connection."""
 
         def is_done(done: asyncio.Future[Any]) -> None:
             if done.cancelled():
@@ -112,13 +138,13 @@ class Answering:
         return is_done
 
     def can_write(self) -> None:
-        pass
+        """The client reads again."""
 
     def lost(self) -> None:
-        pass
+        """The connection is gone."""
 
 
-def _read(endpoint: Endpoint, spoken: Codec, frame: bytes) -> tuple[str, Any]:
-    """The client id and the message as the endpoint wants it. Raises WireError."""
+def _read(endpoint: Endpoint, spoken: Codec, frame: bytes, caller: Caller) -> Ask:
+    """A request with the message as the endpoint wants it. Raises WireError."""
     client_id, message = spoken.read_request(frame, endpoint.max_elements)
-    return client_id or "", endpoint.read(spoken, message)
+    return Ask(spoken, endpoint.read(spoken, message), frame, client_id or "", caller)

@@ -1,49 +1,51 @@
-"""Puts a gateway together from its settings and a backend. Knows every part by name; must not know how one works."""
+"""Builds a gateway from its settings and a backend. Knows every part by name; must not know how a part works."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.access import Access, Everybody, read_rules
+from gateway.access import Access, read_rules
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
 from gateway.group_apis import GroupApis, Node
 from gateway.metrics import Metrics
 from gateway.registry import Registry
 from gateway.routing import Routing
-from gateway.security.credentials import Users
 from gateway.security.sasl import Sasl
-from gateway.security.tls import tls_context
 from gateway.server import Server
-from gateway.settings import Address, Settings
+from gateway.settings import Settings
 from gateway.standalone.cluster_apis import Cluster
 from gateway.standalone.empty_log import EmptyLog
-from gateway.tables.handing_over import Requests, Topic, ToTable
-from gateway.tables.tables_backend import TablesBackend, new_gateway_id
+from gateway.tables.request_sink import RequestSink, Topic
+from gateway.tables.tables_backend import TablesBackend
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import LAST_OF_OURS
 from gateway.upstream.upstream_server import UpstreamServer
+from listeners.addresses import Address
+from listeners.credentials import Users
+from listeners.tls import tls_context
 from schemas.tables import REQUESTS_FOLDER
 from tables.request_table import RequestTable
 
 
 def gateway_on(home: Path, settings: Settings, topic: Topic | None = None, slower: float = 1.0) -> Server:
     """A gateway over a home's tables, or over the copy of a store's; topic: where requests go. Raises ConfigError."""
-    gateway_id = new_gateway_id()
+    gateway_id = uuid.uuid4().hex[:12]
     backend = TablesBackend(home, settings, _requests(home, settings, topic, gateway_id), gateway_id, slower)
     if settings.upstream is not None:
         return before_upstream(settings, settings.upstream, backend)
     return stand_alone(settings, backend, Registry(home))
 
 
-def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: str) -> Requests:
+def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: str) -> RequestSink:
     if topic is None:
-        return ToTable(RequestTable(home / REQUESTS_FOLDER, gateway_id))
+        return RequestTable(home / REQUESTS_FOLDER, gateway_id)
     # Imported here: before a home's own table no Kafka client is needed.
     from gateway.tables.request_topic import RequestTopic
 
-    return RequestTopic(topic, settings.packed_max_bytes)
+    return RequestTopic(topic, settings.request_max_bytes)
 
 
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
@@ -71,14 +73,14 @@ def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> 
 
 
 class Nodes:
-    """The gateways there are, as a caller should reach them."""
+    """The gateways of the home, as a caller should reach them."""
 
     def __init__(self, settings: Settings, registry: Registry | None) -> None:
         self._settings = settings
         self._registry = registry
 
     def own(self, caller: Caller) -> Node:
-        """This gateway: where the settings say, else where the caller came."""
+        """This gateway: at the address of the settings, else at the one that the caller connected to."""
         number = 0 if self._registry is None else self._registry.number
         settings = self._settings
         if settings.advertised is not None:
@@ -94,7 +96,7 @@ class Nodes:
 
 
 def _access(settings: Settings) -> Access:
-    return Everybody() if settings.rules is None else read_rules(settings.rules)
+    return Access(None) if settings.rules is None else read_rules(settings.rules)
 
 
 def _sasl(settings: Settings) -> list[Endpoint]:

@@ -1,30 +1,30 @@
-"""One client's TCP connection: frames in, answers out, and no client a burden to others.
+"""One client's TCP connection: frames in, answers out, and one client cannot slow down the others.
 
-A JoinGroup, SyncGroup or Fetch holds the requests behind it until it is answered, as with Kafka; other requests are
+A request whose answer the protocol may withhold holds the requests behind it, as with Kafka; other requests are
 taken at once, so that a pipeline of heartbeats costs one wait. A client with too many requests unanswered or too many
 answers unread is read no further, and one that reads nothing for long is cut off. Bytes that are no request end the
-connection without a word, as with Kafka.
+connection without an answer, as with Kafka.
 
-Knows bytes and limits; knows no API: a request taker does.
+Knows bytes and limits; knows no API: `answering` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
+from time import monotonic, thread_time
 
 from gateway.answer_queue import AnswerQueue, Slot
-from gateway.connections import Connections
+from gateway.answering import Answering, Client
 from gateway.exchange import ANONYMOUS, Caller
 from gateway.metrics import Metrics
 from gateway.security.tls import principal_of
 from gateway.settings import Settings
-from gateway.taking import Client, RequestTaker
 from gateway.turns import TURN_S, Account, Turns
 from gateway.wire.codec import WireError
 from gateway.wire.frames import FrameCutter, FrameError
+from listeners.connections import Connections
 
 log = logging.getLogger("gateway")
 
@@ -32,14 +32,14 @@ HELD_BYTES = 65_536
 """The most bytes that wait behind a held request before the client is read no further."""
 SEND_HIGH_WATER_BYTES = 262_144
 UNREAD_BYTES = 4 * SEND_HIGH_WATER_BYTES
-"""What answers that are passed on leave unread stays far below; where there is more, a long answer is unread."""
+"""More unread bytes than this are a long answer; answers that are passed on stay far below."""
 _GONE = ("", 0)
 """The address of a client that has reset its connection before it was served."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
 
 
 class ClientConnection(asyncio.Protocol):
-    """Reads requests within its limits and hands them to a request taker, which it makes when a client is there."""
+    """Reads requests within its limits and hands them to an `Answering`, which it makes when a client is there."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ClientConnection(asyncio.Protocol):
         connections: Connections,
         metrics: Metrics,
         turns: Turns,
-        taker_for: Callable[[Client], RequestTaker],
+        taker_for: Callable[[Client], Answering],
         when_lost: Callable[[], None],
     ) -> None:
         self._settings = settings
@@ -56,16 +56,15 @@ class ClientConnection(asyncio.Protocol):
         self._turns = turns
         self._taker_for = taker_for
         self._when_lost = when_lost
-        self._loop = asyncio.get_running_loop()
         self._is_reading_paused = False
         self._held_bytes = 0
-        """What it keeps of long requests and answers, as it has told."""
+        """Bytes of long requests and answers in memory, as last reported to the registry."""
         self._held_answer_bytes = 0
-        self._account = Account(self._loop.time())
-        self._is_in_line = False
+        self._account = Account(monotonic())
+        self._is_queued = False
         self._unread_bytes = 0
         self._unread_since = 0.0
-        self._opened_at = self._heard_at = self._loop.time()
+        self._opened_at = self._last_data_at = monotonic()
         self.is_ended = False
         self._ended_at = 0.0
         self.is_write_paused = False
@@ -83,7 +82,7 @@ class ClientConnection(asyncio.Protocol):
             principal=principal_of(transport.get_extra_info("peercert")) or ANONYMOUS,
             is_known=self._settings.users is None,
         )
-        self.answers = AnswerQueue(self._loop.time, self.write)
+        self.answers = AnswerQueue(monotonic, self.write)
         self.answers.when_answered = self._answered
         self._taker = self._taker_for(self)
         self._cutter = FrameCutter(self._taker.request_max_bytes)
@@ -93,7 +92,7 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.is_ended:
             return
-        self._heard_at = self._loop.time()
+        self._last_data_at = monotonic()
         self._cutter.feed(data)
         self.go_on()
 
@@ -116,64 +115,69 @@ class ClientConnection(asyncio.Protocol):
     # ------------------------------------------------------------ requests
 
     def _may_take(self) -> bool:
-        answers, settings = self.answers, self._settings
-        return not (
-            self.is_ended
-            or answers.is_held
-            or self.is_write_paused
-            or answers.asked_bytes >= settings.max_in_flight_bytes
-            or len(answers) >= settings.max_in_flight
-            or self._taker.is_full
-            or (self.caller.muted_until_s and self.caller.muted_until_s > self._loop.time())
+        if self.is_ended or self.is_write_paused or self._taker.is_full:
+            return False
+        if self.caller.muted_until_s and self.caller.muted_until_s > monotonic():
+            return False
+        answers = self.answers
+        # With nothing unanswered, nothing is held and no limit is reached.
+        return not answers.asked_bytes or not (
+            answers.is_held
+            or answers.asked_bytes >= self._settings.max_in_flight_bytes
+            or len(answers) >= self._settings.max_in_flight
         )
 
     def go_on(self) -> None:
         """Takes requests, at once or in turn, as far as the limits allow."""
-        if self._cutter.held_bytes and not self._is_in_line and self._may_take():
-            if self._account.is_overdrawn(self._loop.time()):
-                self._stand_in_line()
+        if self._cutter.held_bytes and not self._is_queued and self._may_take():
+            if self._account.is_overdrawn(monotonic()):
+                self._enqueue()
             else:
                 self._take_requests()
         self._regulate_reading()
 
-    def _stand_in_line(self) -> None:
-        self._is_in_line = True
-        self._turns.stand_in_line(self._next_turn)
+    def _enqueue(self) -> None:
+        self._is_queued = True
+        self._turns.enqueue(self._next_turn)
 
     def _next_turn(self) -> None:
-        self._is_in_line = False
-        self._take_requests()
+        self._is_queued = False
+        if self._cutter.held_bytes and self._may_take():
+            self._take_requests()
         self._regulate_reading()
 
     def _take_requests(self) -> None:
-        """One turn. It is measured in processor time, or a busy machine would make everybody stand in line."""
-        began, used_s = time.thread_time(), 0.0
-        while self._cutter.held_bytes and self._may_take():
+        """One turn. It is measured in processor time; by the clock every client of a busy machine would have to
+        queue."""
+        began = thread_time()
+        cutter, taker = self._cutter, self._taker
+        while True:
             try:
-                if used_s >= TURN_S:
-                    self._stand_in_line()
-                    break
-                self._cutter.max_bytes = self._taker.request_max_bytes
-                frame = self._cutter.take()
+                cutter.max_bytes = taker.request_max_bytes
+                frame = cutter.take()
                 if frame is None:
                     break
-                self._taker.take(frame)
+                taker.take(frame)
             except FrameError as error:
                 self.end("frame", str(error))
             except WireError as error:
                 self.end("request", str(error))
             except Exception:
                 self.fail("a request could not be answered")
-            used_s = time.thread_time() - began
-        self._account.spend(used_s)
+            if not cutter.held_bytes or not self._may_take():
+                break
+            if thread_time() - began >= TURN_S:
+                self._enqueue()
+                break
+        self._account.spend(thread_time() - began)
 
     def _regulate_reading(self) -> None:
         held_bytes = self._cutter.held_bytes
         is_long = held_bytes > HELD_BYTES
-        self._tell_held()
+        self._report_held()
         if self.is_ended or not (is_long or self._is_reading_paused):
             return
-        is_full = is_long and (self._is_in_line or not self._may_take())
+        is_full = is_long and (self._is_queued or not self._may_take())
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
         elif not is_full and self._is_reading_paused:
@@ -185,13 +189,16 @@ class ClientConnection(asyncio.Protocol):
     def hold_answer(self, held_bytes: int) -> None:
         """Notes how many bytes of an answer are kept that cannot be sent as they are, 0 for none."""
         self._held_answer_bytes = held_bytes
-        self._tell_held()
+        self._report_held()
 
-    def _tell_held(self) -> None:
-        """Tells how much of long requests, unfinished or unanswered, and of long answers it keeps."""
-        parts = (self._cutter.held_bytes, self.answers.asked_bytes, self._held_answer_bytes)
-        held_bytes = sum(part for part in parts if part > HELD_BYTES)
+    def _report_held(self) -> None:
+        """Reports how much of long requests, unfinished or unanswered, and of long answers it keeps."""
+        cut_bytes, asked_bytes = self._cutter.held_bytes, self.answers.asked_bytes
         unread_bytes = self._transport.get_write_buffer_size()
+        is_much = cut_bytes > HELD_BYTES or asked_bytes > HELD_BYTES or unread_bytes > UNREAD_BYTES
+        if not (is_much or self._held_answer_bytes or self._held_bytes):
+            return
+        held_bytes = sum(part for part in (cut_bytes, asked_bytes, self._held_answer_bytes) if part > HELD_BYTES)
         held_bytes += unread_bytes if unread_bytes > UNREAD_BYTES else 0
         if held_bytes != self._held_bytes and not self.is_ended:
             self._held_bytes = held_bytes
@@ -205,8 +212,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.write(part)
 
     def _answered(self, slot: Slot) -> None:
-        self._metrics.latencies.add(slot.api, self._loop.time() - slot.asked_at)
-        self._tell_held()
+        self._metrics.latencies.add(slot.api, monotonic() - slot.asked_at)
         if self.caller.is_refused:
             self.end("authentication", "refused")
         elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:
@@ -217,8 +223,8 @@ class ClientConnection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """Ends the connection if it is idle, or if its client reads nothing. Called about once a second.
 
-        One whose client had to wait is read on if that is over. One that has ended is cut off if its end takes long, as
-        that of a TLS connection may.
+        Resumes reading if its client no longer has to wait. Aborts one that takes long to close, as a TLS connection
+        may.
         """
         if self.caller.muted_until_s and not self.is_ended:
             self.go_on()
@@ -226,7 +232,8 @@ class ClientConnection(asyncio.Protocol):
         if unread == 0 or unread < self._unread_bytes or self._unread_bytes == 0:
             self._unread_since = now
         self._unread_bytes = unread
-        self._tell_held()
+        if unread or self._held_bytes:
+            self._report_held()
         if unread and (now - self._unread_since) * 1000 >= self._settings.send_timeout_ms:
             self.end("slow reader", "nothing read for too long", at_once=True)
         elif self.is_ended:
@@ -234,15 +241,14 @@ class ClientConnection(asyncio.Protocol):
                 self._transport.abort()
         elif not self.caller.is_known and (now - self._opened_at) * 1000 >= self._settings.authentication_timeout_ms:
             self.end("authentication", "not in time")
-        elif not self.answers and not unread and (now - self._heard_at) * 1000 >= self._settings.max_idle_ms:
+        elif not self.answers and not unread and (now - self._last_data_at) * 1000 >= self._settings.max_idle_ms:
             self.end("idle")
 
     def close(self) -> None:
-        """Ends the connection because the gateway ends."""
         self.end("shutdown")
 
     def fail(self, what: str) -> None:
-        """Ends the connection for an error of the gateway's own, which is being handled; the client is told nothing."""
+        """Ends the connection for an error of the gateway's own, which is being handled; the client learns no more."""
         log.exception("%s: %s", self.caller.connection_id, what)
         self.end("internal error")
 
@@ -255,12 +261,14 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
         if self.is_ended:
             return
-        self.is_ended, self._ended_at = True, self._loop.time()
+        self.is_ended, self._ended_at = True, monotonic()
         log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
         self._metrics.closed.labels(reason).inc()
         self.answers.close()
         self._cutter.clear()
         if self._is_reading_paused:
-            # Or the end of a TLS connection whose client has gone would never be read.
+            # Otherwise the end of a TLS connection whose client has gone would never be read.
             self._transport.resume_reading()
-        self._transport.close()
+        # A TLS transport of asyncio that is closed twice cannot be used any more.
+        if not self._transport.is_closing():
+            self._transport.close()

@@ -1,4 +1,4 @@
-"""What a connection and the endpoints give each other: who asks, what is asked, and who answers which API.
+"""What a connection and the endpoints exchange: the caller, the request, the answer, and who answers which API.
 
 Knows no socket, no group and no table.
 """
@@ -6,22 +6,23 @@ Knows no socket, no group and no table.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gateway.wire.codec import Codec
+from schemas.shapes import Response
 
 ANONYMOUS = "User:ANONYMOUS"
 MAX_ELEMENTS = 10_000
-"""Of most APIs' requests; Kafka's clients are far below."""
+"""The most elements of most APIs' requests; Kafka's clients are far below."""
 MAX_PARTITIONS = 50_000
 """The same where a request names partitions or members."""
 
 
 @dataclass(slots=True)
 class Caller:
-    """A client as those see it who answer its requests."""
+    """What the endpoints know about the client of a request."""
 
     connection_id: str
     host: str
@@ -29,21 +30,18 @@ class Caller:
     reached_at: tuple[str, int]
     """The address and the port that the client connected to."""
     principal: str = ANONYMOUS
-    """Who the client is, once that is known."""
+    """The authenticated principal."""
     is_known: bool = False
-    """Whether the client has said who it is, or need not."""
+    """Whether the client is authenticated, or need not be."""
     is_refused: bool = False
-    """Whether authentication has failed; the connection ends when the client has been told."""
+    """Whether authentication has failed; the connection ends when the client has the answer."""
     muted_until_s: float = 0.0
-    """No request is taken before, by the loop's clock: the client was told to wait (KIP-219)."""
+    """No request is taken before this time of the loop's clock: the client was throttled (KIP-219)."""
     mechanism: Any = None
     """The SASL conversation that is going on."""
 
 
-@dataclass(slots=True, frozen=True)
-class Ask:
-    """One request, and who sent it."""
-
+class Ask(NamedTuple):
     codec: Codec
     """That of the request's API and version."""
     message: Any
@@ -59,8 +57,8 @@ class Building(NamedTuple):
 
     elements: int
     """About how many elements it has."""
-    build: Callable[[], Any]
-    """Gives the response as kio's entity. Must touch nothing that changes, for it may run in any thread."""
+    build: Callable[[], Response | Mapping[str, Any]]
+    """Gives the response. Must touch nothing that changes, for it may run in any thread."""
 
 
 class Later(NamedTuple):
@@ -72,12 +70,8 @@ class Later(NamedTuple):
     """Makes the response of the future once it is done."""
 
 
-Answer = Any | Building | Later
-"""A response as kio's entity, or how one comes to be."""
-
-
-def _as_it_is(spoken: Codec, message: Any) -> Any:
-    return message
+Answer = Response | Mapping[str, Any] | Building | Later
+"""A response, as a shape or by the names of its fields, or how one is made."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -90,10 +84,10 @@ class Endpoint:
     last: int
     answer: Callable[[Ask], Answer]
     """Raises WireError: the request is malformed, and the connection ends."""
-    read: Callable[[Codec, Any], Any] = _as_it_is
+    read: Callable[[Codec, Any], Any] = lambda spoken, message: message
     """Makes of kio's message what `answer` wants. May run in any thread. Raises WireError."""
     max_elements: int = MAX_ELEMENTS
-    """So many elements all arrays of a request together may have."""
+    """The most elements of all arrays of a request together."""
     holds: bool = False
     """Whether the requests behind it on its connection wait until it is answered, as with Kafka; for the others only
     the order of the answers is kept."""

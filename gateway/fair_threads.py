@@ -1,7 +1,7 @@
 """Threads for work that would keep the loop too long, given to clients' addresses in turn.
 
-An address has a part in the threads however many connections it has and however much it asks for, so that whoever
-floods waits for itself. Knows addresses; knows no work.
+Each client address gets an equal share of the threads, no matter how many connections it opens or how much it asks
+for. Knows addresses; knows no work.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class _Job:
     """None: nobody waits for it any more."""
     done: asyncio.Future[Any]
 
-    def when_done(self, done: asyncio.Future[Any]) -> None:
-        """Lets go of what the work would work on, before its turn as well."""
+    def forget_work(self, _: object) -> None:
+        """Drops the work and what it refers to, also before its turn."""
         self.work = None
 
 
 class FairThreads:
-    """So many threads. The work of one address is begun in the order it came."""
+    """threads: how many. The work of one address is begun in the order it came."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
@@ -41,7 +41,7 @@ class FairThreads:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         job = _Job(work, done)
         self._waiting.setdefault(address, deque()).append(job)
-        done.add_done_callback(job.when_done)
+        done.add_done_callback(job.forget_work)
         self._start()
         return done
 

@@ -1,7 +1,8 @@
 """The group APIs: from a client's message to requests for one group each, and back.
 
-FindCoordinator and ListGroups are answered here, since no single group can. A request that names several groups is
-split, and its answers are joined. A request that the rules of access forbid is refused. The backend answers the rest.
+FindCoordinator and ListGroups are answered here, since they are about no single group. A request that names several
+groups is split, and its answers are joined. A request that the rules of access forbid is refused. The backend answers
+the rest.
 
 Knows the messages and the rules of access; knows no socket and no table.
 """
@@ -18,9 +19,11 @@ from typing import Any
 import msgspec
 
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
+from coordinator_udfs.protocol.list_config_resources import list_config_resources
 from coordinator_udfs.protocol.list_groups import list_groups
 from gateway.access import Access
-from gateway.backend import Backend, BackendError, Known
+from gateway.backend import Backend, BackendError, Known, Outcome
+from gateway.config_resources import of_groups
 from gateway.exchange import (
     ANONYMOUS,
     MAX_ELEMENTS,
@@ -35,21 +38,28 @@ from gateway.exchange import (
 from gateway.metrics import Metrics
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import Codec, WireError
-from gateway.wire.shaping import elements_in, entity_of, values_of
+from gateway.wire.shaping import values_of
 from programs.steady_clock import now_ms
 from schemas.errors import Error
 from schemas.fan_out import each_once, group_id_of, join, split
 from schemas.messages import (
     API_OF,
     APIS,
+    AlterConfigsRequest,
     ClientGroupRequest,
     ClientRequest,
     ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
     Coordinator,
+    DescribeConfigsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    IncrementalAlterConfigsRequest,
     JoinGroupRequest,
+    ListConfigResourcesRequest,
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
@@ -60,29 +70,28 @@ from schemas.refusals import refusal
 from schemas.strings import unfit_id_prefix
 
 GROUP_KEY_TYPE = 0
-NO_OPERATIONS_TOLD = -(1 << 31)
+NO_OPERATIONS = -(1 << 31)
 _LENGTH_BYTES = 3
 """At most: a string has its length before it, and a group in a list its tagged fields behind it."""
 _ASKED_AT_A_TIME = 1000
-"""So many groups that one request names are asked before the first of them have answered."""
+"""At most this many groups of one request are asked at a time."""
 _ASKED_A_TURN = 50
-"""So many are asked before other clients have their turn."""
+"""After this many groups other clients have their turn."""
+
+_ELEMENT_BYTES = 100
+"""An element of an answer has about this many as JSON."""
 
 log = logging.getLogger("gateway")
 
+Beside = Callable[[Response], Response]
 Node = tuple[int, str, int]
 """Node id, host and port."""
-
-
-Outcome = Response | BackendError
-"""What comes of asking one group."""
 
 
 class GroupApis:
     """Answers the group APIs from a backend.
 
-    coordinator: the node that a client is told to ask about its group. answer_max_bytes: a longer answer is
-    not built.
+    coordinator: the node that a client is sent to about its group. answer_max_bytes: a longer answer is not built.
     """
 
     def __init__(
@@ -123,37 +132,62 @@ class GroupApis:
     def answer(self, ask: Ask) -> Answer:
         """The response to one request. Raises WireError: an id that no new member's id can begin with."""
         request, caller = self._request(ask), ask.caller
-        if isinstance(request, JoinGroupRequest) and (unfit := unfit_id_prefix(request)):
-            raise WireError(unfit)
-        written = partial(entity_of, ask.codec.response_type)
         match request:
+            case HeartbeatRequest():
+                # The shortest path: nearly all requests are heartbeats that are answered at once.
+                asked = self._ask_group(request, caller)
+                if isinstance(asked, HeartbeatResponse) and not asked.throttle_time_ms:
+                    return asked
+                return self._answer_of_one(request, caller, asked)
+            case JoinGroupRequest() if unfit := unfit_id_prefix(request):
+                raise WireError(unfit)
             case FindCoordinatorRequest():
                 node = self._coordinator(caller)
-                return Building(
-                    len(request.coordinator_keys), lambda: written(self._find_coordinator(request, caller, node))
-                )
+                return Building(len(request.coordinator_keys), lambda: self._find_coordinator(request, caller, node))
             case ListGroupsRequest():
-                return Later(self._backend.groups(), lambda done: self._listing(request, caller, done, written))
+                return Later(self._backend.groups(), lambda done: self._listing(request, caller, done))
+            case ListConfigResourcesRequest():
+                return Later(self._backend.groups(), lambda _: self._configured(request, caller))
+            case DescribeConfigsRequest() | AlterConfigsRequest() | IncrementalAlterConfigsRequest():
+                about_groups, beside = of_groups(request)
+                if not about_groups.resources:
+                    return beside(API_OF[type(request)].response())
+                return self._ask(about_groups, caller, beside)
+        return self._ask(request, caller)
+
+    def _ask(self, request: ClientGroupRequest, caller: Caller, beside: Beside = lambda response: response) -> Answer:
+        """Asks each group that the request names once. beside: adds the answers that no group gives."""
         once = each_once(request)
         parts = split(once)
         if len(parts) == 1:
-            future = self._ask_group(parts[0], caller)
-            return Later(future, lambda done: self._told(once, parts, caller, [self._one_outcome(done)], written))
-        asked = asyncio.ensure_future(self._ask_groups(parts, caller))
-        return Later(asked, lambda done: self._told(once, parts, caller, done.result(), written))
+            return self._answer_of_one(once, caller, self._ask_group(parts[0], caller), beside)
+        all_asked = asyncio.ensure_future(self._ask_groups(parts, caller))
+        return Later(all_asked, lambda done: self._answered(once, parts, caller, done.result(), beside))
+
+    def _answer_of_one(
+        self,
+        request: ClientGroupRequest,
+        caller: Caller,
+        asked: Outcome | asyncio.Future[Response],
+        beside: Beside = lambda response: response,
+    ) -> Answer:
+        """The answer to a request for one group, now or later."""
+        if isinstance(asked, asyncio.Future):
+            return Later(asked, lambda done: self._answered(request, [request], caller, [_outcome(done)], beside))
+        return self._answered(request, [request], caller, [asked], beside)
 
     def _request(self, ask: Ask) -> ClientRequest:
-        number = next(self._numbers)
-        request_type: Any = APIS[ask.codec.api].request
+        number, caller, codec = next(self._numbers), ask.caller, ask.codec
+        request_type: Any = APIS[codec.api].request
         request: ClientRequest = request_type(
             request_id=self._id(number),
-            api_version=ask.codec.version,
+            api_version=codec.version,
             client_id=ask.client_id,
-            client_host=ask.caller.host,
+            client_host=caller.host,
             received_at_ms=now_ms(),
             request_seq=number,
-            principal=None if ask.caller.principal == ANONYMOUS else ask.caller.principal,
-            connection=ask.caller.connection_id,
+            principal=None if caller.principal == ANONYMOUS else caller.principal,
+            connection=caller.connection_id,
             **ask.message,
         )
         return request
@@ -165,87 +199,77 @@ class GroupApis:
         number = next(self._numbers)
         return msgspec.structs.replace(part, request_seq=number, request_id=self._id(number))
 
-    def _ask_group(self, request: ClientGroupRequest, caller: Caller) -> asyncio.Future[Response]:
-        if not self._access.allows(caller.principal, API_OF[type(request)].operation, group_id_of(request)):
-            refused: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-            refused.set_exception(BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED))
-            return refused
-        named = self._topic_ids.named(request)
+    def _ask_group(self, request: ClientGroupRequest, caller: Caller) -> Outcome | asyncio.Future[Response]:
+        kind = API_OF[type(request)]
+        group_id = request.group_id if isinstance(request, HeartbeatRequest) else group_id_of(request)
+        if not self._access.allows(caller.principal, kind.operation, group_id):
+            return BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED)
+        named = request if isinstance(request, HeartbeatRequest) else self._topic_ids.with_names(request)
         answer = self._backend.submit(named)
-        answer.add_done_callback(partial(self._topic_ids.settle, named))
+        if isinstance(answer, asyncio.Future) and isinstance(named, ConsumerGroupHeartbeatRequest):
+            answer.add_done_callback(partial(self._topic_ids.note_reported, named))
         return answer
 
     async def _ask_groups(self, parts: Sequence[ClientGroupRequest], caller: Caller) -> list[Outcome]:
-        """What each of many groups answers. Raises WireError: all of it is too long to send."""
+        """The answers of many groups. Raises WireError: all of it is too long to send."""
         outcomes: list[Outcome] = []
-        room_bytes = self._answer_max_bytes
+        size_bytes = 0
         while len(outcomes) < len(parts):
-            asked: list[asyncio.Future[Response]] = []
+            asked: list[Outcome | asyncio.Future[Response]] = []
             try:
                 for part in parts[len(outcomes) : len(outcomes) + _ASKED_AT_A_TIME]:
                     asked.append(self._ask_group(self._numbered(part), caller))
                     if len(asked) % _ASKED_A_TURN == 0:
                         await asyncio.sleep(0)
-                for future in asked:
-                    await asyncio.wait([future])
-                    outcomes.append(_outcome(future))
-                    room_bytes = self._room_left(room_bytes, outcomes[-1])
+                for one in asked:
+                    if isinstance(one, asyncio.Future):
+                        await asyncio.wait([one])
+                    outcomes.append(_outcome(one) if isinstance(one, asyncio.Future) else one)
+                    size_bytes = self._size_bytes(outcomes[-1:], size_bytes)
             finally:
-                for future in asked:
-                    future.cancel()
+                for one in asked:
+                    if isinstance(one, asyncio.Future):
+                        one.cancel()
         return outcomes
 
-    def _one_outcome(self, done: asyncio.Future[Response]) -> Outcome:
-        """What the only group answers. Raises WireError: it is too long to send."""
-        outcome = _outcome(done)
-        self._room_left(self._answer_max_bytes, outcome)
-        return outcome
-
-    def _room_left(self, room_bytes: int, outcome: Outcome) -> int:
-        """How many bytes of an answer are left behind what a group answers. Raises WireError: less than none."""
-        left = room_bytes - (len(self._encoder.encode(outcome)) if isinstance(outcome, Response) else 0)
-        if left < 0:
+    def _size_bytes(self, outcomes: Sequence[Outcome], beside_bytes: int = 0) -> int:
+        """About how long the answers of some groups are. Raises WireError: they are too long to send."""
+        responses = (outcome for outcome in outcomes if isinstance(outcome, Response))
+        size_bytes = sum((len(self._encoder.encode(response)) for response in responses), beside_bytes)
+        if size_bytes > self._answer_max_bytes:
             raise WireError(f"an answer of more than {self._answer_max_bytes} bytes")
-        return left
+        return size_bytes
 
-    def _told(
+    def _answered(
         self,
         request: ClientGroupRequest,
         parts: Sequence[ClientGroupRequest],
         caller: Caller,
         outcomes: Sequence[Outcome],
-        written: Callable[[Response], Any],
+        beside: Beside,
     ) -> Building:
-        """The answer to a request, from what its groups say."""
-
+        """The answer to a request, from what its groups say. Raises WireError: it is too long to send."""
         topic_ids = self._topic_ids.as_of_now()
 
-        def build() -> Any:
+        def build() -> Response:
             answered = zip(parts, outcomes, strict=True)
-            told = [self._response(part, caller, outcome, topic_ids) for part, outcome in answered]
-            return written(join(request, told))
+            return beside(join(request, [self._response(*each, caller, topic_ids) for each in answered]))
 
-        told_of = [outcome for outcome in outcomes if isinstance(outcome, Response)]
-        wait_ms = max((outcome.wait_ms for outcome in told_of), default=0)
+        wait_ms = max((outcome.wait_ms for outcome in outcomes if isinstance(outcome, Response)), default=0)
         if wait_ms:
             caller.muted_until_s = asyncio.get_running_loop().time() + wait_ms / 1000
-        return Building(sum(map(elements_in, told_of)) + len(parts) - 1, build)
+        return Building(self._size_bytes(outcomes) // _ELEMENT_BYTES + len(parts) - 1, build)
 
-    def _response(self, request: ClientGroupRequest, caller: Caller, outcome: Outcome, topic_ids: TopicIds) -> Response:
+    def _response(self, request: ClientGroupRequest, outcome: Outcome, caller: Caller, topic_ids: TopicIds) -> Response:
+        """With the operations that the rules allow, where the client has asked for them."""
         if isinstance(outcome, BackendError):
             return refusal(request, outcome.answer)
         if isinstance(outcome, DescribeGroupsResponse | ConsumerGroupDescribeResponse):
-            self._name_operations(outcome, caller)
-        return topic_ids.answered(request, outcome)
-
-    def _name_operations(
-        self, response: DescribeGroupsResponse | ConsumerGroupDescribeResponse, caller: Caller
-    ) -> None:
-        """Puts in the operations that the rules allow, where the client has asked for them."""
-        for group in response.groups:
-            allowed = self._access.operations(caller.principal, group.group_id)
-            if allowed is not None and group.authorized_operations != NO_OPERATIONS_TOLD:
-                group.authorized_operations = allowed
+            for group in outcome.groups:
+                allowed = self._access.operations(caller.principal, group.group_id)
+                if allowed is not None and group.authorized_operations != NO_OPERATIONS:
+                    group.authorized_operations = allowed
+        return topic_ids.with_ids(request, outcome)
 
     def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller, node: Node) -> FindCoordinatorResponse:
         found = find_coordinator(request, *node)
@@ -253,7 +277,10 @@ class GroupApis:
             return found
         if found.coordinators:
             found.coordinators = [
-                node if self._may_describe(caller, node.key) else _hidden(node.key) for node in found.coordinators
+                node
+                if self._may_describe(caller, node.key)
+                else Coordinator(key=node.key, error_code=Error.GROUP_AUTHORIZATION_FAILED)
+                for node in found.coordinators
             ]
         elif not self._may_describe(caller, request.key):
             return FindCoordinatorResponse(error_code=Error.GROUP_AUTHORIZATION_FAILED)
@@ -264,18 +291,22 @@ class GroupApis:
         request: ListGroupsRequest,
         caller: Caller,
         listing: asyncio.Future[Iterable[Known]],
-        written: Callable[[Response], Any],
     ) -> Building:
         groups = list(listing.result())
 
-        def build() -> Any:
+        def build() -> Response:
             seen = (group for group in groups if self._may_describe(caller, group[0]))
-            return written(self._in_what_fits(list_groups(seen, request), caller))
+            return self._in_what_fits(list_groups(seen, request), caller)
 
         return Building(len(groups), build)
 
+    def _configured(self, request: ListConfigResourcesRequest, caller: Caller) -> Building:
+        allows = partial(self._access.allows, caller.principal, Operation.DESCRIBE_CONFIGS)
+        seen = [group_id for group_id in self._backend.configured_groups() if allows(group_id)]
+        return Building(len(seen), lambda: list_config_resources(seen, request))
+
     def _in_what_fits(self, listed: ListGroupsResponse, caller: Caller) -> ListGroupsResponse:
-        """Of a list that takes more than half of what may be unread, the groups with the shortest ids."""
+        """The groups with the shortest ids, if the list takes more than half of what may be unread."""
         room_bytes, kept = self._answer_max_bytes // 2, []
         if sum(map(_listed_bytes, listed.groups)) <= room_bytes:
             return listed
@@ -298,16 +329,12 @@ def _listed_bytes(group: ListedGroup) -> int:
     return sum(len(text.encode()) + _LENGTH_BYTES for text in texts)
 
 
-def _hidden(key: str) -> Coordinator:
-    return Coordinator(key=key, error_code=Error.GROUP_AUTHORIZATION_FAILED)
-
-
 def _values(spoken: Codec, message: Any) -> dict[str, Any]:
     """The values of a request's fields. Raises WireError: null where the protocol allows none."""
     return values_of(message, APIS[spoken.api].request)
 
 
 def _outcome(done: asyncio.Future[Response]) -> Outcome:
-    # Not raised, or the error's frames would hold the future that holds the error.
+    # Not raised: the error's frames would hold the future that holds the error.
     error = done.exception()
     return error if isinstance(error, BackendError) else done.result()

@@ -15,7 +15,7 @@ log = logging.getLogger("gateway")
 
 AGAIN_AFTER_S = 1.0
 SHOWN_FOR_S = 60.0
-"""How long /health tells of a task that ended by an error."""
+"""How long /health reports a task that ended by an error."""
 
 
 class KeptTasks:
@@ -32,13 +32,11 @@ class KeptTasks:
         self._tasks.append(asyncio.create_task(self._keep(name, work), name=name))
 
     async def close(self) -> None:
-        """Cancels all tasks, and returns when they are over."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def failing(self) -> list[str]:
-        """The tasks that ended by an error a short time ago."""
         return [name for name, at_s in self._failed_at.items() if time.monotonic() - at_s < SHOWN_FOR_S]
 
     async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:

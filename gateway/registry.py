@@ -1,7 +1,7 @@
-"""The gateways of a home: each holds a number as long as it lives, and sees which others live and where.
+"""The gateways of a home: each holds a number while it runs, and sees which others run and where.
 
-A number is a file in the home with the gateway's address, locked while its process lives; the system frees the lock
-however that ends. A gateway that comes back takes its old number if nobody has it.
+A number is a file in the home with the gateway's address, locked while its process runs; the system frees the lock
+however the process ends. A gateway that comes back takes its old number if nobody has it.
 
 Knows files and locks; knows no socket.
 """
@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gateway.settings import Address, parse_address
+from listeners.addresses import Address, parse_address
 from programs.errors import ConfigError
 
 GATEWAYS_FOLDER = "gateways"
@@ -24,7 +24,7 @@ _FRESH_S = 1.0
 _MOST = 1000
 _ADDRESS_CHARACTERS = 1000
 _NO_FILES = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
-"""What the system says of a link, of a FIFO or a socket, and of a folder."""
+"""The system's errors for a link, for a FIFO or a socket, and for a folder."""
 
 
 class Registry:
@@ -40,60 +40,46 @@ class Registry:
     def join(self, address: Address) -> None:
         """Takes a number. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        known = self._addresses()
-        own = [number for number, known_address in known.items() if known_address == address]
+        own = [number for number, (known, _) in self._known().items() if known == address]
         for number in [*own, *range(_MOST)]:
             handle = self._opened(number, os.O_RDWR | os.O_CREAT)
-            if handle is None:
-                continue
-            if not _lock(handle, fcntl.LOCK_EX):
+            if handle is not None and _lock(handle, fcntl.LOCK_EX):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{address}\n".encode(), 0)
+                self._handle, self.number = handle, number
+                return
+            if handle is not None:
                 os.close(handle)
-                continue
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{address}\n".encode(), 0)
-            self._handle, self.number = handle, number
-            return
         raise OSError(f"{self._folder}: {_MOST} gateways are there already")
 
     def leave(self) -> None:
-        """Gives the number back."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def others(self) -> list[tuple[int, Address]]:
-        """Number and address of every other gateway that lives; looked up anew once a second."""
+        """Number and address of every other running gateway; looked up anew once a second."""
         now = time.monotonic()
         if now - self._looked_at > _FRESH_S:
             self._looked_at = now
             self._others = [
                 (number, address)
-                for number, address in sorted(self._addresses().items())
-                if number != self.number and self._lives(number)
+                for number, (address, lives) in sorted(self._known().items())
+                if lives and number != self.number
             ]
         return self._others
 
-    def _addresses(self) -> dict[int, Address]:
-        addresses = {}
+    def _known(self) -> dict[int, tuple[Address, bool]]:
+        """By number, a gateway's address and whether it runs."""
+        known = {}
         for name in filter(str.isdecimal, os.listdir(self._folder)):
             with suppress(OSError, ConfigError):
                 handle = self._opened(int(name), os.O_RDONLY)
                 if handle is not None:
                     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-                        addresses[int(name)] = parse_address(name, file.read(_ADDRESS_CHARACTERS).strip())
-        return addresses
-
-    def _lives(self, number: int) -> bool:
-        try:
-            handle = self._opened(number, os.O_RDONLY)
-        except OSError:
-            return False
-        if handle is None:
-            return False
-        try:
-            return not _lock(handle, fcntl.LOCK_SH)
-        finally:
-            os.close(handle)
+                        address = parse_address(name, file.read(_ADDRESS_CHARACTERS).strip())
+                        known[int(name)] = address, not _lock(handle, fcntl.LOCK_SH)
+        return known
 
     def _opened(self, number: int, flags: int) -> int | None:
         """A number's file; None: it is none. A link is not followed, a FIFO not waited for.

@@ -1,4 +1,4 @@
-"""Who answers which API in which version, and what may be asked before a client has said who it is.
+"""Who answers which API in which version, and which APIs a client may use before it is authenticated.
 
 Knows the endpoints; knows no group, no connection and no bytes.
 """
@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
-from gateway.exchange import Ask, Caller, Endpoint
+from gateway.exchange import Answer, Ask, Caller, Endpoint
 from gateway.wire.codec import Head, WireError, codec
-from gateway.wire.shaping import entity_of
 from schemas.errors import Error
 
 API_VERSIONS_KEY = 18
 _FIRST_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
-"""What a client may ask before it has said who it is."""
+"""The APIs that a client may use before it is authenticated."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class Routing:
-    """The endpoints by API key; ApiVersions, which tells of them, is its own."""
+    """The endpoints by API key; ApiVersions, which lists them, is its own."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         versions = Endpoint("ApiVersions", API_VERSIONS_KEY, 0, 4, self._api_versions)
@@ -31,8 +29,8 @@ class Routing:
     def endpoint(self, head: Head, caller: Caller) -> tuple[Endpoint, int]:
         """Who answers a request, and the version to read it in. Raises WireError: as with Kafka, the connection ends.
 
-        In the order checked: an API that is not answered; one that may not be asked before authentication; a version
-        that is not answered. ApiVersions in such a version is answered all the same, in v0, which says which are.
+        In the order checked: an unknown API; an API that needs authentication first; an unknown version. ApiVersions in
+        an unknown version is answered in v0, which lists the known ones.
         """
         endpoint = self._endpoints.get(head.api_key)
         if endpoint is None:
@@ -58,17 +56,17 @@ class Routing:
             for version in range(endpoint.first, endpoint.last + 1):
                 codec(endpoint.api, version)
 
-    def _api_versions(self, ask: Ask) -> Any:
+    def _api_versions(self, ask: Ask) -> Answer:
         message = ask.message
         if hasattr(message, "client_software_name") and not (
             _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
         ):
-            return entity_of(ask.codec.response_type, {"error_code": Error.INVALID_REQUEST})
-        return entity_of(ask.codec.response_type, {"api_keys": [_range(known) for known in self.endpoints]})
+            return {"error_code": Error.INVALID_REQUEST}
+        return {"api_keys": [_range(known) for known in self.endpoints]}
 
-    def _unsupported_api_versions(self, ask: Ask) -> Any:
+    def _unsupported_api_versions(self, ask: Ask) -> Answer:
         own = _range(self._endpoints[API_VERSIONS_KEY])
-        return entity_of(ask.codec.response_type, {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]})
+        return {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
 
 
 def _range(endpoint: Endpoint) -> dict[str, int]:

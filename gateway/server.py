@@ -17,28 +17,28 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from gateway.answering import Answering
+from gateway.answering import Answering, Client
 from gateway.backend import Backend
 from gateway.client_connection import ClientConnection
-from gateway.connections import Connections
-from gateway.door import Door
 from gateway.fair_threads import FairThreads
 from gateway.metrics import Metrics
-from gateway.monitor import Health, Monitor
-from gateway.quiet_log import Sparing
+from gateway.rate_limited_log import RateLimitedLog
 from gateway.registry import Registry
 from gateway.routing import Routing
-from gateway.settings import Address, Settings
-from gateway.taking import Client, RequestTaker
+from gateway.settings import Settings
 from gateway.turns import Turns
+from listeners.addresses import Address
+from listeners.connections import Connections, Limits
+from listeners.listener import Listener
+from listeners.monitor import Health, Monitor
 
 _LOGS = ("gateway", "asyncio")
 """Loggers whose lines clients can cause."""
 _SILENT_S = 30.0
-"""If the oldest request has waited so long for the coordinator, /health says so."""
+"""/health reports that the coordinator does not answer once the oldest request has waited this long."""
 _OBJECTS_A_COLLECTION = 50_000
 _SWITCH_S = 0.0005
-"""So long a thread that reads a long request keeps the loop waiting."""
+"""A thread that reads a long request keeps the loop waiting for at most this long."""
 
 
 class Server:
@@ -59,22 +59,24 @@ class Server:
         self._tls = tls
         self._registry = registry
         self.metrics = metrics
-        self.connections = Connections(settings, self.metrics)
+        limits = Limits(settings.max_connections, settings.max_connections_per_ip, settings.held_max_bytes)
+        self.connections = Connections(limits, self.metrics)
         self.threads = FairThreads(1, "long")
-        self._turns = Turns(_call_soon, time.thread_time)
-        self._sparing = Sparing()
-        self._doors: dict[Address, Door] = {}
+        self._turns = Turns(lambda call: asyncio.get_running_loop().call_soon(call), time.thread_time)
+        self._rate_limit = RateLimitedLog()
+        self._listeners: dict[Address, Listener] = {}
         self.monitor: Monitor | None = None
 
     async def start(self) -> None:
         """Ready for clients when it returns. Raises OSError: an address or a file cannot be used."""
         for name in _LOGS:
-            logging.getLogger(name).addFilter(self._sparing)
+            logging.getLogger(name).addFilter(self._rate_limit)
         self.routing.load()
         await self.backend.start()
         await self.open()
         if self._registry is not None:
-            self._registry.join(self._known_as())
+            here = Address(socket.gethostname(), self.address.port) if self.address.is_wildcard else self.address
+            self._registry.join(self._settings.advertised or here)
         if self._settings.metrics_listen is not None:
             self.monitor = Monitor(self._settings.metrics_listen, self.metrics, self.health)
         self._watch = asyncio.create_task(self.connections.watch())
@@ -84,37 +86,29 @@ class Server:
         await self.listen(self.answering, self._settings.listen.port)
 
     def answering(self, client: Client) -> Answering:
-        """Takes the requests of a client that speaks to this gateway alone."""
         return Answering(client, self.routing, self.threads, self._settings)
 
-    async def listen(self, taker_for: Callable[[Client], RequestTaker], port: int) -> int:
-        """Gives every client that comes to a port such a request taker; the port that it became. Raises OSError."""
-        door = Door(self.connections, self.metrics, self._tls)
-        address = await door.open(self._settings.listen.host, port, partial(self.inside, taker_for))
-        self._doors[address] = door
+    async def listen(self, taker_for: Callable[[Client], Answering], port: int) -> int:
+        """Serves every client of a port; returns the port, which the system may have chosen. Raises OSError."""
+        listener = Listener(self.connections, self.metrics, self._tls)
+        address = await listener.open(self._settings.listen.host, port, partial(self.inside, taker_for))
+        self._listeners[address] = listener
         return address.port
 
     def close_port(self, port: int) -> None:
-        """Lets nobody in any more at one of its ports; who is in stays."""
-        for address in [address for address in self._doors if address.port == port]:
-            self._doors.pop(address).close()
+        """Accepts no more connections at one of its ports; those that are open stay open."""
+        for address in [address for address in self._listeners if address.port == port]:
+            self._listeners.pop(address).close()
 
-    def inside(self, taker_for: Callable[[Client], RequestTaker], when_lost: Callable[[], None]) -> ClientConnection:
-        """What serves one client that was let in."""
+    def inside(self, taker_for: Callable[[Client], Answering], when_lost: Callable[[], None]) -> ClientConnection:
         return ClientConnection(self._settings, self.connections, self.metrics, self._turns, taker_for, when_lost)
 
     @property
     def address(self) -> Address:
-        """Where it listens; the port that the system chose, if it was to."""
-        return next(iter(self._doors))
-
-    def _known_as(self) -> Address:
-        if self._settings.advertised is not None:
-            return self._settings.advertised
-        return Address(socket.gethostname(), self.address.port) if self.address.is_wildcard else self.address
+        """Where it listens, with the port that the system chose, if it did."""
+        return next(iter(self._listeners))
 
     def health(self) -> Health:
-        """What /health says."""
         figures = self.backend.figures()
         silent_s = figures.backlog_age_s or 0.0
         status = "ok"
@@ -134,8 +128,8 @@ class Server:
 
     async def close(self) -> None:
         """Takes no more clients, ends the connections, and hands over the requests that were read."""
-        for door in self._doors.values():
-            door.close()
+        for listener in self._listeners.values():
+            listener.close()
         self._watch.cancel()
         self.connections.close_all()
         with contextlib.suppress(asyncio.CancelledError):
@@ -147,17 +141,13 @@ class Server:
         if self._registry is not None:
             self._registry.leave()
         for name in _LOGS:
-            logging.getLogger(name).removeFilter(self._sparing)
-
-
-def _call_soon(call: Callable[[], None]) -> None:
-    asyncio.get_running_loop().call_soon(call)
+            logging.getLogger(name).removeFilter(self._rate_limit)
 
 
 def prepare_process() -> None:
     """Lets the process open as many files as the system allows.
 
-    Garbage, of which there is little, is collected less often, and the loop need not wait long for a thread.
+    Garbage, of which there is little, is collected less often, and threads yield to the loop sooner.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -7,59 +7,22 @@ programs are not checked. Knows no socket, and opens no file but that one.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
+from coordinator_udfs.protocol.config import GroupConfig
+from listeners.addresses import Address
+from listeners.settings import ListenerSecurity
 from programs.errors import ConfigError
-from programs.settings import from_texts, keys_of, setting, unknown_key
+from programs.request_limits import RequestLimits
+from programs.settings import from_texts, keys_of, names_of, setting, unknown_key
 
 PREFIX = "gateway."
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
-MAX_PORT = 65_535
-INT32_MAX = 2_147_483_647
-
-
-class Address(NamedTuple):
-    """A host, which may be a name, and a port; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def from_text(cls, text: str) -> Address:
-        """`host:port`, `[::1]:port` or `:port` (every address). Raises ValueError, saying what the text is not."""
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > MAX_PORT:
-            raise ValueError("is not of the form host:port")
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            raise ValueError("an IPv6 address stands in brackets, [::1]:9092")
-        return cls(host, int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    @property
-    def is_wildcard(self) -> bool:
-        """Whether it means every address of the machine, so that no client can be sent to it."""
-        try:
-            return ipaddress.ip_address(self.host).is_unspecified
-        except ValueError:
-            return not self.host
 
 
 _NEEDED_BY = {
@@ -69,11 +32,11 @@ _NEEDED_BY = {
     "upstream_sasl_username": "SASL",
     "upstream_sasl_password_file": "SASL",
 }
-"""What the security protocol must contain for a setting to have an effect."""
+"""What the security protocol's name must contain for a setting to have an effect."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(ListenerSecurity, RequestLimits):
     """All settings of a gateway, without its home. Times in ms. Raises ConfigError: a contradiction."""
 
     listen: Address = setting(PREFIX + "listen", Address("127.0.0.1", 9092), "where Kafka's clients connect, host:port")
@@ -127,7 +90,7 @@ class Settings:
         "how often the upstream is asked for its topics, whose partitions consumer groups (KIP-848) share",
         least=100,
     )
-    request_max_bytes: int = setting(
+    socket_request_max_bytes: int = setting(
         PREFIX + "socket.request.max.bytes", 2_097_152, "a longer request ends its connection", least=1024
     )
     upstream_request_max_bytes: int = setting(
@@ -140,30 +103,33 @@ class Settings:
         PREFIX + "max.connections.per.ip", 10_000, "the same for one client address", least=1
     )
     max_idle_ms: int = setting(
-        PREFIX + "connections.max.idle.ms", 600_000, "a connection silent for so long is closed", least=1
+        PREFIX + "connections.max.idle.ms", 600_000, "a connection that sends nothing for this long is closed", least=1
     )
     max_in_flight: int = setting(
-        PREFIX + "max.in.flight.requests.per.connection", 100, "with so many unanswered none more is read", least=1
+        PREFIX + "max.in.flight.requests.per.connection",
+        100,
+        "when this many requests are unanswered, the client is read no further",
+        least=1,
     )
     held_max_bytes: int = setting(
         PREFIX + "held.max.bytes",
         134_217_728,
-        "when all clients' long requests and unread answers together take more, the connections with most of it end",
+        "when long requests and unread answers of all clients take more, the connections that use most are closed",
         least=1024,
     )
     max_in_flight_bytes: int = setting(
         PREFIX + "max.in.flight.bytes.per.connection",
         8_388_608,
-        "with so many bytes of requests unanswered none more is read",
+        "when requests of this many bytes are unanswered, the client is read no further",
         least=1024,
     )
     send_timeout_ms: int = setting(
-        PREFIX + "send.timeout.ms", 30_000, "a client that reads nothing for so long is cut off", least=1
+        PREFIX + "send.timeout.ms", 30_000, "a client that reads nothing for this long is cut off", least=1
     )
     send_max_bytes: int = setting(
         PREFIX + "send.max.bytes",
         33_554_432,
-        "a client that leaves so many bytes unread is cut off at once",
+        "a client that leaves this many bytes unread is cut off at once",
         least=1024,
     )
     new_groups_max_bytes: int = setting(
@@ -176,22 +142,23 @@ class Settings:
         PREFIX + "flush.interval.ms", 30, "the least time between two appends to the request table"
     )
     poll_interval_ms: int = setting(
-        PREFIX + "poll.interval.ms", 10, "how often the effects table is asked for a new version", least=1
+        PREFIX + "poll.interval.ms",
+        10,
+        "how often the effects table is asked for a new version; thrice less often with nothing under way",
+        least=1,
     )
-    heartbeats_at_the_door: bool = setting(
+    early_heartbeats: bool = setting(
         PREFIX + "heartbeats.at.the.door",
         True,
         "a member of a group at rest has its heartbeat answered at once; false: by the coordinator alone",
     )
-    group_id_max_bytes: int = setting(
-        "spark.coordinator.group.id.max.bytes", 32_767, "the coordinator's: a longer group id is refused"
+    early_commits: bool = setting(
+        PREFIX + "early.commits",
+        True,
+        "a member of a group at rest has its commit answered once that is in the request table; false: later",
     )
-    packed_max_bytes: int = setting(
-        "spark.coordinator.request.max.bytes", 4_194_304, "the coordinator's: longer JSON is refused"
-    )
-    group_min_session_timeout_ms: int = setting("group.min.session.timeout.ms", 6000, "the coordinator's")
-    group_max_session_timeout_ms: int = setting("group.max.session.timeout.ms", 1_800_000, "the coordinator's")
-    group_max_size: int = setting("group.max.size", INT32_MAX, "the coordinator's", least=1)
+    group: GroupConfig = field(default_factory=GroupConfig)
+    """The coordinator's settings of groups, by which a request may be answered early."""
     metrics_listen: Address | None = setting(
         PREFIX + "metrics.listen",
         Address("127.0.0.1", 9464),
@@ -202,22 +169,10 @@ class Settings:
         False,
         "true: others reach /metrics and /health though nobody authenticates there",
     )
-    ssl_certificate: Path | None = setting(
-        PREFIX + "ssl.certificate", None, "PEM file of the server's certificate chain: TLS"
-    )
-    ssl_key: Path | None = setting(
-        PREFIX + "ssl.key", None, "PEM file of its private key, where that is a file of its own"
-    )
-    ssl_client_ca: Path | None = setting(
-        PREFIX + "ssl.client.ca", None, "PEM file: clients must show a certificate of this authority"
-    )
     sasl_mechanisms: tuple[Mechanism, ...] | None = setting(
         PREFIX + "sasl.mechanisms",
         None,
         "those offered where there are users; none: all, but PLAIN beyond this machine only with TLS",
-    )
-    users: Path | None = setting(
-        PREFIX + "users", None, "file of users and salted hashes, `python -m gateway.users`: SASL"
     )
     rules: Path | None = setting(
         PREFIX + "rules", None, "file of who may do what with which group; none: everybody everything"
@@ -244,15 +199,12 @@ class Settings:
         if self.upstream is not None and self.topics:
             raise ConfigError("topics: the upstream has the topics; only without gateway.upstream")
         self._check_upstream()
-        if not (self.listen.is_loopback or self.has_authentication or self.allow_anonymous):
+        has_authentication = self.users is not None or self.ssl_client_ca is not None
+        if not (self.listen.is_loopback or has_authentication or self.allow_anonymous):
             raise ConfigError(
                 f"{PREFIX}listen={self.listen}: others reach it and nobody has to authenticate: give {PREFIX}users or "
                 f"{PREFIX}ssl.client.ca, or {PREFIX}allow.anonymous.beyond.loopback=true"
             )
-
-        self._check_exposure()
-
-    def _check_exposure(self) -> None:
         if self.metrics_listen is not None and not (self.metrics_listen.is_loopback or self.allow_metrics):
             raise ConfigError(
                 f"{PREFIX}metrics.listen={self.metrics_listen}: others reach it and nobody has to authenticate: give "
@@ -275,13 +227,8 @@ class Settings:
             )
 
     @property
-    def has_authentication(self) -> bool:
-        """Whether a client has to say who it is."""
-        return self.users is not None or self.ssl_client_ca is not None
-
-    @property
     def offered_mechanisms(self) -> tuple[Mechanism, ...]:
-        """The SASL mechanisms that clients may use. PLAIN's passwords can be read on the way where there is no TLS."""
+        """The SASL mechanisms that clients may use. Without TLS the passwords of PLAIN can be read on the network."""
         if self.sasl_mechanisms:
             return self.sasl_mechanisms
         is_readable = self.ssl_certificate is None and not self.listen.is_loopback
@@ -296,19 +243,11 @@ class Settings:
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> Settings:
         """Settings from keys and texts; skips keys of other programs. Raises ConfigError: see the class."""
-        own = {key.name for key in KEYS.values()}
         for key in pairs:
-            if key.startswith(PREFIX) and key not in own:
-                raise unknown_key(key, own, prefixes=(PREFIX,))
-        return from_texts(cls, {key: text for key, text in pairs.items() if key in own})
+            if key.startswith(PREFIX) and key not in NAMES:
+                raise unknown_key(key, NAMES, prefixes=(PREFIX,))
+        return from_texts(cls, {key: text for key, text in pairs.items() if key in NAMES})
 
 
 KEYS = keys_of(Settings)
-
-
-def parse_address(key: str, text: str) -> Address:
-    """As Address.from_text; raises ConfigError, naming the key."""
-    try:
-        return Address.from_text(text)
-    except ValueError as unfit:
-        raise ConfigError(f"{key}={text}: {unfit}") from None
+NAMES = names_of(Settings)

@@ -1,16 +1,17 @@
 """Topic ids: OffsetCommit and OffsetFetch v10 and the newer group protocol name topics by id, a group by name.
 
-The coordinator sees the name where the id stands and answers likewise; ids that are no topic's are answered here. The
-heartbeats of a consumer group bring the topics that there are, since its coordinator shares out their partitions: with
-each member that joins, and once after the topics have changed.
-Knows the messages; knows no socket and not where the topics are from.
+Requests go to the coordinator with names beside the ids, and its answers get the ids of their names. Ids that are no
+topic's are answered here. The coordinator of a consumer group needs the existing topics to assign their partitions. So
+a heartbeat carries them when a member joins, and once after the topics have changed.
+
+Knows the messages; must not know a socket or where the topics are from.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TypeVar
 
@@ -26,44 +27,33 @@ from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
-    DescribedAssignment,
-    DescribedConsumerGroup,
-    DescribedTopicPartitions,
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
-    Request,
+    OffsetTopic,
     Response,
 )
+from schemas.refusals import refusal
 from schemas.wire_fields import first_version
 
 Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic, ConsumerGroupTopicPartitions)
-Named = TypeVar("Named", ConsumerGroupTopicPartitions, DescribedTopicPartitions)
-Topic = TypeVar("Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
+Answered = TypeVar("Answered", OffsetFetchResponseTopic, ConsumerGroupTopicPartitions)
 
-NEVER = 1 << 15
-_IDS_SINCE: dict[type[Request], int] = {
-    OffsetCommitRequest: first_version(OffsetCommitRequestTopic, "topic_id"),
-    OffsetFetchRequest: first_version(OffsetFetchRequestTopic, "topic_id"),
-}
+_IDS_SINCE = first_version(OffsetTopic, "topic_id")
 _NO_ID = uuid.UUID(int=0)
-_TOLD_MAX = 100_000
-"""So many groups are remembered as told; one that is forgotten is told again."""
+_REPORTED_MAX = 100_000
+"""At most this many groups are remembered as knowing the topics; a forgotten one gets them again."""
 _NAMESPACE = uuid.UUID("5f0e2f0c-6f1c-5d0e-9a53-9d2b5f3f5c8e")
 
 
 class TopicIds:
-    """The ids and the sizes of the topics there are.
-
-    topics: by name with their partition counts; a topic has the same id in every gateway, at every start. None: they
-    are learned, with the ids that they have elsewhere.
+    """The ids and partition counts of the topics. topics: partition counts by name; a topic has the same id in every
+    gateway, at every start. None: topics and their ids are learned later.
     """
 
     def __init__(self, topics: Mapping[str, int] | None = None) -> None:
@@ -71,10 +61,10 @@ class TopicIds:
         self.name_by_id: Mapping[str, str] = {}
         self._are_learned = topics is None
         self._sizes: dict[str, int] | None = None
-        self._told: set[int] = set()
-        """The groups that have been told of the topics as they are now, by the hashes of their ids."""
+        self._reported_to: set[int] = set()
+        """The groups that have got the present topics, by the hashes of their ids."""
         if topics:
-            self.learn(topics, {name: _id_of(name) for name in topics})
+            self.learn(topics, {name: uuid.uuid5(_NAMESPACE, name) for name in topics})
 
     def as_of_now(self) -> TopicIds:
         """The topics as they are now, whatever is learned later: for an answer that is built in another thread."""
@@ -82,32 +72,33 @@ class TopicIds:
 
     @property
     def are_known(self) -> bool:
-        """Whether there is something to tell a group."""
+        """Whether there are topics that a group can get."""
         return self._sizes is not None
 
     def learn(self, sizes: Mapping[str, int], ids: Mapping[str, uuid.UUID]) -> None:
-        """The topics are these from now on. ids: of topics without a size as well."""
+        """Sets the topics. ids: also those of topics whose partition count is unknown."""
         if sizes != self._sizes:
             self._sizes = dict(sizes)
-            self._told.clear()
+            self._reported_to.clear()
         if ids != self.by_name:
             self.by_name = dict(ids)
             self.name_by_id = {str(topic_id): name for name, topic_id in ids.items()}
 
-    def settle(self, request: ClientGroupRequest, done: asyncio.Future[Response]) -> None:
-        """A request of `named` has been answered: its group knows what it brought, unless it was refused."""
+    def note_reported(self, request: ClientGroupRequest, done: asyncio.Future[Response]) -> None:
+        """A request of `with_names` has been answered: unless it was refused, its group knows the topics that it
+        carried."""
         if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.cluster_topics is not self._sizes:
             return
         if done.cancelled() or done.exception() is not None:
             return
         response = done.result()
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.error_code is Error.NONE:
-            if len(self._told) >= _TOLD_MAX:
-                self._told.clear()
-            self._told.add(hash(request.group_id))
+            if len(self._reported_to) >= _REPORTED_MAX:
+                self._reported_to.clear()
+            self._reported_to.add(hash(request.group_id))
 
-    def named(self, request: ClientGroupRequest) -> ClientGroupRequest:
-        """The request with names where ids stand; topics of unknown id are left out."""
+    def with_names(self, request: ClientGroupRequest) -> ClientGroupRequest:
+        """The request with the names of its topics; those of unknown id are left out."""
         match request:
             case OffsetCommitRequest() if _has_ids(request):
                 return msgspec.structs.replace(request, topics=self._with_names(request.topics))
@@ -118,101 +109,72 @@ class TopicIds:
                 owned = request.topic_partitions
                 return msgspec.structs.replace(
                     request,
-                    topic_partitions=None if owned is None else self._with_names(owned),
-                    cluster_topics=self._sizes if self._is_to_be_told(request) else None,
+                    topic_partitions=None if owned is None else self._with_names(owned, "topic_name"),
+                    cluster_topics=self._sizes if self._needs_topics(request) else None,
                 )
         return request
 
-    def _is_to_be_told(self, request: ConsumerGroupHeartbeatRequest) -> bool:
-        """A group that a member joins may be new; whoever leaves brings nothing."""
+    def _needs_topics(self, request: ConsumerGroupHeartbeatRequest) -> bool:
+        """A group that a member joins may be new; a leaving member's request carries no topics."""
         return request.member_epoch == JOIN or (
-            request.member_epoch > JOIN and hash(request.group_id) not in self._told
+            request.member_epoch > JOIN and hash(request.group_id) not in self._reported_to
         )
 
-    def answered(self, request: ClientGroupRequest, response: Response) -> Response:
-        """The response to `named(request)` with ids again, and with what the unknown ids get."""
+    def with_ids(self, request: ClientGroupRequest, response: Response) -> Response:
+        """The response to `with_names(request)` with all ids, and with what the unknown ids get."""
         match request, response:
             case OffsetCommitRequest(), OffsetCommitResponse() if _has_ids(request):
-                committed = [self._with_id(topic) for topic in response.topics if topic.topic_id in self.by_name]
-                return msgspec.structs.replace(response, topics=committed + self._unknown_committed(request))
+                answered = {topic.topic_id for topic in response.topics}
+                unknown = [topic for topic in request.topics if topic.topic_id not in answered]
+                refused = refusal(msgspec.structs.replace(request, topics=unknown), Error.UNKNOWN_TOPIC_ID)
+                assert isinstance(refused, OffsetCommitResponse)
+                return msgspec.structs.replace(response, topics=response.topics + refused.topics)
             case OffsetFetchRequest(), OffsetFetchResponse() if _has_ids(request):
                 group = response.groups[0]
-                known = [self._with_id(topic) for topic in group.topics if topic.topic_id in self.by_name]
-                topics = known + self._unknown_fetched(request.groups[0].topics or [])
-                return msgspec.structs.replace(response, groups=[msgspec.structs.replace(group, topics=topics)])
+                known = self._with_ids(group.topics, self.by_name.get)
+                answered = {topic.topic_id for topic in known}
+                asked = request.groups[0].topics or []
+                missing = [_unknown_fetched(topic) for topic in asked if topic.topic_id not in answered]
+                answer = msgspec.structs.replace(group, topics=known + missing)
+                return msgspec.structs.replace(response, groups=[answer])
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse() if response.assignment is not None:
-                given = [self._renamed(topic) for topic in response.assignment.topic_partitions if self._id(topic)]
+                given = self._with_ids(response.assignment.topic_partitions, self._id_of)
                 return msgspec.structs.replace(response, assignment=ConsumerGroupAssignment(topic_partitions=given))
             case ConsumerGroupDescribeRequest(), ConsumerGroupDescribeResponse():
-                return msgspec.structs.replace(response, groups=[self._described(group) for group in response.groups])
+                members = [member for group in response.groups for member in group.members]
+                shown = [one for member in members for one in (member.assignment, member.target_assignment)]
+                for topic in (topic for one in shown for topic in one.topic_partitions):
+                    topic.topic_id = str(self._id_of(topic.topic_name) or _NO_ID)
         return response
 
-    def _with_names(self, topics: Sequence[Asked]) -> list[Asked]:
+    def _with_names(self, topics: Sequence[Asked], field: str = "name") -> list[Asked]:
         return [
-            msgspec.structs.replace(topic, topic_id=self.name_by_id[topic.topic_id])
+            msgspec.structs.replace(topic, **{field: self.name_by_id[topic.topic_id]})
             for topic in topics
             if topic.topic_id in self.name_by_id
         ]
 
-    def _with_id(self, topic: Topic) -> Topic:
-        return msgspec.structs.replace(topic, topic_id=str(self.by_name[topic.topic_id]))
-
-    def _id(self, topic: Named) -> uuid.UUID | None:
-        """None: the topic is gone."""
-        found = self.by_name.get(topic.topic_id)
-        return found if found is not None or self._are_learned else _id_of(topic.topic_id)
-
-    def _renamed(self, topic: Named) -> Named:
-        """With the id where its name stands."""
-        return msgspec.structs.replace(topic, topic_id=str(self._id(topic) or _NO_ID))
-
-    def _described(self, group: DescribedConsumerGroup) -> DescribedConsumerGroup:
-        members = [
-            msgspec.structs.replace(
-                member,
-                assignment=self._shown(member.assignment),
-                target_assignment=self._shown(member.target_assignment),
-            )
-            for member in group.members
-        ]
-        return msgspec.structs.replace(group, members=members)
-
-    def _shown(self, assignment: DescribedAssignment) -> DescribedAssignment:
-        return DescribedAssignment(topic_partitions=[self._renamed(topic) for topic in assignment.topic_partitions])
-
-    def _unknown_committed(self, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
+    def _with_ids(self, topics: Sequence[Answered], id_of: Callable[[str], uuid.UUID | None]) -> list[Answered]:
+        """The topics with their ids, without deleted ones. An answer about topics by id has their ids already."""
         return [
-            OffsetCommitResponseTopic(
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=Error.UNKNOWN_TOPIC_ID
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-            if topic.topic_id not in self.name_by_id
-        ]
-
-    def _unknown_fetched(self, topics: list[OffsetFetchRequestTopic]) -> list[OffsetFetchResponseTopic]:
-        return [
-            OffsetFetchResponseTopic(
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_ID)
-                    for partition in topic.partition_indexes
-                ],
-            )
+            msgspec.structs.replace(topic, topic_id=str(topic_id))
             for topic in topics
-            if topic.topic_id not in self.name_by_id
+            if (topic_id := topic.topic_id if topic.topic_id in self.name_by_id else id_of(topic.topic))
         ]
 
+    def _id_of(self, name: str) -> uuid.UUID | None:
+        """None: the topic is gone."""
+        found = self.by_name.get(name)
+        return found if found is not None or self._are_learned else uuid.uuid5(_NAMESPACE, name)
 
-def _id_of(name: str) -> uuid.UUID:
-    return uuid.uuid5(_NAMESPACE, name)
+
+def _unknown_fetched(topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
+    error = Error.UNKNOWN_TOPIC_ID
+    partitions = [
+        OffsetFetchResponsePartition(partition_index=one, error_code=error) for one in topic.partition_indexes
+    ]
+    return OffsetFetchResponseTopic(topic_id=topic.topic_id, partitions=partitions)
 
 
-def _has_ids(request: ClientGroupRequest) -> bool:
-    """Whether the request names topics by id."""
-    return request.api_version >= _IDS_SINCE.get(type(request), NEVER)
+def _has_ids(request: OffsetCommitRequest | OffsetFetchRequest) -> bool:
+    return request.api_version >= _IDS_SINCE

@@ -1,4 +1,5 @@
-"""Shares the loop's time among connections: whoever asks for little is served at once, whoever floods stands in line.
+"""Shares the loop's time among connections: one that asks for little is served at once, one that floods waits in a
+queue.
 
 Knows time and turns; knows no connection and no request.
 """
@@ -9,17 +10,17 @@ from collections import deque
 from collections.abc import Callable
 
 TURN_S = 0.0005
-"""A connection's turn ends after so much processor time; the request in hand is finished."""
+"""Processor seconds that one turn may take. A request that was started is finished first."""
 _ROUND_S = 0.005
-"""The turns in line stop after so long for the loop to see to all others."""
+"""After this many seconds of queued turns the loop serves everything else."""
 _SHARE = 0.01
-"""The part of the time that a connection may use without standing in line."""
+"""The part of the time that a connection may use without queueing."""
 _SAVED_S = 0.005
 """The most time that a connection saves up for a burst."""
 
 
 class Account:
-    """The time that one connection may use now; below zero it stands in line."""
+    """The time that one connection may use now; below zero it queues."""
 
     __slots__ = ("_at", "_left_s")
 
@@ -29,17 +30,19 @@ class Account:
 
     def is_overdrawn(self, now: float) -> bool:
         """Whether it has used its share up."""
-        self._left_s = min(_SAVED_S, self._left_s + (now - self._at) * _SHARE)
+        left_s = self._left_s + (now - self._at) * _SHARE
+        self._left_s = left_s if left_s < _SAVED_S else _SAVED_S
         self._at = now
-        return self._left_s <= 0
+        return left_s <= 0
 
     def spend(self, seconds: float) -> None:
-        """So much processor time was used; a debt is never longer than a burst."""
-        self._left_s = max(-_SAVED_S, self._left_s - seconds)
+        """Counts processor time that was used; a debt is never longer than a burst."""
+        left_s = self._left_s - seconds
+        self._left_s = left_s if left_s > -_SAVED_S else -_SAVED_S
 
 
 class Turns:
-    """The line of those who have used their share up; they have some turns whenever the loop has seen to all others.
+    """The queue of connections that have used up their share; they get turns after the loop has served all others.
 
     call_soon: the loop's, which calls after all that is due now. clock: the thread's processor time in seconds.
     """
@@ -47,12 +50,12 @@ class Turns:
     def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
         self._call_soon = call_soon
         self._clock = clock
-        self._line: deque[Callable[[], None]] = deque()
+        self._queue: deque[Callable[[], None]] = deque()
         self._is_due = False
 
-    def stand_in_line(self, turn: Callable[[], None]) -> None:
+    def enqueue(self, turn: Callable[[], None]) -> None:
         """Calls it when its turn comes."""
-        self._line.append(turn)
+        self._queue.append(turn)
         if not self._is_due:
             self._is_due = True
             self._call_soon(self._next)
@@ -61,9 +64,9 @@ class Turns:
         self._is_due = False
         ends_at = self._clock() + _ROUND_S
         try:
-            while self._line and self._clock() < ends_at:
-                self._line.popleft()()
+            while self._queue and self._clock() < ends_at:
+                self._queue.popleft()()
         finally:
-            if self._line and not self._is_due:
+            if self._queue and not self._is_due:
                 self._is_due = True
                 self._call_soon(self._next)

@@ -2,7 +2,7 @@
 
 One frozen dataclass; each key is declared once, with its default and what it means. Values come from a file, then from
 spark-submit's `--conf spark.coordinator.*` (which takes Kafka's keys with that prefix too), then from `--set`. An
-unknown key, an unfit value and a contradiction are refused by name. Knows no Spark, and opens no file but that one.
+unknown key, a wrong value and a contradiction are refused by name. Knows no Spark, and opens only that file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from alerts.settings import AlertSettings
 from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
-from gateway.settings import Address
+from exporter.settings import ExportSettings
+from listeners.addresses import Address
 from programs.errors import ConfigError
 from programs.log_lines import Form
+from programs.request_limits import RequestLimits
 from programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
 from tables.properties import VERSIONS_RETENTION_MINUTES
 
@@ -31,7 +34,7 @@ Offsets = Literal["earliest", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobConfig:
+class JobConfig(RequestLimits):
     """All settings of a run of the job, without its home. Times in ms unless the name says otherwise.
 
     Raises ConfigError: two settings that contradict each other.
@@ -50,7 +53,7 @@ class JobConfig:
     source_max_requests: int = setting(
         PREFIX + "source.max.requests.per.batch",
         200_000,
-        "a batch takes whole commits up to about so many requests",
+        "a batch takes whole commits up to about this many requests",
         least=1,
     )
     kafka_topic: str = setting(PREFIX + "kafka.topic", "", "source kafka: the topic of JSON request rows")
@@ -60,7 +63,7 @@ class JobConfig:
     log_hold_ms: int = setting(
         PREFIX + "log.hold.ms",
         30_000,
-        "shadow of a log and a cluster: how long what the topic tells waits for a log that says nothing of the group",
+        "shadow of a log and a cluster: how long facts of the topic wait for a log without lines of the group",
         least=5_000,
     )
     trigger_interval_ms: int = setting(
@@ -92,28 +95,36 @@ class JobConfig:
         "a group's latest request ids kept, to tell a request that comes twice",
         least=1,
     )
-    group_id_max_bytes: int = setting(
-        PREFIX + "group.id.max.bytes", 32_767, "a longer group id goes to quarantine", least=1
-    )
-    request_max_bytes: int = setting(
-        PREFIX + "request.max.bytes", 4_194_304, "a longer request goes to quarantine", least=1
-    )
     offsets_max_bytes: int = setting(
         PREFIX + "group.offsets.max.bytes",
         4_194_304,
-        "clock processing: a group whose offsets take so much takes no more; an offset takes 100 bytes and its texts",
+        "clock processing: most bytes of offsets per group, 100 and the texts per offset; then commits are refused",
         least=1,
     )
     members_max_bytes: int = setting(
         PREFIX + "group.members.max.bytes",
         8_388_608,
-        "clock processing: a group whose members take so much takes no more; one member takes at most an eighth",
+        "clock processing: most bytes of members per group, an eighth of it per member; then joins are refused",
         least=1,
     )
     turn_max_work: int = setting(
         PREFIX + "turn.max.work",
         1_000_000,
         "clock processing: what a group's turn costs, about in microseconds, before the rest is put off; 0: any amount",
+    )
+    lag_interval_ms: int = setting(
+        "rollcall.lag.interval.ms",
+        10_000,
+        "how often a cluster that is followed, or is behind a gateway, is asked where logs end; 0: never",
+    )
+    lag_full_minutes: int = setting(
+        "rollcall.lag.full.minutes", 60, "how long every sample of where logs end is kept, minutes"
+    )
+    lag_thinned_interval_ms: int = setting(
+        "rollcall.lag.thinned.interval.ms",
+        300_000,
+        "of older ones the last in each such interval is kept",
+        least=1,
     )
     quarantine_raw_max_bytes: int = setting(
         PREFIX + "quarantine.raw.max.bytes", 1_048_576, "what is kept of a request in quarantine", least=1
@@ -148,6 +159,10 @@ class JobConfig:
         "true: others reach the job's /metrics and /health though nobody authenticates there",
     )
     log_format: Form = setting(PREFIX + "log.format", "text", "the job's log lines: text for people, json for programs")
+    export: ExportSettings = field(default_factory=ExportSettings)
+    """Which groups /metrics has."""
+    alerts: AlertSettings = field(default_factory=AlertSettings)
+    """Who gets alarms of which troubles."""
     kafka_options: tuple[tuple[str, str], ...] = ()
     """The keys `kafka.*` of the file, which go to Spark's connector as they are."""
 
@@ -176,7 +191,7 @@ class JobConfig:
             raise ConfigError(f"{given[0]}: only with {PREFIX}source=kafka, which is {self.source}")
 
     def stream_settings(self, started_at_ms: int) -> StreamSettings:
-        """The settings that the stream's function needs. What a broker has recorded is limited by nothing of ours."""
+        """The settings that the stream's function needs. A broker's recording gets none of our own limits."""
         group = self.group
         if self.clock is Clock.PROCESSING:
             group = replace(
@@ -203,7 +218,7 @@ class JobConfig:
 
     @classmethod
     def from_pairs(cls, pairs: Mapping[str, str]) -> JobConfig:
-        """A configuration from keys and texts. Raises ConfigError: unknown key, unfit value, contradiction."""
+        """A configuration from keys and texts. Raises ConfigError: unknown key, wrong value, contradiction."""
         known = names_of(JobConfig)
         kafka: list[tuple[str, str]] = []
         texts: dict[str, str] = {}

@@ -11,30 +11,35 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.config import PREFIX, JobConfig, load_config
+from jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
 from jobs.home import LIVE, Home
-from jobs.job_monitor import JobMonitor
+from jobs.job_monitor import JobMonitor, tell_address
 from jobs.lease import Lease
 from jobs.spark.connectors import check_connectors
 from jobs.spark.home_lease import held
 from jobs.spark.home_session import home_session
 from jobs.spark.session import log_settings, submitted_settings
 from jobs.spark.shutdown import StopSignal
-from jobs.spark.warm_answers import WarmAnswers, pool_settings
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.batch_result import BatchResult
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
 from programs.log_lines import log_to_standard_error, tell
-from programs.settings import read_pairs
+from programs.settings import read_file, read_pairs
 from tables.job_status import StatusWriter
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+    from jobs.shadow.program import Beside
 
 POLL_S = 0.2
 _SHOWN_GROUPS, _SHOWN_OF_A_GROUP_ID = 3, 100
@@ -44,23 +49,40 @@ def _submitted() -> dict[str, str]:
     return {key: value for key, value in submitted_settings().items() if key.startswith(PREFIX)}
 
 
-def run(home: Home, config: JobConfig) -> int:
-    """Runs the query until a signal comes or it fails; returns the exit status."""
+def run(home: Home, config: JobConfig, gateway: Settings | None = None) -> int:
+    """Runs the query until a signal comes or it fails; returns the exit status. gateway: of one before a Kafka."""
     if home.is_local:
-        home.settle(LIVE, config.effects_writer)
+        home.check_kind(LIVE, config.effects_writer)
     with closing(JobMonitor(home, config)) as monitor:
-        spark = home_session(home, "rollcall", {**pool_settings(), **log_settings(config.log_format)})
+        spark = home_session(home, "rollcall", log_settings(config.log_format))
         try:
             check_connectors(spark, config)
             with held(spark, home, "the coordinator") as lease:
-                return _run(spark, home, config, lease, monitor)
+                return _run(spark, home, config, lease, monitor, _besides(home, config, gateway))
         finally:
             spark.stop()
 
 
-def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None, monitor: JobMonitor) -> int:
+def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Beside]:
+    """The sampler of log ends of the Kafka behind the gateway. It runs here, since a home has only one coordinator."""
+    if gateway is None or not home.is_local or not config.lag_interval_ms:
+        return []
+    # Imported here: a coordinator without such a gateway needs no Kafka client.
+    from jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
+    from jobs.shadow.log_ends_sampler import LogEndsSampler
+
+    return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), config.lag_interval_ms)]
+
+
+def _run(
+    spark: SparkSession,
+    home: Home,
+    config: JobConfig,
+    lease: Lease | None,
+    monitor: JobMonitor,
+    besides: list[Beside],
+) -> int:
     stop = StopSignal(spark)
-    answers = WarmAnswers(spark, home) if home.is_local else None
     status = StatusWriter(home.path if home.is_local else None)
 
     def committed(result: BatchResult) -> None:
@@ -69,30 +91,24 @@ def _run(spark: SparkSession, home: Home, config: JobConfig, lease: Lease | None
         if result.put_off:
             tell(_put_off(result.put_off))
 
-    try:
-        before_batch = None if lease is None else lease.check_before_batch
-        coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed)
-        query = coordinator.query
-        status.running(query.id, coordinator.started_at_ms)
-        monitor.watch(query)
-        upkeep = Upkeep(home, config, lambda: unread_commits(query, home)) if home.is_local else None
-        if upkeep is not None:
-            upkeep.start()
-        if answers is not None:
-            answers.start()
-        tell(f"the coordinator runs on {home.shown}; Ctrl-C stops it.")
-        if monitor.shown:
-            tell(f"its metrics and health are at {monitor.shown}.")
-        while query.isActive and not stop.wait(POLL_S):
-            monitor.look()
-        if query.isActive:
-            stop_after_batch(query, lambda: stop.is_urgent)
-        if upkeep is not None:
-            upkeep.stop()
-        return _report(query, stop.wait(0), status)
-    finally:
-        if answers is not None:
-            answers.stop()
+    before_batch = None if lease is None else lease.check_before_batch
+    coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed)
+    query = coordinator.query
+    status.running(query.id, coordinator.started_at_ms)
+    monitor.watch(query)
+    if home.is_local:
+        besides = [*besides, Upkeep(home, config, lambda: unread_commits(query, home))]
+    for beside in besides:
+        beside.start()
+    tell(f"the coordinator runs on {home.shown}; Ctrl-C stops it.")
+    tell_address(monitor)
+    while query.isActive and not stop.wait(POLL_S):
+        monitor.look()
+    if query.isActive:
+        stop_after_batch(query, lambda: stop.is_urgent)
+    for beside in besides:
+        beside.stop()
+    return _report(query, stop.wait(0), status)
 
 
 def _put_off(groups: tuple[str, ...]) -> str:
@@ -102,7 +118,7 @@ def _put_off(groups: tuple[str, ...]) -> str:
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:
-    """Tells how the query ended; returns the exit status. A batch that a stop cut short runs again."""
+    """Prints how the query ended; returns the exit status. A batch that a stop interrupted runs again."""
     reason = failure_of(query)
     if reason is not None and not was_asked:
         status.failed(reason, str(query.exception()))
@@ -121,15 +137,28 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
 @set_option("A setting, over the file's")
 def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
     """Run the coordinator on a home until SIGTERM or Ctrl-C, which let the running batch finish."""
-    config = load_config(conf, _submitted(), read_pairs(given, "--set "))
+    pairs = ({} if conf is None else read_file(conf)) | _submitted() | read_pairs(given, "--set ")
+    config, gateway = JobConfig.from_pairs(pairs), gateway_before_kafka(pairs)
     log_to_standard_error(logging.WARNING, config.log_format)
     place = Home(home)
     check_fits(place, config)
     if not place.is_local:
         return run(place, config)
     with place.locked("the coordinator"):
-        return run(place, config)
+        return run(place, config, gateway)
+
+
+def gateway_before_kafka(pairs: Mapping[str, str]) -> Settings | None:
+    """The gateway's settings if they name a Kafka behind it, else None. Raises ConfigError."""
+    if f"{GATEWAY_PREFIX}upstream" not in pairs:
+        return None
+    from gateway.settings import Settings
+
+    gateway = Settings.from_pairs({key: text for key, text in pairs.items() if key.startswith(GATEWAY_PREFIX)})
+    return None if gateway.upstream is None else gateway
 
 
 if __name__ == "__main__":
+    # spark-submit puts this file's folder first, where jobs/why.py would hide the package why.
+    sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
     sys.exit(run_command(command, "coordinator"))

@@ -1,20 +1,28 @@
-"""Reads one group's facts from a home's effects table: from this machine's disk without Spark, from anywhere with it.
+"""Reads one group's facts from a home's effects table: without Spark on this machine's disk, with Spark elsewhere.
 
-Knows the effects table and how its files are skipped. Must not know what facts mean.
+By Parquet's statistics and the partitions by day, rows of other groups and days are not read. Knows the effects table.
+Must not know what facts mean.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
+from duck_sql.engine import ask
 from jobs.home import Home, HomeError
 from jobs.queries import check_home
 from programs.errors import UserError
-from tables.delta_log import DeltaLogError
-from tables.group_rows import GroupRows, day_of
+from schemas.tables import EFFECTS
+from tables.duck_database import files_of, open_database, quoted, rows_of
+from tables.readable_files import readable
+from tables.versions import TableError, is_table
+from why.cost import Asked
 from why.facts import COLUMNS
 from why.past import Read
 
@@ -22,27 +30,75 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHOWN_GROUPS = 10
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, the latest day there is a date for."""
 
 
 class NoSuchGroup(UserError):
-    """A group that a home knows nothing of; the text is the sentence for the user."""
+    """The home has no such group; the text is the sentence for the user."""
 
 
 def read_from_disk(home: Home, group_id: str) -> Read:
     """A reader of a group's facts, by DuckDB. Raises HomeError, NoSuchGroup."""
     check_home(home)
     try:
-        rows = GroupRows(home.effects, group_id)
-    except DeltaLogError:
+        rows = _Rows(home.effects, group_id)
+    except TableError:
         raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
-    if rows.is_empty():
-        raise NoSuchGroup(_no_such(group_id, rows.groups()))
-    return partial(rows.read, COLUMNS)
+    if not rows.ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
+        asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
+        raise NoSuchGroup(_no_such(group_id, [row[0] for row in rows.ask(asked)]))
+
+    def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+        asked = (
+            f"SELECT {', '.join(COLUMNS)} FROM {{rows}} WHERE group_id = $group_id AND list_contains($effects, effect) "
+            "AND at_ms BETWEEN $from_ms AND $to_ms AND at_date BETWEEN $from_day AND $to_day"
+        )
+        days = {"from_day": _day_of(from_ms), "to_day": _day_of(to_ms)}
+        found = rows.ask(asked, effects=[str(one) for one in wanted], from_ms=from_ms, to_ms=to_ms, **days)
+        return [dict(zip(COLUMNS, row, strict=True)) for row in found]
+
+    return read
 
 
 def last_fact_ms(home: Home, group_id: str) -> int:
-    """When the latest fact of a group happened that read_from_disk can read."""
-    return GroupRows(home.effects, group_id).last_ms()
+    """The time of a group's latest fact, of those that read_from_disk can read."""
+    ((found,),) = _Rows(home.effects, group_id).ask("SELECT max(at_ms) FROM {rows} WHERE group_id = $group_id")
+    return int(found)
+
+
+class _Rows:
+    """The files of the effects table as of the moment this is made. Raises TableError: there is no table."""
+
+    def __init__(self, effects: str, group_id: str) -> None:
+        self._database = open_database()
+        self._group_id = group_id
+        self._files = files_of(Path(effects))
+
+    def ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
+        if not self._files:
+            return []
+        rows = rows_of(self._files, EFFECTS)
+        try:
+            return self._database.execute(asked.format(rows=rows), {"group_id": self._group_id, **given}).fetchall()
+        except duckdb.Error:
+            files, self._files = self._files, readable(self._files)
+            if self._files == files:
+                raise
+            return self.ask(asked, **given)
+
+
+def asked_of(here: Home, group_id: str) -> Asked | None:
+    """Queries about a group's lag, by DuckDB; None: the home has no log ends. here: a home on this disk."""
+    if not is_table(here.log_ends):
+        return None
+
+    def rows(query: str) -> list[dict[str, Any]]:
+        answer = ask(here.path, query, is_duckdbs=True)
+        names = [column.name for column in answer.columns]
+        return [dict(zip(names, row, strict=True)) for row in answer.rows]
+
+    return Asked(rows, f" and group_id = '{quoted(group_id)}'")
 
 
 def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
@@ -59,10 +115,15 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
 
     def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
         found = own.where(F.col("effect").isin(list(wanted)) & F.col("at_ms").between(from_ms, to_ms))
-        found = found.where(F.col("at_date").between(F.lit(day_of(from_ms)), F.lit(day_of(to_ms))))
+        found = found.where(F.col("at_date").between(F.lit(_day_of(from_ms)), F.lit(_day_of(to_ms))))
         return [row.asDict() for row in found.select(*COLUMNS).collect()]
 
     return read
+
+
+def _day_of(at_ms: int) -> date:
+    """The UTC day of a moment, as in the column at_date; the nearest possible day if there is no such date."""
+    return datetime.fromtimestamp(min(max(at_ms, 0), _LAST_MS) / 1000, UTC).date()
 
 
 def _no_such(group_id: str, known: Sequence[str]) -> str:

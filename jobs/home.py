@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from programs.errors import UserError
+from programs.process_ids import is_alive
 from schemas.tables import (
     CHECKPOINT_FOLDER,
     EFFECTS_FOLDER,
+    FETCHES_FOLDER,
     LEASE_FOLDER,
+    LOG_ENDS_FOLDER,
     QUARANTINE_FOLDER,
-    RECORDS_FOLDER,
     REQUESTS_FOLDER,
 )
 from tables.home_location import folder_of, is_in_a_store
@@ -37,11 +40,11 @@ class HomeError(UserError):
 
 
 class NotReadHere(HomeError):
-    """A home in a store that only Spark can reach from here, or nobody."""
+    """A home in a store that this process cannot read; Spark perhaps can."""
 
 
 def different_partitions(shown: str, kept: object, own: object) -> str:
-    """That a home keeps the shuffle partitions it was made with, though a new one got another number."""
+    """The sentence that a home keeps its shuffle partitions, though a new home would get another number."""
     return f"{shown} was made with {kept} shuffle partitions and keeps them; a new one gets {own} here."
 
 
@@ -54,21 +57,12 @@ class Home:
         self.location = str(folder_of(text)) if self.is_local else text.rstrip("/")
         self.shown = text
 
-    @classmethod
-    def from_environment(cls, environ: dict[str, str] | os._Environ[str] = os.environ) -> Home:
-        """The home that ROLLCALL_HOME names, else `.rollcall` in the current folder."""
-        return cls(environ.get("ROLLCALL_HOME") or DEFAULT_HOME)
-
     def _place(self, name: str) -> str:
         return f"{self.location}/{name}"
 
     @property
     def requests(self) -> str:
         return self._place(REQUESTS_FOLDER)
-
-    @property
-    def records(self) -> str:
-        return self._place(RECORDS_FOLDER)
 
     @property
     def effects(self) -> str:
@@ -79,30 +73,43 @@ class Home:
         return self._place(QUARANTINE_FOLDER)
 
     @property
+    def log_ends(self) -> str:
+        return self._place(LOG_ENDS_FOLDER)
+
+    @property
+    def fetches(self) -> str:
+        return self._place(FETCHES_FOLDER)
+
+    @property
     def checkpoint(self) -> str:
         return self._place(CHECKPOINT_FOLDER)
 
     @property
+    def building(self) -> Home:
+        """The home inside it in which a replay's tables are made, and moved from when they are complete."""
+        return Home(self._place("building"))
+
+    @property
     def of_log(self) -> Home:
-        """Where two inputs make one history: the home within it of what the request log alone tells."""
+        """With two inputs: the home inside it with the facts of the request log alone."""
         return Home(self._place("log"))
 
     @property
     def of_topic(self) -> Home:
-        """Likewise, of what __consumer_offsets alone tells."""
+        """The same for __consumer_offsets."""
         return Home(self._place("topic"))
 
     @property
     def lease(self) -> str:
-        """Who works in a home that is in an object store."""
+        """The folder of the lease, for a home in an object store."""
         return self._place(LEASE_FOLDER)
 
     @contextmanager
     def read_here(self) -> Iterator[Home]:
-        """The home as this machine's disk has it, to be read without Spark: itself, or its copy as of now.
+        """The home on this machine's disk, to be read without Spark: itself, or an updated copy.
 
-        The copy is kept for the next time, in $XDG_CACHE_HOME/rollcall, else ~/.cache/rollcall. Raises
-        NotReadHere; HomeError: the store refuses, does not answer, or has no such bucket.
+        The copy is kept in $XDG_CACHE_HOME/rollcall, else ~/.cache/rollcall. Raises NotReadHere; HomeError: the store
+        refuses, does not answer, or has no such bucket.
         """
         if self.is_local:
             yield self
@@ -140,8 +147,8 @@ class Home:
     def write_note(self, note: dict[str, Any]) -> None:
         write_whole(self.path / "home.json", json.dumps(note, indent=1) + "\n")
 
-    def settle(self, kind: str, writer: str) -> None:
-        """Writes a new home's note. Raises HomeError: the home holds another kind of history, or another writer's."""
+    def check_kind(self, kind: str, writer: str) -> None:
+        """Raises HomeError: the home holds another kind of history, or another writer's. Notes both in a new home."""
         note = self.read_note()
         if note:
             self._refuse_other("kind", note.get("kind"), kind)
@@ -153,11 +160,20 @@ class Home:
         if found == wanted:
             return
         if what == "kind":
-            raise HomeError(f"{self.shown} holds a {found} history, not a {wanted} one: name another ROLLCALL_HOME.")
+            raise HomeError(f"{self.shown} holds a {found} history, not a {wanted} one: name another home.")
         raise HomeError(
             f"{self.shown} was written by spark.coordinator.effects.writer={found}, and one table never has two "
-            f"writers: keep it, or name another ROLLCALL_HOME."
+            f"writers: keep it, or name another home."
         )
+
+    def worker(self) -> str:
+        """The living holder of the home, by the text in the lock file; empty: none."""
+        try:
+            text = (self.path / "lock").read_text(errors="replace").strip()
+        except OSError:
+            return ""
+        process = re.search(r"\(process (\d+)\)$", text)
+        return text if process and is_alive(int(process[1])) else ""
 
     @contextmanager
     def locked(self, who: str) -> Iterator[None]:
@@ -173,7 +189,7 @@ class Home:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 other = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another job"
-                raise HomeError(f"{self.shown} is in use by {other}: stop it, or name another ROLLCALL_HOME.") from None
+                raise HomeError(f"{self.shown} is in use by {other}: stop it, or name another home.") from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{who} (process {os.getpid()})\n".encode(), 0)
             yield

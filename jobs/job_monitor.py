@@ -1,41 +1,105 @@
-"""/metrics and /health of a running job, where its settings ask for them.
+"""/metrics and /health of a running job, and the alarms of its home, if its settings ask for them.
 
-Knows where the figures come from: the batches' results, and what Spark says of the query. Must not know their names.
+Knows where the figures come from: batch results and Spark's progress of the query. Must not know their names.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Protocol
+
+from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gateway.monitor import Monitor
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
+from jobs.job_alarms import JobAlarms, receivers_for
 from jobs.stream.job_metrics import JobMetrics, batch_of
 from jobs.stream.query import unread_commits
 from jobs.stream.writers.batch_result import BatchResult
+from listeners.monitor import HasRegistry, Health, Monitor
 from programs.errors import ConfigError
+from programs.log_lines import tell
+
+if TYPE_CHECKING:
+    from exporter.serving import Exporter
+
+
+class ShadowMetrics:
+    """A shadow has only its groups' figures. It is healthy while it runs, since it ends when a query fails."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+    def health(self) -> Health:
+        return {"status": "ok"}
+
+
+class Served:
+    """The alarms of a job, and its /metrics and /health with the groups of its home, unless `shown` is empty."""
+
+    def __init__(self, monitor: Monitor | None, exporter: Exporter | None, alarms: JobAlarms) -> None:
+        self._monitor, self._exporter, self._alarms = monitor, exporter, alarms
+
+    @property
+    def shown(self) -> str:
+        return "" if self._monitor is None else f"http://{self._monitor.address}"
+
+    def close(self) -> None:
+        self._alarms.close()
+        if self._monitor is not None:
+            self._monitor.close()
+        if self._exporter is not None:
+            self._exporter.stop()
+
+
+class HasHealth(HasRegistry, Protocol):
+    """A job's own figures."""
+
+    def health(self) -> Health: ...
+
+
+def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
+    """Serves the job's own figures and those of its home's groups, and sends alarms, as far as the settings ask for it.
+
+    Raises ConfigError: the address cannot be used, a secret cannot be read.
+    """
+    receivers = receivers_for(home, config.alerts)
+    if config.metrics_listen is None:
+        return Served(None, None, JobAlarms(home, config.alerts, receivers))
+    has_groups = home.is_local and config.export.groups_max > 0
+    exporter = None
+    if has_groups:
+        # Imported here: a job that serves no groups needs none of the modules that read a home.
+        from exporter.serving import Exporter
+
+        exporter = Exporter(home.path, config.export, metrics.registry)
+    try:
+        monitor = Monitor(config.metrics_listen, exporter or metrics, metrics.health)
+    except OSError as error:
+        if exporter is not None:
+            exporter.stop()
+        why = error.strerror or error
+        raise ConfigError(f"{PREFIX}metrics.listen={config.metrics_listen}: {why}") from None
+    if exporter is not None:
+        exporter.start()
+    history = None if exporter is None else exporter.history
+    return Served(monitor, exporter, JobAlarms(home, config.alerts, receivers, history))
 
 
 class JobMonitor:
-    """Serves from now until it is closed, and counts what it is told."""
+    """Serves until it is closed, and counts batches."""
 
     def __init__(self, home: Home, config: JobConfig) -> None:
         """Raises ConfigError: the address cannot be used."""
         self._home = home
         self._query: StreamingQuery | None = None
         self._metrics = JobMetrics(self._unread, ticks=config.source_tick_ms > 0)
-        self._server: Monitor | None = None
-        if config.metrics_listen is not None:
-            try:
-                self._server = Monitor(config.metrics_listen, self._metrics, self._metrics.health)
-            except OSError as error:
-                why = error.strerror or error
-                raise ConfigError(f"{PREFIX}metrics.listen={config.metrics_listen}: {why}") from None
+        self._served = serve_metrics(home, config, self._metrics)
 
     @property
     def shown(self) -> str:
-        """Where it serves; empty where it does not."""
-        return "" if self._server is None else f"http://{self._server.address}"
+        """Its address; empty if it serves nothing."""
+        return self._served.shown
 
     def watch(self, query: StreamingQuery) -> None:
         """The query runs."""
@@ -46,16 +110,21 @@ class JobMonitor:
         self._metrics.committed(result)
 
     def look(self) -> None:
-        """Takes in what Spark says of batches that are done since the last look."""
-        if self._server is None or self._query is None:
+        """Counts the batches that Spark has finished since the last look."""
+        if not self._served.shown or self._query is None:
             return
         last = self._query.lastProgress
         if last is not None and not self._metrics.has_seen(last["batchId"]):
             self._metrics.done(batch_of(each) for each in self._query.recentProgress)
 
     def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        self._served.close()
 
     def _unread(self) -> int | None:
         return None if self._query is None else unread_commits(self._query, self._home)
+
+
+def tell_address(serving: Served | JobMonitor) -> None:
+    """Prints the address of the metrics, if they are served."""
+    if serving.shown:
+        tell(f"its metrics and health are at {serving.shown}.")

@@ -1,16 +1,16 @@
-"""One job a home, where the home is in an object store: whoever works in it holds a lease, and renews it.
+"""The lease of a home in an object store: the one job that works in the home holds it and renews it.
 
-A lease is a file in the home's folder `lease`, `00000007-<id>`, that its holder writes anew every few seconds. Each new
-holder takes the next number. It needs no locks and no conditional writes, only that a listing shows what was written
-before it, as S3, GCS, Azure and HDFS do:
+A lease is a file in the home's folder `lease`, `00000007-<id>`, which its holder writes again every few seconds. Each
+new holder takes the next number. It needs no locks and no conditional writes, only that a listing shows everything that
+was written before, as S3, GCS, Azure and HDFS do:
 
-- Whoever wants the home writes a file with the next number, and then lists the folder. Of two who do so at once, at
-  least the second to list sees the other, and whoever sees another of its own number or a higher one withdraws.
-- A holder that writes nothing for 20 s is taken for dead. No two machines' clocks are compared: it is watched.
-- A holder looks before each batch is written whether there is a higher number, and writes no more if there is. What it
-  was writing at that very moment is held off by the batch's number, which a Delta table takes once.
+- A new job writes a file with the next number, and then lists the folder. If two do so at once, at least the second to
+  list sees the other. A job that sees another file with its own number or a higher one withdraws.
+- A holder that writes nothing for 20 s counts as dead. It is watched for that time, so no clocks are compared.
+- Before each batch is written, the holder looks for a higher number, and stops if there is one. A batch that it was
+  writing at that moment is written at most once, since a table takes a batch's number once.
 
-Knows the rules and the files' text. Must not know what kind of store it is, nor Spark.
+Knows the rules and the files' text. Must not know which kind of store it is, nor Spark.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from jobs.home import HomeError
+from programs.process_ids import is_alive
 
 log = logging.getLogger("rollcall.lease")
 
@@ -36,7 +37,7 @@ RENEWED_EVERY_S = 5.0
 DEAD_AFTER_S = 20.0
 LOOK_EVERY_S = 1.0
 PATIENCE_S = 120.0
-"""How long a batch waits for a store that does not answer, beside the time that its answers take."""
+"""How long a batch waits for a store that does not answer, without the time of the attempts."""
 
 
 class TakenOverError(HomeError):
@@ -47,11 +48,11 @@ class Folder(Protocol):
     """A folder of small files in some store. Raises HomeError: the store does not answer, or refuses."""
 
     def changed_at(self) -> dict[str, int]:
-        """By file, when it was written last, by the store's own clock; empty where there is no such folder."""
+        """When each file was last written, by the store's own clock; empty if there is no such folder."""
         ...
 
     def read(self, name: str) -> str:
-        """A file's text; empty where there is no such file."""
+        """A file's text; empty if there is no such file."""
         ...
 
     def write(self, name: str, text: str) -> None: ...
@@ -67,7 +68,7 @@ class Holder(msgspec.Struct, frozen=True):
     host: str
     process: int
     where: str
-    """What a process id belongs to: one running system and one of its process namespaces; empty where unknown."""
+    """The running system and process namespace that the process id belongs to; empty if unknown."""
     since_ms: int
 
     @classmethod
@@ -76,16 +77,10 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether this process can tell that the holder has ended."""
+        """Whether this process can see that the holder has ended."""
         if not self.where or self.where != _where() or self.process == os.getpid():
             return False
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
+        return not is_alive(self.process)
 
     def __str__(self) -> str:
         return f"{self.who} (process {self.process} on {self.host})"
@@ -106,13 +101,15 @@ class Lease:
 
     def check(self) -> None:
         """Raises TakenOverError: another job has taken the home over."""
-        # One of the same number came later than this one's listing, and withdraws.
+        # A file with the same number was written after this job's listing; its writer withdraws.
         later = sorted(name for name in self._folder.changed_at() if _number(name) > _number(self._name))
         if later:
-            raise TakenOverError(f"{self._shown} was taken over by {_told(self._folder, later[-1])}: this job stops.")
+            raise TakenOverError(
+                f"{self._shown} was taken over by {_holder_of(self._folder, later[-1])}: this job stops."
+            )
 
     def check_before_batch(self, wait: Callable[[float], object] = time.sleep) -> None:
-        """As check, but waits for a store that does not answer: it will not take the batch either.
+        """As check, but waits for a store that does not answer, since it would not take the batch either.
 
         Raises TakenOverError; HomeError after PATIENCE_S.
         """
@@ -144,7 +141,7 @@ class Lease:
         self._ended.set()
         if self._thread is not None:
             self._thread.join(RENEWED_EVERY_S)
-        # Whoever comes next sees after a while that nobody renews it.
+        # If this fails, the next job sees after 20 s that nobody renews the lease.
         with suppress(HomeError):
             self._folder.delete(self._name)
 
@@ -156,7 +153,7 @@ class Lease:
             except TakenOverError:
                 return
             except HomeError:
-                # A store that is away comes back; while nobody takes the home, it is ours.
+                # The store may come back; until another job takes the home, it stays ours.
                 continue
             except Exception:
                 log.exception("the lease could not be renewed just now")
@@ -165,7 +162,7 @@ class Lease:
 def take_lease(folder: Folder, who: str, shown: str, wait: Callable[[float], object] = time.sleep) -> Lease:
     """Takes a home for this process. Raises HomeError, naming the other: somebody holds it, or takes it as well.
 
-    shown: how the home is named to the user. wait: lets so many seconds pass.
+    shown: how the home is named to the user. wait: lets a number of seconds pass.
     """
     found = _wait_for_the_last(folder, shown, wait)
     number = 1 + max((_number(name) for name in found), default=0)
@@ -220,12 +217,12 @@ def _is_gone(folder: Folder, name: str) -> bool:
     return holder is not None and holder.is_gone
 
 
-def _told(folder: Folder, name: str) -> str:
+def _holder_of(folder: Folder, name: str) -> str:
     return str(_holder(folder, name) or "another job")
 
 
 def _in_use(folder: Folder, name: str, shown: str) -> str:
-    return f"{shown} is in use by {_told(folder, name)}: stop it, or name another ROLLCALL_HOME."
+    return f"{shown} is in use by {_holder_of(folder, name)}: stop it, or name another home."
 
 
 def _where() -> str:

@@ -2,10 +2,10 @@
 
     rollcall maintain [--home FOLDER] [--conf FILE]
 
-Tables that delta-rs writes are maintained by delta-rs, and only while no job holds their home. Tables of a cluster job
-are maintained by Spark, whether the job runs or not, but on S3 while it does not: there Delta keeps one program's
-commits apart from each other, not two programs'. A live job with the driver's writer maintains its own tables. Requests
-that no job has read yet are left alone.
+Tables that the driver writes are maintained without Spark, and only while no job holds their home. Tables of a cluster
+job are maintained by Spark, whether the job runs or not, but on S3 while it does not: there the table format keeps one
+program's commits apart from each other, not two programs'. A live job with the driver's writer maintains its own
+tables. Requests that no job has read yet are left alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from jobs.home import Home, HomeError
 from jobs.spark.home_lease import held
 from jobs.spark.session import spark_session
 from jobs.stream.checkpoint import read_version
-from jobs.stream.upkeep import TableName, old_before_ms, tables_of, tend
-from tables.delta_log import DeltaLog
+from jobs.stream.upkeep import kept_of, tables_of
+from tables import in_spark
+from tables.lasting_facts import keep_lasting_facts
+from tables.upkeep import TableName, may_tend_requests, tend
+from tables.versions import Versions, is_table
 
 ONE_PROGRAM_WRITES = ("s3://", "s3a://", "s3n://")
-"""Stores in which Delta's log takes commits of one program at a time."""
+"""Stores in which a table takes commits of one program at a time."""
 CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
 
 
@@ -46,8 +49,10 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
         config = replace(config, effects_writer=home.read_note().get("writer", config.effects_writer))
         unread = _unread_commits(home)
         for kept in tables_of(home, config):
-            if kept.name == "requests" and unread:
+            if kept.name == "requests" and not may_tend_requests(kept, unread, now_ms, most=0):
                 done.append(f"requests: left alone, the coordinator has not read the last {unread} commits yet")
+                continue
+            if not is_table(kept.path):
                 continue
             tend(kept, now_ms, thorough=True)
             done.append(f"{kept.name}: put together, checkpointed and cleaned")
@@ -59,23 +64,22 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
 def _unread_commits(home: Home) -> int:
     """How many commits of the request table the next start of the job has to read; it needs each of them."""
     version = read_version(Path(home.checkpoint))
-    return 0 if version is None else max(0, DeltaLog(Path(home.requests)).latest() - version)
+    return 0 if version is None else max(0, Versions(Path(home.requests)).latest() - version)
 
 
 def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms: int) -> list[str]:
     """Maintains the tables that Spark writes, by Spark."""
-    # Delta refuses to remove files younger than a week, unless told that versions.retention.minutes means it.
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-    # Vacuum lists folders in as many tasks as this, by default ten thousand; a table has a folder a day.
-    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "16")
+    for key, value in in_spark.UPKEEP_SETTINGS.items():
+        spark.conf.set(key, value)
     done = []
     for name in CLUSTER_TABLES:
-        path = getattr(home, name)
-        before_ms = old_before_ms(name, config, now_ms)
-        if before_ms is not None:
-            spark.sql(f"DELETE FROM delta.`{path}` WHERE {_before(name, before_ms)}")
-        spark.sql(f"OPTIMIZE delta.`{path}`")
-        spark.sql(f"VACUUM delta.`{path}` RETAIN {config.versions_retention_minutes / 60} HOURS")
+        kept = kept_of(name, home, config)
+        before_ms = kept.old_before_ms(now_ms)
+        old = None if before_ms is None else _before(name, before_ms)
+        if name == "effects" and home.is_local:
+            keep_lasting_facts(Path(kept.path))
+        for statement in in_spark.upkeep(kept.path, old, config.versions_retention_minutes):
+            spark.sql(statement)
         done.append(f"{name}: put together and cleaned")
     return done
 

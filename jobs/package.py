@@ -8,18 +8,23 @@ Knows where packages lie. The packages that pyproject.toml pins are not in the z
 from __future__ import annotations
 
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
-from jobs.spark.jars import ROOT
+from jobs.spark.jars import IS_CHECKOUT, ROOT
 
 NOT_PACKED = ("tests", "benchmarks")
-TARGET = ROOT / "dist" / "rollcall.zip"
+TARGET = (ROOT if IS_CHECKOUT else Path()) / "dist" / "rollcall.zip"
 # A fixed time, so that the same sources give the same bytes.
 _MADE = (1980, 1, 1, 0, 0, 0)
 
 
 def packages() -> list[Path]:
     """The project's packages, without tests and benches."""
+    if not IS_CHECKOUT:
+        # Other packages lie beside them.
+        names = (distribution("rollcall").read_text("top_level.txt") or "").split()
+        return sorted(ROOT / name for name in names if (ROOT / name / "__init__.py").is_file())
     return sorted(path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in NOT_PACKED)
 
 

@@ -1,7 +1,7 @@
 """Pictures: `make pictures GROUP=g [AT="2026-03-01 03:12"] [MINUTES=30]`, `GROUP=g GENERATION=n` or `WHATIF=file`.
 
     from jobs.pictures import pictures_of
-    pictures_of(".rollcall", "orders")["timeline"].show()          in a notebook, as a plotly figure
+    pictures_of(".rollcall", "orders")["timeline"]                 in a notebook
 
 Knows how pictures are asked for and where they are put. Must not know what is in them (`pictures`).
 """
@@ -10,29 +10,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from jobs.group_facts import last_fact_ms, read_from_disk
+from jobs.group_facts import asked_of, last_fact_ms, read_from_disk
 from jobs.home import Home
 from jobs.why import explanation_of
+from pictures.lag import lag_around, with_lag
 from pictures.ownership import ownership
+from pictures.period import NothingToShow, latest_period
 from pictures.rebalance import rebalance
 from pictures.scene import Curves, Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import NothingToShow, stretch_of
+from pictures.svg import Svg, svg_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 from programs.errors import UserError
 from programs.timestamps import read_moment
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-MINUTE_MS = 60_000
 DEFAULT_MINUTES = 30
 LONGEST_MINUTES = 24 * 60
-MARGIN = 0.02
 
 
 class PictureError(UserError):
@@ -40,7 +38,7 @@ class PictureError(UserError):
 
 
 class Asked(NamedTuple):
-    """The texts of a command line, empty for what is not asked: see `rollcall pictures --help`."""
+    """The options of the command line, empty if not given: see `rollcall pictures --help`."""
 
     group_id: str
     generation: str = ""
@@ -52,7 +50,7 @@ class Asked(NamedTuple):
 def scenes_of(
     home: str | Path | Home, group_id: str, at: str | None = None, minutes: float = DEFAULT_MINUTES
 ) -> dict[str, Lanes | Curves]:
-    """What there is to draw of a group, by the picture's name: timeline, ownership, slack.
+    """The scenes of a group, by the picture's name: timeline, ownership, slack.
 
     at: the middle of the time that is shown; None: the time ends with the group's latest fact. The time is cut to the
     group's own. Raises, in this order: PictureError for minutes; HomeError; NoSuchGroup; MomentError; PictureError.
@@ -62,49 +60,42 @@ def scenes_of(
     place = home if isinstance(home, Home) else Home(home)
     _check_local(place)
     read = read_from_disk(place, group_id)
-    last_ms = last_fact_ms(place, group_id)
-    length_ms = int(minutes * MINUTE_MS)
-    to_ms = last_ms if at is None else min(read_moment(at).from_ms + length_ms // 2, last_ms)
+    at_ms = None if at is None else read_moment(at).from_ms
     try:
-        stretch = stretch_of(group_id, read, to_ms - length_ms, to_ms)
+        period = latest_period(group_id, read, last_fact_ms(place, group_id), at_ms, minutes)
     except NothingToShow as nothing:
         raise PictureError(str(nothing)) from None
-    first_ms = max(stretch.from_ms, min(one.joined_at_ms for one in stretch.memberships))
-    room_ms = int(MARGIN * (to_ms - first_ms)) + 1
-    stretch = stretch_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
-    return {"timeline": timeline(stretch), "ownership": ownership(stretch), "slack": heartbeat_slack(stretch)}
+    asked, members = asked_of(place, group_id), timeline(period)
+    members = members if asked is None else with_lag(members, asked)
+    return {"timeline": members, "ownership": ownership(period), "slack": heartbeat_slack(period)}
 
 
-def rebalance_scene(
+def rebalance_scenes(
     home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
-) -> Lanes:
-    """The rebalance that `make why` explains, as swim lanes. Raises as explanation_of does, then PictureError."""
+) -> dict[str, Lanes | Curves]:
+    """The scenes of the rebalance that `make why` explains: `rebalance`, its swim lanes, and `lag`, its cost, if known.
+
+    Raises as explanation_of does, then PictureError.
+    """
     place = home if isinstance(home, Home) else Home(home)
     found = explanation_of(place, group_id, generation_id, at)
     _check_local(place)
-    return rebalance(found, read_from_disk(place, group_id))
-
-
-def rebalance_figure(
-    home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
-) -> go.Figure:
-    """As rebalance_scene, as a plotly figure."""
-    from pictures.plotly_page import figure_of
-
-    return figure_of(rebalance_scene(home, group_id, generation_id, at))
+    scenes: dict[str, Lanes | Curves] = {"rebalance": rebalance(found, read_from_disk(place, group_id))}
+    asked = asked_of(place, group_id)
+    if asked is not None and found.cost is not None:
+        scenes["lag"] = lag_around(found, found.cost, asked)
+    return scenes
 
 
 def pictures_of(
     home: str | Path | Home, group_id: str, at: str | None = None, minutes: float = DEFAULT_MINUTES
-) -> dict[str, go.Figure]:
-    """As scenes_of, as plotly figures."""
-    from pictures.plotly_page import figure_of
-
-    return {name: figure_of(scene) for name, scene in scenes_of(home, group_id, at, minutes).items()}
+) -> dict[str, Svg]:
+    """The scenes of scenes_of, drawn; a notebook shows each as a picture."""
+    return {name: svg_of(scene) for name, scene in scenes_of(home, group_id, at, minutes).items()}
 
 
 def sweep_of(file: Path) -> dict[str, Lanes | Curves]:
-    """What there is to draw of a sweep that `make whatif` left in a file. Raises PictureError: there is none in it."""
+    """The scenes of a sweep in a file of `make whatif`. Raises PictureError: the file has no sweep."""
     try:
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
         return sweep(rows)
@@ -116,32 +107,16 @@ def sweep_of(file: Path) -> dict[str, Lanes | Curves]:
         raise PictureError(f"WHATIF={file}: {nothing}") from None
 
 
-def write_pictures(scenes: dict[str, Any], folder: Path, prefix: str) -> list[Path]:
-    """Writes each scene as a page of HTML and as a PNG; returns the files. Raises PictureError: the folder is none."""
-    from pictures.plotly_page import as_html
-    from pictures.png import write_png
-
-    files: list[Path] = []
+def write_pictures(scenes: Mapping[str, Lanes | Curves], folder: Path, prefix: str) -> list[Path]:
+    """Writes each scene as an SVG file; returns the files. Raises PictureError: the folder is a file."""
+    files = {folder / f"{prefix}-{name}.svg": scene for name, scene in scenes.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_library(folder)
-        for name, scene in scenes.items():
-            page, image = (folder / f"{prefix}-{name}.{form}" for form in ("html", "png"))
-            page.write_text(as_html(scene), encoding="utf-8")
-            write_png(scene, image)
-            files += [page, image]
+        for file, scene in files.items():
+            file.write_text(svg_of(scene), encoding="utf-8")
     except OSError as error:
         raise PictureError(f"OUT={folder}: cannot be written to: {error.strerror}.") from None
-    return files
-
-
-def write_library(folder: Path) -> None:
-    """Puts plotly's own file beside the pages, so that they can be opened without a network."""
-    from plotly.offline import get_plotlyjs
-
-    library = folder / "plotly.min.js"
-    if not library.exists():
-        library.write_text(get_plotlyjs(), encoding="utf-8")
+    return list(files)
 
 
 def _check_local(home: Home) -> None:
@@ -155,7 +130,7 @@ def file_name(group_id: str) -> str:
 
 
 def draw(home: Home, asked: Asked, folder: Path) -> list[Path]:
-    """Draws what is asked for into files of a folder. Raises UserError: what is asked for cannot be drawn."""
+    """Draws the pictures of a question into files of a folder. Raises UserError: they cannot be drawn."""
     if asked.whatif:
         return write_pictures(sweep_of(Path(asked.whatif)), folder, "whatif")
     if not asked.group_id:
@@ -168,7 +143,8 @@ def _scenes(home: Home, asked: Asked) -> dict[str, Lanes | Curves]:
         return scenes_of(home, asked.group_id, asked.at or None, _minutes(asked.minutes))
     if not asked.generation.isdecimal():
         raise PictureError(f"GENERATION={asked.generation}: is not a whole number.")
-    return {f"generation-{asked.generation}": rebalance_scene(home, asked.group_id, int(asked.generation))}
+    found = rebalance_scenes(home, asked.group_id, int(asked.generation))
+    return {f"generation-{asked.generation}{'-lag' * (name == 'lag')}": scene for name, scene in found.items()}
 
 
 def _minutes(text: str) -> float:

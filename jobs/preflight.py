@@ -104,12 +104,16 @@ def is_network_missing(output: str) -> bool:
     return NO_NETWORK.search(output) is not None
 
 
-def run_online(what: str, command: "list[str]", environ: "Mapping[str, str] | None" = None) -> None:
+def run_online(
+    what: str, command: "list[str]", environ: "Mapping[str, str] | None" = None, *, is_said: bool = True
+) -> None:
     """Run a command that needs the network, quietly; Missing with one sentence, or its last lines, when it fails.
 
+    is_said: whether the line that it begins is printed; not where it goes on with what was said before.
     On a terminal the command's newest line is shown in place, so that a long download is seen to move.
     """
-    print(f"{what} ...", flush=True)
+    if is_said:
+        print(f"{what} ...", flush=True)
     lines: deque[str] = deque(maxlen=LINES_KEPT)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environ

@@ -1,4 +1,4 @@
-"""What may be asked of a home: which queries are refused before any engine sees them, and what is no home.
+"""Checks before a query: it must not write, and the home must exist.
 
 Knows the words that write. Must not know an engine; asking in SQL must stay quick, so nothing heavy is loaded here.
 """
@@ -9,6 +9,8 @@ import re
 
 from jobs.home import Home, HomeError
 from programs.errors import UserError
+from programs.typed import as_typed
+from tables.versions import is_table
 from views.tables import TABLE_VIEWS, TableView
 
 READS = ("select", "with", "values", "table", "show", "describe", "desc", "explain")
@@ -26,21 +28,23 @@ def check_query(query: str) -> None:
     """Raises QueryError: there is none, or it would write."""
     words = _COMMENTS.sub(" ", query).lower().strip(" \n\t(;").split(None, 1)
     if not words:
-        raise QueryError('there is no query: make sql Q="select * from groups".')
+        asks = as_typed('make sql Q="select * from groups"', 'rollcall sql "select * from groups"')
+        raise QueryError(f"there is no query: {asks}.")
     if words[0] in WRITES or _INSERTS.search(query):
         raise QueryError(f"query: {words[0]} is refused, for only the job writes; it may be {', '.join(READS)}.")
 
 
 def check_home(home: Home) -> None:
-    """Raises HomeError: the home is no folder, or holds no table. One in an object store is found out by reading it."""
+    """Raises HomeError: the home is no folder, or holds no table. One in an object store is checked by reading it."""
     if not home.is_local:
         return
     if not home.path.is_dir():
-        raise HomeError(f"{home.shown} is no home: there is no such folder; ROLLCALL_HOME names another.")
+        raise HomeError(f"{home.shown} is no home: there is no such folder; name another home.")
     if not any(is_there(home, table) for table in TABLE_VIEWS):
-        raise HomeError(f"{home.shown} holds no tables yet: `make run` or `make replay` makes them.")
+        makers = as_typed("`make run` or `make replay`", "`rollcall run` or `rollcall replay`")
+        raise HomeError(f"{home.shown} holds no tables yet: {makers} makes them.")
 
 
 def is_there(home: Home, table: TableView) -> bool:
-    """Whether a table of a home on this machine has been made."""
-    return (home.path / table.folder / "_delta_log").is_dir()
+    """Whether a table of a home on this machine exists."""
+    return is_table(home.path / table.folder)

@@ -2,11 +2,11 @@
 
     rollcall repartition --partitions N [--home FOLDER]
 
-The checkpoint is laid out for one number. Spark itself spreads the groups' state anew, as one more batch of the
-checkpoint, which reads no request and writes no effect; the job goes on after it as if nothing had been. If that is
-interrupted it is done again, with the same number, before the job may start.
+A checkpoint is made for one number. Spark itself redistributes the groups' state, in one more batch of the checkpoint,
+which reads no request and writes no effect; the job then goes on as before. If the move is interrupted, it must be done
+again, with the same number, before the job starts.
 
-Knows what must hold before, and how Spark's refusals are told. Must not know how state is laid out.
+Knows the conditions, and the sentences for Spark's refusals. Must not know how state is stored.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from jobs.spark.session import spark_session
 from jobs.spark.store_folder import StoreFolder
 from jobs.stream.checkpoint import frozen_settings
 from jobs.stream.writers.cluster_writer import PARTITIONS_PROPERTY
+from tables import in_spark
 
 MOST = 10_000
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -36,20 +37,20 @@ SETTINGS: Mapping[str, str] = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.LocalFs",
 }
-"""Of a session for state in RocksDB."""
+"""The settings of a session for state in RocksDB."""
 _REFUSALS: Mapping[str, str] = {
     "LAST_BATCH_FAILED": "its last batch was cut short: start the job once and stop it, then come again",
     "LAST_BATCH_ABANDONED_REPARTITION": "an earlier move was cut short: come again with the number that it was given",
     "NO_BATCH_FOUND": "its job has not finished a batch yet, so a new home is as good",
     "NO_COMMITTED_BATCH": "its job has not finished a batch yet, so a new home is as good",
-    "SHUFFLE_PARTITIONS_ALREADY_MATCH": "it has so many partitions already",
+    "SHUFFLE_PARTITIONS_ALREADY_MATCH": "it has that number of partitions already",
     "UNSUPPORTED_PROVIDER": "its state is not in RocksDB, which conf/spark-cluster.conf asks for, and no other moves",
 }
-"""By Spark's error class, what it means for a home."""
+"""By Spark's error class, what is wrong with the home."""
 
 
 def repartition(home: Home, partitions: int) -> str:
-    """Moves a home to so many partitions; returns a sentence for the user.
+    """Moves a home to this number of partitions; returns a sentence for the user.
 
     Raises HomeError: the number is unfit; there is no such home; a job works in it; or Spark refuses, and why.
     """
@@ -59,13 +60,13 @@ def repartition(home: Home, partitions: int) -> str:
         _move(spark, home, partitions)
         if not home.is_local:
             for table in (home.effects, home.quarantine):
-                spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('{PARTITIONS_PROPERTY}' = '{partitions}')")
+                spark.sql(in_spark.set_properties(table, {PARTITIONS_PROPERTY: str(partitions)}))
     return f"{home.shown} has {partitions} shuffle partitions now."
 
 
 @contextmanager
 def _owned(home: Home) -> Iterator[SparkSession]:
-    """A session, while no job works in the home. Raises HomeError: there is no such home, or one does."""
+    """A session on a home that no job may enter meanwhile. Raises HomeError: no such home, or a job works in it."""
     who = "a move to other partitions"
     if not home.is_local:
         spark = spark_session("rollcall repartition", SETTINGS, is_brief=True)
@@ -73,7 +74,7 @@ def _owned(home: Home) -> Iterator[SparkSession]:
             yield spark
         return
     if not home.path.is_dir():
-        raise HomeError(f"{home.shown} is no home: there is no such folder; ROLLCALL_HOME names another.")
+        raise HomeError(f"{home.shown} is no home: there is no such folder; name another home.")
     with home.locked(who):
         yield spark_session("rollcall repartition", SETTINGS, is_brief=True)
 
@@ -83,21 +84,21 @@ def _move(spark: SparkSession, home: Home, partitions: int) -> None:
     if not kept:
         raise HomeError(_refused(home, "NO_BATCH_FOUND"))
     if kept.get(_PROVIDER, "") != _ROCKSDB:
-        # Spark finds that out only when it has begun, and the query could not be started again.
+        # Spark would notice this only after its start, and the query could not be started again.
         raise HomeError(_refused(home, "UNSUPPORTED_PROVIDER"))
-    # State is read through what Spark starts with the first query of a session, and here is none.
+    # Reading state needs a part of Spark that the first query of a session starts; here is no query.
     _ = spark.streams.active
     try:
         spark._streamingCheckpointManager.repartition(home.checkpoint, partitions)
     except (PySparkException, Py4JJavaError) as error:
-        told = re.search(r"\[STATE_REPARTITION_\w+\.(\w+)\] ([^\n]+)", str(error))
-        if told is None:
+        refusal = re.search(r"\[STATE_REPARTITION_\w+\.(\w+)\] ([^\n]+)", str(error))
+        if refusal is None:
             raise
-        raise HomeError(_refused(home, told[1], told[2])) from None
+        raise HomeError(_refused(home, refusal[1], refusal[2])) from None
 
 
 def _last_batch(spark: SparkSession, home: Home) -> str:
-    """What the checkpoint says of the batch that was begun last; empty before the first."""
+    """The checkpoint's text about the batch that was started last; empty before the first."""
     folder = StoreFolder(spark, f"{home.checkpoint}/offsets", home.shown)
     numbers = [int(name) for name in folder.changed_at() if name.isdigit()]
     return folder.read(str(max(numbers))) if numbers else ""

@@ -10,24 +10,22 @@
 
     rollcall sql [--home FOLDER] [--format table|json|csv] [--at MOMENT] [--engine duckdb|spark] "select ..."
 
-DuckDB answers in Spark's dialect, without a JVM, what is proven to be answered alike (`duck_sql`); Spark the rest.
-Knows which engine is asked, and in which order. Must not load Spark, pandas or Arrow unless Spark answers.
+Queries are in Spark's SQL. DuckDB answers them, without a JVM, if it is known to give Spark's result (`duck_sql`);
+Spark answers the others. --engine duckdb takes DuckDB's own SQL. Knows which engine is asked, and in which order. Must
+not load Spark, pandas or Arrow unless Spark answers.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from duck_sql.engine import ROWS_SHOWN, ask
-from duck_sql.terms import NoSuchName, NotProven
+from duck_sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, ask
 from jobs.home import Home, NotReadHere
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
-from jobs.warm_spark import NoWarmSpark, ask_running
 from programs.timestamps import read_moment
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
             answer = ask(here.path, query, None if moment is None else moment.from_ms)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
-    except (NotProven, NotReadHere):
+    except (NotEqual, NotReadHere):
         from jobs.spark.answering import frame
 
         return frame(place, query, at or None)
@@ -75,11 +73,12 @@ def answer_query(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
-    """Prints the answer to a query about a home, as it was at a moment if one is named; the exit status, 0.
+    """Prints the answer to a query about a home, at a moment if one is named; returns the exit status, 0.
 
-    engine: the only one to be asked, empty: DuckDB, and Spark where the query is not proven for DuckDB or fails there,
-    which err hears in one line. out, err: standard output and error unless given. Raises, in this order: QueryError for
-    the form, the engine, no query or one that writes; MomentError; HomeError; QueryError for what has no answer.
+    engine: the only one to be asked, in its own SQL; empty: DuckDB, and Spark where DuckDB refuses or is not known to
+    answer as Spark does, which err hears in one line. out, err: standard output and error unless given. Raises, in this
+    order: QueryError for the form, the engine, no query or one that writes; MomentError; HomeError; QueryError for what
+    has no answer.
     """
     if form not in FORMATS:
         raise QueryError(f"FORMAT={form}: is none of {', '.join(FORMATS)}.")
@@ -90,48 +89,35 @@ def answer_query(
     check_home(home)
     out = sys.stdout if out is None else out
     until_ms = None if moment is None else moment.from_ms
-    why = "" if engine == "spark" else _answered_by_duckdb(home, query, until_ms, form, out)
+    why = "" if engine == "spark" else _answered_by_duckdb(home, query, until_ms, form, engine == "duckdb", out)
     if why and engine == "duckdb":
-        raise QueryError(f"ENGINE=duckdb: the query is not proven for it: {why}.")
+        raise QueryError(f"ENGINE=duckdb: {why}.")
     if why is not None:
         if why:
-            print(f"rollcall: not proven for DuckDB: {why}; Spark answers, which takes longer", file=err or sys.stderr)
+            print(f"rollcall: DuckDB does not answer {why}; Spark does, which takes longer", file=err or sys.stderr)
         _answer_by_spark(home, query, at or None, form, out)
     if moment is not None and form == "table":
         print(f"as it was at {moment.shown}", file=out)
     return 0
 
 
-def _answered_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, out: TextIO) -> str | None:
-    """None where DuckDB has answered, else why it cannot. Raises QueryError: nothing has the name that is asked for."""
+def _answered_by_duckdb(
+    home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO
+) -> str | None:
+    """None if DuckDB has answered, else why it cannot. Raises QueryError: the query names something unknown."""
     try:
         with home.read_here() as here:
             check_home(here)
-            answer = ask(here.path, query, until_ms, ROWS_SHOWN + 1 if form == "table" else None)
+            answer = ask(here.path, query, until_ms, ROWS_SHOWN + 1 if form == "table" else None, is_duckdbs=is_duckdbs)
             write_answer(answer, form, out)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
-    except (NotProven, NotReadHere) as reason:
+    except (NotEqual, NotReadHere) as reason:
         return str(reason).rstrip(".")
     return None
 
 
 def _answer_by_spark(home: Home, query: str, at: str | None, form: str, out: TextIO) -> None:
-    """The Spark of a job that runs on the home answers, else one that is started."""
-    if home.is_local:
-        try:
-            question = {"query": query, "at": at, "form": form, "is_terminal": out.isatty()}
-            ask_running(home.path, question, out, partial(_show_table, out))
-        except NoWarmSpark:
-            pass
-        else:
-            return
     from jobs.spark.answering import answer
 
     answer(home, query, at, form, out)
-
-
-def _show_table(out: TextIO, names: list[str], are_numbers: list[bool], rows: list[list[str | None]]) -> None:
-    from jobs.shown.tables import console_of, show_texts
-
-    show_texts(console_of(out), names, are_numbers, rows)

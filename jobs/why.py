@@ -3,24 +3,26 @@
     from jobs.why import explain_rebalance
     explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
 
-Knows how an explanation is asked for and handed over. Must not know how it is found (`why`) or drawn
+Knows the question and the forms of the answer. Must not know how an explanation is found (`why`) or laid out
 (`jobs.shown.why_page`).
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.group_facts import read_by_spark, read_from_disk
+from jobs.group_facts import asked_of, read_by_spark, read_from_disk
 from jobs.home import Home, NotReadHere
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from programs.errors import UserError
-from programs.timestamps import read_moment
+from programs.timestamps import iso_utc, read_moment
 from programs.visible import visible_json
+from why.cost import cost_of
 from why.explanation import Explanation, explain
 from why.past import Read
 from why.rebalances import NoSuchRebalance, Span
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = (
-    "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, slack or next', "
+    "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, cost, slack or next', "
     "about STRING COMMENT 'what of it the line is about', "
     "text STRING COMMENT 'the line in words', "
     "at TIMESTAMP COMMENT 'when, where it has a moment', "
@@ -61,17 +63,23 @@ def explain_rebalance(
 
 
 def explanation_of(home: Home, group_id: str, generation_id: int | None = None, at: str | None = None) -> Explanation:
-    """As explain_rebalance, but returns an explanation, by Spark only where nothing else reaches the home."""
+    """As explain_rebalance, but returns an explanation, and uses Spark only if nothing else can read the home."""
     span = None if at is None else _span(at)
     try:
         with home.read_here() as here:
-            return _explained(group_id, read_from_disk(here, group_id), generation_id, span)
+            return with_cost(here, _explained(group_id, read_from_disk(here, group_id), generation_id, span))
     except NotReadHere:
         from jobs.spark.session import spark_session
 
     spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     return _explained(group_id, read_by_spark(spark, home, group_id), generation_id, span)
+
+
+def with_cost(here: Home, e: Explanation) -> Explanation:
+    """The explanation with the rebalance's cost, if the home has log ends. here: a home on this disk."""
+    asked, begun = asked_of(here, e.group_id), e.rebalance
+    return e if asked is None else replace(e, cost=cost_of(asked, begun.started_at_ms, begun.from_generation_id))
 
 
 def _explained(group_id: str, read: Read, generation_id: int | None, span: Span | None) -> Explanation:
@@ -95,9 +103,7 @@ def as_json(line: Line) -> str:
     """Timestamps as ISO 8601 with their zone."""
     row: dict[str, object] = {("at" if name == "at_ms" else name): value for name, value in line._asdict().items()}
     if line.at_ms is not None:
-        row["at"] = (
-            datetime.fromtimestamp(line.at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        )
+        row["at"] = iso_utc(line.at_ms / 1000)
     return visible_json(json.dumps(row, ensure_ascii=False))
 
 

@@ -1,6 +1,6 @@
-"""What a Kafka cluster's `__consumer_offsets` topic tells of its groups, without asking a group or a broker's log.
+"""The history of a cluster's groups from its `__consumer_offsets` topic alone.
 
-    records/    a record's bytes, its declared shape, and what a record of each type says
+    records/    a record's bytes, and the declared shape of each type
     dumps/      files that hold the topic's records, in the formats that Kafka's own tools write
     history/    one group's records in order, folded into the facts of its history
 

@@ -1,8 +1,6 @@
-"""Which topic has which id, as far as the topic's records tell it.
-
-A commit of Kafka 4.1 or newer names both, and so does what Kafka 4.0 wrote of a group's topics. Where one name and one
-id are left over of what a group subscribes to and has been given, they belong together. Knows records; the rule stands
-in docs/offsets-topic.md under "Topic names".
+"""Which topic has which id, as far as the records show it. A commit of Kafka 4.1 or newer has both, and so has what
+Kafka 4.0 wrote of a group's topics. If one name and one id are left over among a group's subscriptions and assignments,
+they belong together. Knows records; the rule stands in docs/offsets-topic.md under "Topic names".
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """One group's records of a batch as rows of the effects table, with its history read before and written after.
 
-Knows how records, documents and rows go together; must not know Spark, nor what a record means.
+Knows how records, documents and rows fit together; must not know Spark, nor what a record means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import END_OFFSET, LogRecord
+from offsets_topic.dumps.log_record import LogRecord
 from offsets_topic.history.fold import apply, finish
 from offsets_topic.history.state import DocumentError, History, read_document, write_document
 from offsets_topic.records.decoding import Record, Skipped, decode
@@ -19,34 +19,38 @@ from schemas.effects import Effect
 
 
 class Row(NamedTuple):
-    """A record as it crosses to a group."""
+    """A record as it is sent to a group."""
 
     partition: int
     offset: int
     timestamp_ms: int
     key: bytes | None
-    """None: no record, but the word that nothing follows for now."""
     value: bytes | None
 
 
-NOTHING_FOLLOWS = Row(-1, END_OFFSET, 0, None, None)
-
-
 class Turn(NamedTuple):
-    """What came of a group's records."""
+    """The result of a group's records."""
 
     rows: list[EffectRow]
-    """Facts, and in between what goes to quarantine."""
+    """Facts, and between them rows for the quarantine."""
     document: str | None
     """None: nothing of the group need be remembered."""
     is_held_back: bool
-    """Whether facts wait for what may follow: where nothing does, a turn of an end alone tells them."""
+    """Whether facts are held back for records that may follow; a turn without records emits them."""
 
 
 def take_turn(
-    group_id: str, records: Sequence[Row], document: str | None, names: Mapping[str, str], raw_max_bytes: int
+    group_id: str,
+    records: Sequence[Row],
+    document: str | None,
+    names: Mapping[str, str],
+    raw_max_bytes: int,
+    session_ms: int = -1,
 ) -> Turn:
-    """Applies records, in whatever order they came, to a group. names: topic names by id."""
+    """Applies records, in whatever order they came, to a group; none: nothing follows for now.
+
+    names: topic names by id. session_ms: see History.
+    """
     rows: list[EffectRow] = []
     history = History(group_id=group_id)
     if document is not None:
@@ -54,22 +58,32 @@ def take_turn(
             history = read_document(document)
         except DocumentError as error:
             rows.append(_quarantined(f"state: {error}", None, document, raw_max_bytes))
-    in_order = sorted(records, key=lambda row: row.offset)
-    is_end = bool(in_order) and in_order[-1].key is None
-    readable: list[Record] = []
-    for row in in_order[:-1] if is_end else in_order:
-        record = _read(row, rows, raw_max_bytes)
-        if record is not None:
-            readable.append(record)
-    told = apply(history, readable, names)
-    if is_end:
-        told += finish(history, names)
-    rows += _numbered(told, history)
+    if session_ms >= 0:
+        history.session_ms = session_ms
+    rows += fold(history, sorted(records, key=lambda row: row.offset), names, raw_max_bytes)
+    if not records:
+        rows += end(history, names)
     return Turn(rows, None if _is_blank(history) else write_document(history), history.is_held_back)
 
 
+def fold(history: History, records: Iterable[Row], names: Mapping[str, str], raw_max_bytes: int) -> list[EffectRow]:
+    """Applies records in their order to a group's history: facts, and what goes to quarantine before them."""
+    rows: list[EffectRow] = []
+    readable: list[Record] = []
+    for row in records:
+        record = _read(row, rows, raw_max_bytes)
+        if record is not None:
+            readable.append(record)
+    return rows + _numbered(apply(history, readable, names), history)
+
+
+def end(history: History, names: Mapping[str, str]) -> list[EffectRow]:
+    """The facts that were held back."""
+    return _numbered(finish(history, names), history)
+
+
 def unreadable(records: Sequence[Row], raw_max_bytes: int) -> list[EffectRow]:
-    """Records whose key names no group: rows for the quarantine, but for those of types that nobody knows."""
+    """Records whose key names no group: rows for the quarantine, except those of unknown types."""
     rows: list[EffectRow] = []
     for row in records:
         _read(row, rows, raw_max_bytes)
@@ -87,10 +101,10 @@ def _read(row: Row, rows: list[EffectRow], raw_max_bytes: int) -> Record | None:
     return None if isinstance(record, Skipped) else record
 
 
-def _numbered(told: Sequence[Effect], history: History) -> list[EffectRow]:
+def _numbered(effects: Sequence[Effect], history: History) -> list[EffectRow]:
     """Rows of facts, each with its place among all of its group."""
     rows = []
-    for effect in told:
+    for effect in effects:
         history.seq += 1
         rows.append(row_of(effect, history.seq))
     return rows

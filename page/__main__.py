@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,7 +35,12 @@ LISTENS = "rollcall: the page is at "
 )
 def command(home: str, conf: Path | None, listen: str) -> None:
     """Show a home in a browser."""
-    from gateway.ports import refuse_unusable
+    serve(home, conf, listen, lambda address: print(f"{LISTENS}{address}; Ctrl-C stops it.", flush=True))
+
+
+def serve(home: str, conf: Path | None, listen: str, begun: Callable[[str], None]) -> None:
+    """Serves a home's page until SIGTERM or Ctrl-C. begun: is called once with the page's address. Raises UserError."""
+    from listeners.ports import refuse_unusable
     from page.serving import PageServer
 
     log_to_standard_error(logging.WARNING)
@@ -43,24 +48,26 @@ def command(home: str, conf: Path | None, listen: str) -> None:
     refuse_unusable(settings.listen, "PAGE", "the page")
     # The server raises the signal once more when it has ended; without this it would leave its folders behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with _read_home(home) as folder:
-        server = PageServer(folder, home, settings)
-        server.run(lambda address: print(f"{LISTENS}{address}; Ctrl-C stops it.", flush=True))
+    with read_home(home, (EFFECTS_FOLDER, QUARANTINE_FOLDER)) as folder:
+        PageServer(folder, home, settings).run(begun)
 
 
 @contextmanager
-def _read_home(home: str) -> Iterator[Path]:
-    """Where the home's tables are read. A store's home is copied, and the copy kept. Raises ConfigError, UserError."""
+def read_home(home: str, tables: Sequence[str]) -> Iterator[Path]:
+    """Where the home's tables are read. Of a store's home these are copied, and the copy kept.
+
+    Raises ConfigError, UserError.
+    """
     if not is_in_a_store(home):
         folder = folder_of(home)
         if not folder.is_dir():
-            raise ConfigError(f"{home} is no home: there is no such folder; ROLLCALL_HOME names another.")
+            raise ConfigError(f"{home} is no home: there is no such folder; name another home.")
         yield folder
         return
     from tables.store_copy import StoreError, followed_copy
 
     try:
-        with followed_copy(home, [EFFECTS_FOLDER, QUARANTINE_FOLDER]) as copy:
+        with followed_copy(home, tables) as copy:
             yield copy
     except StoreError as error:
         raise UserError(f"{error}.") from None

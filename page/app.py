@@ -7,7 +7,6 @@ shows a colleague the same. Knows addresses and their fields; must not know how 
 from __future__ import annotations
 
 import asyncio
-import importlib.resources
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
@@ -32,7 +31,8 @@ from page.history import History, ms_of
 from page.live import Watch
 from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
-from pictures.stretch import NothingToShow
+from pictures.period import NothingToShow
+from pictures.svg import svg_of
 from views.catalog import DETECTORS, VIEWS
 from why.rebalances import Span
 from why.words import moment
@@ -48,7 +48,7 @@ Answering = Callable[[Request], Awaitable[Response]]
 
 
 class _Events(Response):
-    """The events of a watch, or that it has no room for one more listener, who counts before anything is sent."""
+    """The events of a watch; refused if it has no room for one more listener, who counts before anything is sent."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
@@ -68,19 +68,19 @@ PageMethod = Callable[["Pages", Request], Awaitable[Response]]
 
 
 def once_loaded(answer: PageMethod) -> PageMethod:
-    """Until the effects are there, the page says that they are being read."""
+    """Until the effects are loaded, the page says that they are being read."""
     return _after(lambda history: history.is_loaded, answer)
 
 
 def once_ready(answer: PageMethod) -> PageMethod:
-    """Until the lists of all groups are there, the page says that they are being made."""
+    """Until the lists of all groups are made, the page says that they are being made."""
     return _after(lambda history: history.is_ready, answer)
 
 
 def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMethod:
     async def answering(pages: Pages, request: Request) -> Response:
         await pages.watch.look()
-        # Before anything is read: what comes meanwhile is news to this page.
+        # Before anything is read: later changes are news to this page.
         request.state.seen = pages.history.seen
         if is_there(pages.history):
             return await answer(pages, request)
@@ -90,7 +90,7 @@ def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMetho
 
 
 def templates() -> Jinja2Templates:
-    """The pages to fill, with the words that they use."""
+    """The templates, with the functions that they use."""
     found = Jinja2Templates(directory=HERE / "templates")
     found.env.globals |= {
         "time_of": shown.time_of,
@@ -230,20 +230,31 @@ class Pages:
         if name not in drawings.PICTURES:
             raise FieldError(f"No picture is named {name[:50]!r}.")
         minutes = fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
-        text = await run_in_threadpool(drawings.of_group, self.history, fields.group_id, name, fields.until_ms, minutes)
-        return Response(text, media_type="application/json")
+        until_ms, span, width_px = fields.until_ms, fields.zoomed(LONGEST_MINUTES), fields.width_px
+        return await _drawn(
+            lambda: drawings.of_group(self.history, fields.group_id, name, until_ms, minutes, span, width_px)
+        )
 
     async def rebalance_picture(self, request: Request) -> Response:
-        found = await run_in_threadpool(self._explained, Fields(request.query_params))
+        fields = Fields(request.query_params)
+        span, width_px = fields.zoomed(LONGEST_MINUTES), fields.width_px
+        found = await run_in_threadpool(self._explained, fields)
         if found is None:
             raise FieldError("There was no such rebalance.")
-        text = await run_in_threadpool(drawings.of_rebalance, self.history, found["explanation"])
-        return Response(text, media_type="application/json")
+        return await _drawn(lambda: drawings.of_rebalance(self.history, found["explanation"], span, width_px))
+
+    async def lag_picture(self, request: Request) -> Response:
+        fields = Fields(request.query_params)
+        until_ms, width_px = fields.until_ms, fields.width_px
+        found = await run_in_threadpool(self._explained, fields)
+        if found is None:
+            raise FieldError("There was no such rebalance.")
+        return await _drawn(lambda: drawings.of_lag(self.history, found["explanation"], until_ms, width_px))
 
     async def strip(self, request: Request) -> Response:
-        until_ms = Fields(request.query_params).until_ms
-        text = await run_in_threadpool(drawings.strip_json, self.history, until_ms)
-        return Response(text, media_type="application/json")
+        fields = Fields(request.query_params)
+        until_ms, width_px = fields.until_ms, fields.width_px
+        return await _drawn(lambda: svg_of(drawings.strip(self.history, until_ms), width_px, title=False))
 
     async def events(self, request: Request) -> Response:
         return _Events(self.watch)
@@ -272,7 +283,7 @@ class Pages:
         return details.rebalance(self.history, fields.group_id, fields.generation_id, at, fields.until_ms)
 
     def _now_ms(self, until_ms: int | None) -> int:
-        """The moment the page tells of: the chosen one, now while a job goes on, else the last fact's."""
+        """The moment that the page shows: the chosen one, now while a job runs, else the last fact's."""
         if until_ms is not None:
             return until_ms
         if self.watch.liveness.is_live:
@@ -280,7 +291,7 @@ class Pages:
         span = self.history.span_ms()
         return 0 if span is None else span[1]
 
-    def page(self, request: Request, template: str, fields: Fields, status: int = 200, **told: Any) -> Response:
+    def page(self, request: Request, template: str, fields: Fields, status: int = 200, **shown: Any) -> Response:
         given = {
             "home": self.name,
             "path": request.url.path,
@@ -288,7 +299,7 @@ class Pages:
             "seen": getattr(request.state, "seen", ""),
             "liveness": self.watch.liveness,
             "until_ms": fields.until_ms,
-            **told,
+            **shown,
         }
         return self.templates.TemplateResponse(request, template, given, status_code=status)
 
@@ -300,12 +311,12 @@ class Pages:
         return PlainTextResponse(f"{error}\n", 400)
 
     async def is_busy(self, request: Request, error: Exception) -> Response:
-        """More is asked than is answered at a time."""
+        """More queries run than are allowed at a time."""
         return PlainTextResponse(f"{error}\n", 503, {"Retry-After": str(RETRY_AFTER_S)})
 
 
 def application(history: History, watch: Watch, name: str) -> Starlette:
-    """The pages of a home, which start and stop the watch over its history. name: how the home is called on them."""
+    """The pages of a home, which start and stop the watch over its history. name: the home's name on them."""
     pages = Pages(history, watch, name)
 
     @asynccontextmanager
@@ -324,12 +335,12 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
             Route("/troubles", pages.troubles),
             Route("/sql", pages.sql),
             Route("/answer.{form:str}", pages.sql_file),
-            Route("/strip.json", pages.strip),
-            Route("/rebalance.json", pages.rebalance_picture),
-            Route("/pictures/{name}.json", pages.picture),
+            Route("/strip.svg", pages.strip),
+            Route("/rebalance.svg", pages.rebalance_picture),
+            Route("/rebalance-lag.svg", pages.lag_picture),
+            Route("/pictures/{name}.svg", pages.picture),
             Route("/events", pages.events),
             Route("/health", pages.health),
-            Route("/static/plotly.min.js", _plotly),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)],
@@ -343,9 +354,8 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
     )
 
 
-async def _plotly(request: Request) -> Response:
-    library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
-    return FileResponse(str(library), media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
+async def _drawn(draw: Callable[[], str]) -> Response:
+    return Response(await run_in_threadpool(draw), media_type="image/svg+xml")
 
 
 async def _gone(request: Request) -> None:

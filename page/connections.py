@@ -1,6 +1,6 @@
 """A browser's connection: it is closed when its request does not come, or its answer is not read, within some seconds.
 
-How many there may be, and of one address, is counted where gateways count theirs (`gateway.connections`). Knows the
+`listeners.connections` counts them, in all and per address, as for gateways. Knows the
 server's protocol for HTTP; must not know a page.
 """
 
@@ -12,23 +12,23 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from gateway.connections import Connections
-from gateway.settings import Settings
+from listeners.connections import Connections, Limits
 
 REQUEST_S = 10.0
 """A request's head comes within, from the connection's first moment or the last answer's end."""
 READ_S = 30.0
-"""A client that reads nothing of its answer for so long is cut off."""
+"""A client that reads nothing of its answer for this long is cut off."""
 MOST_WAITING = 64
 """With more connections that wait for a request, the one that waits longest is closed."""
 MOST = 500
 MOST_OF_ONE_ADDRESS = 100
+MOST_HELD_BYTES = 134_217_728
 
 
-def limits(*, is_loopback: bool) -> Settings:
+def limits(*, is_loopback: bool) -> Limits:
     """How many connections there may be; on loopback everybody comes from one address."""
     of_one = MOST if is_loopback else MOST_OF_ONE_ADDRESS
-    return Settings(max_connections=MOST, max_connections_per_ip=of_one)
+    return Limits(MOST, of_one, MOST_HELD_BYTES)
 
 
 class Waiting:
@@ -38,7 +38,7 @@ class Waiting:
         self._since: dict[BrowserConnection, float] = {}
 
     def begin(self, connection: BrowserConnection, now: float) -> None:
-        """Waits from now on; whoever waits longest makes room where there are too many."""
+        """Waits from now on; if there are too many, the one that has waited longest is closed."""
         self._since[connection] = now
         if len(self._since) > MOST_WAITING:
             next(iter(self._since)).end("idle")
@@ -105,13 +105,18 @@ class BrowserConnection(H11Protocol):
         if unread and now - self._unread_since >= READ_S:
             self.end("slow reader", at_once=True)
 
+    def shutdown(self) -> None:
+        # asyncio's TLS transport that is closed twice can be asked nothing any more.
+        if not self.transport.is_closing():
+            super().shutdown()
+
     def close(self) -> None:
         self.shutdown()
 
     def end(self, reason: str, why: str = "", at_once: bool = False) -> None:
-        """Ends the connection; nobody is told why."""
+        """Ends the connection; the client gets no reason."""
         self._waiting.end(self)
         if at_once:
             self.transport.abort()
-        else:
+        elif not self.transport.is_closing():
             self.transport.close()

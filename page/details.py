@@ -5,9 +5,11 @@ Knows the views and the explanation of a rebalance. Must not know a template or 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from page.history import History, quoted, timestamp
+from why.cost import cost_of
 from why.explanation import Explanation, explain
 from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
@@ -23,14 +25,16 @@ _GROUP = {
     "heartbeat_slack": "SELECT member_id, slack_ms FROM heartbeat_slack WHERE ended_at IS NULL",
     "sessions": f"SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT {SHOWN_SESSIONS}",
     "offsets": f"SELECT * FROM offsets ORDER BY topic, partition LIMIT {SHOWN_OFFSETS}",
+    "lag": "SELECT * FROM lag ORDER BY topic, partition",
 }
+_OF_LAG = ("end_offset", "lag_records", "lag_ms", "records_lost", "client_id")
 
 
 def group(history: History, group_id: str, until_ms: int | None) -> dict[str, Any] | None:
     """Everything about one group, as it was at until_ms; None: it was not known then.
 
     `group` is its row, `members`, `rebalances` (the latest first), `sessions` that are over, `offsets`; each member has
-    the `slack_ms` of its longest silence.
+    the `slack_ms` of its longest silence, each offset the lag of its partition and who owns it. `lag` is that of all.
     """
     found = history.of_group(group_id, _GROUP, until_ms)
     if not found["groups"] and not found["rebalances"]:
@@ -38,6 +42,10 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     slack = {row["member_id"]: row["slack_ms"] for row in found["heartbeat_slack"]}
     for member in found["members"]:
         member["slack_ms"] = slack.get(member["member_id"])
+    lag = {(row["topic"], row["partition"]): row for row in found["lag"]}
+    for offset in found["offsets"]:
+        of_partition = lag.get((offset["topic"], offset["partition"]), {})
+        offset |= {name: of_partition.get(name) for name in _OF_LAG}
     return {"group": found["groups"][0] if found["groups"] else None, **found}
 
 
@@ -64,11 +72,13 @@ def rebalance(
         e = explain(group_id, history.reader(group_id, until_ms), generation_id, at)
     except NoSuchRebalance:
         return None
+    asked, begun = history.asked(group_id, until_ms), e.rebalance
+    e = replace(e, cost=cost_of(asked, begun.started_at_ms, begun.from_generation_id))
     return {"explanation": e, "account": account_of(e)}
 
 
 def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[str, Any]:
-    """The rebalances before and after this one: their rows, None where there is none."""
+    """The rebalances before and after this one: their rows, None if there is none."""
     began = timestamp(e.rebalance.started_at_ms)
     sql = (
         f"(SELECT 'before' AS side, * FROM rebalances WHERE known_from < {began} ORDER BY known_from DESC LIMIT 1) "

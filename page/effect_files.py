@@ -1,4 +1,4 @@
-"""The files of a home's effects as the page's database takes them in: what cannot be read costs itself, and is said.
+"""Loads the files of a home's effects into the page's database; only unreadable parts are lost, and logged.
 
 Knows a table's files and columns; must not know which lists are made of them.
 """
@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 import duckdb
 
-from duck_sql import catalog
+from duck_sql.spark_sql import duck_type
 from schemas.tables import EFFECTS_FOLDER
-from tables.delta_log import DeltaLog
 from tables.duck_database import rows_of
 from tables.readable_files import readable
 from tables.unread import fault_of_parquet, left_out, row_named
+from tables.versions import Versions
 from views.tables import TABLE_VIEWS
 
 _EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 
 
-def appended(log: DeltaLog, version: int) -> list[str]:
-    """The files that a version added; those that cannot be read are left out, which is said."""
+def appended(versions: Versions, version: int) -> list[str]:
+    """The files that a version added; unreadable ones are left out and logged."""
     try:
-        paths = log.appended(version) or []
+        paths = [file.path for file in versions.appended(version) or []]
     except ValueError as error:
         left_out(EFFECTS_FOLDER, f"version {version}", error)
         return []
@@ -33,18 +33,19 @@ def appended(log: DeltaLog, version: int) -> list[str]:
     return [str(path) for path in paths if path not in faults]
 
 
-def insert(cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
-    """Takes in the rows of files, all or none: how many, and the groups and effects among them.
-
-    A file that is damaged is left out, and so is a row whose detail is no JSON or too long, which is said. Raises
-    duckdb.Error, OSError: they cannot be read just now.
+def insert(
+    cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str], only: str = "true"
+) -> tuple[int, list[tuple[str, str]]]:
+    """Loads the rows of files, all or none; returns how many, and their groups and effects. only: which rows. A damaged
+    file is left out, and so is a row whose detail is no JSON or too long; both are logged. Raises duckdb.Error,
+    OSError: they cannot be read just now.
     """
     if not files:
         return 0, []
     source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {source_of(files)})"
     cursor.execute("BEGIN")
     try:
-        rows = f"SELECT {columns()} FROM {source} WHERE NOT is_broken"
+        rows = f"SELECT {columns()} FROM {source} WHERE NOT is_broken AND {only}"
         inserted = cursor.execute(f"INSERT INTO {table} {rows}").fetchone()
         broken = cursor.execute(f"SELECT group_id, seq FROM {source} WHERE is_broken").fetchall()
         found = cursor.execute(f"SELECT group_id, effect FROM {source} GROUP BY ALL").fetchall()
@@ -54,7 +55,7 @@ def insert(cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str]) 
         can_be_read = readable(files)
         if can_be_read == files:
             raise
-        return insert(cursor, table, can_be_read)
+        return insert(cursor, table, can_be_read, only)
     for group_id, seq in broken:
         left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
     return (inserted[0] if inserted else 0), found
@@ -67,6 +68,6 @@ def columns() -> str:
 def source_of(files: Sequence[str]) -> str:
     """The rows of the effects' data files."""
     if not files:
-        nulls = (f"CAST(NULL AS {catalog.type_of(column).duck}) AS {column.name}" for column in _EFFECTS.columns)
+        nulls = (f"CAST(NULL AS {duck_type(column.type)}) AS {column.name}" for column in _EFFECTS.columns)
         return f"(SELECT {', '.join(nulls)} WHERE false)"
     return rows_of(files, _EFFECTS.table)

@@ -1,6 +1,6 @@
 """The fields of an address, read and checked: group, moment, span, generation, query.
 
-Knows how each is written. Must not know what is done with it.
+Knows how each is written. Must not know how it is used.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from math import isfinite
 
 from page.lists import Span
+from pictures.svg import WIDTH_PX
 from programs.errors import UserError
 from programs.timestamps import read_moment
+from why.words import MINUTE_MS
 
 LONGEST_GROUP_ID = 32_767
+NARROWEST_PX, WIDEST_PX = 300, 4000
 FIRST_MS, LAST_MS = 0, 253_370_764_800_000
 """The moments of a history: from 1970 to the year 9999, ms since the epoch."""
 _LONGEST_YEAR = 4
@@ -41,7 +44,7 @@ class Fields:
 
     @property
     def until_ms(self) -> int | None:
-        """The end of the chosen moment's first millisecond; None: as everything is."""
+        """The end of the chosen moment's first millisecond; None: the present."""
         return self._moment("at")
 
     @property
@@ -68,6 +71,11 @@ class Fields:
         return self._whole("partition")
 
     @property
+    def width_px(self) -> int:
+        """How wide a picture's place is."""
+        return min(max(self._whole("width") or WIDTH_PX, NARROWEST_PX), WIDEST_PX)
+
+    @property
     def query(self) -> str:
         return self._params.get("q", "")
 
@@ -80,6 +88,13 @@ class Fields:
         if not isfinite(minutes) or not 0 < minutes <= longest:
             raise FieldError(f"minutes={text[:50]}: is not between 0 and {longest:g}.")
         return minutes
+
+    def zoomed(self, longest_minutes: float) -> Span | None:
+        """The span that was chosen in a picture."""
+        span = self.span
+        if span is not None and span.to_ms - span.from_ms > longest_minutes * MINUTE_MS:
+            raise FieldError(f"from, to: are more than {longest_minutes:g} minutes apart.")
+        return span
 
     def _moment(self, name: str) -> int | None:
         text = self._params.get(name, "").strip()[:100]

@@ -1,8 +1,6 @@
-"""Who may ask, and what a browser may load for an answer.
-
-A page on another host must neither read this one (Host is checked, so that a name that is made to point here gives
-nothing) nor put it into a frame, which would have it made although nobody sees it. Nothing is loaded but from here, and
-no script or style stands in a page itself.
+"""Who may use the page, and what a browser may load for it. A page on another host must not read this one: Host is
+checked, so that another name that points here does not help. It must not frame this one either, since framing makes the
+server compute an unseen page. Everything is loaded from here, and pages have no inline script or style.
 
 Knows headers and the users file; knows no page.
 """
@@ -22,18 +20,16 @@ from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
-from gateway.security.credentials import Users
+from listeners.credentials import Users
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Of an empty text: plotly makes a style element without any, and fills it by script.
-_EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 HEADERS = {
     "Content-Security-Policy": (
-        f"default-src 'none'; script-src 'self'; style-src 'self' {_EMPTY_STYLE}; img-src 'self' data: blob:; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Frame-Options": "DENY",
@@ -43,10 +39,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _FRAMES = ("iframe", "frame", "fencedframe", "embed", "object")
-"""What a browser fetches a page for that is to stand in another; ours stand in none."""
-ASKS_FOR_LOGIN = 'Basic realm="rollcall", charset="UTF-8"'
+"""What a browser fetches a page for to frame it; this page may not be framed."""
 REMEMBERED_S = 600.0
-"""So long a password that was right is not computed again."""
+"""A password that was right is not computed again for this long."""
 MOST_REMEMBERED = 1000
 CHECKS_AT_ONCE = 2
 LONGEST_LOGIN = 1024

@@ -1,6 +1,6 @@
 """A home's effects in a database of the process's own, kept current, with lists of all groups ready to be shown.
 
-The database lies in a temporary file. `refresh` takes in what new commits brought and makes anew only what they touch.
+The database is a temporary file. `refresh` loads new commits and makes anew only the lists that they change.
 Knows the effects table's files and the views; must not know a page.
 """
 
@@ -10,85 +10,45 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 
-from duck_sql import catalog
+from duck_sql.engine import macros_and_view, made_of, of_table
 from page.effect_files import appended, columns, insert, source_of
-from schemas.effect_names import EffectName
-from schemas.tables import EFFECTS_FOLDER
-from tables.delta_log import DeltaLog
+from page.kept_lists import ALL_LISTS, QUIET, Kept, kept_lists
+from schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
 from tables.duck_database import files_of, open_database
 from tables.own_folder import own_folder
-from views.catalog import DETECTORS, VIEWS, facts_read, with_foundations
+from tables.versions import Versions, is_table
+from views.catalog import names_in, with_foundations
+from views.lag import TREND_MS
 from views.tables import TABLE_VIEWS
-from views.view import View
+from why.cost import Asked
 from why.facts import COLUMNS
 from why.past import Read
 
 MEMORY_MB = 256
 """What DuckDB may keep in memory before it writes to its file."""
-REST_FACTOR, BEAT_REST_FACTOR = 3, 10
-"""Lists rest for so many times the time that making them again took; those that heartbeats alter rest longer."""
-_QUIET = frozenset(
-    {
-        EffectName.REPLY,
-        EffectName.HEARTBEATS_TAKEN,
-        EffectName.REQUEST_PARKED,
-        EffectName.REQUEST_DROPPED,
-        EffectName.REQUEST_REPEATED,
-        EffectName.OFFSETS_COMMITTED,
-        EffectName.OFFSETS_REMOVED,
-        EffectName.TIMER_ARMED,
-    }
-)
-"""The facts that alter no list of LISTS."""
-_FOLLOWS_BEATS = {name for name, view in DETECTORS.items() if facts_read(view) & _QUIET}
-LISTS = ("groups", "rebalances", *(name for name in DETECTORS if name not in _FOLLOWS_BEATS))
-"""The views kept ready for all groups, which only a change of membership or state alters."""
-BEAT_LISTS = ("heartbeat_slack", *(name for name in DETECTORS if name in _FOLLOWS_BEATS))
-"""Those that heartbeats and commits alter too."""
 _EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
-_RAW = "raw_effects"
-"""All facts: those that are laid out, and those that have come since."""
+RAW = "raw_effects"
+"""All facts: those that are sorted by group, and later ones."""
 _LAID_OUT, _RECENT = "laid_out_effects", "recent_effects"
 _RECENT_AT_MOST = 100_000
-"""So many facts are laid out by group at a time: one group's then lie together, and are found without the others'."""
+"""At most this many facts are sorted by group at a time, so that one group's are together."""
 _PAST_KEPT = 2
 
 
 class Change(NamedTuple):
-    """What a refresh brought."""
+    """The result of a refresh."""
 
     groups: frozenset[str]
-    """Of which groups there is something new; empty: of all."""
+    """The groups with new facts; empty: all."""
 
 
 _ALL = Change(frozenset())
-
-
-@dataclass
-class _Kept:
-    """Lists that are kept ready, and the groups for which they are to be made again."""
-
-    names: Sequence[str]
-    rest_factor: float
-    due: set[str] = field(default_factory=set)
-    rests_until: float = 0.0
-    """On the monotonic clock."""
-
-    def rest_after(self, took_s: float) -> None:
-        self.due = set()
-        self.rests_until = time.monotonic() + took_s * self.rest_factor
-
-    @property
-    def is_due(self) -> bool:
-        return bool(self.due) and time.monotonic() >= self.rests_until
 
 
 class History:
@@ -97,18 +57,17 @@ class History:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.version: int | None = None
-        """The version of the effects table that was taken in last; -1: there is no table yet."""
+        """The last loaded version of the effects table; -1: there is no table yet."""
         self.is_ready = False
         """Whether the lists of all groups are there."""
-        self._log = DeltaLog(home / EFFECTS_FOLDER)
+        self._versions, self._ends_versions = Versions(home / EFFECTS_FOLDER), Versions(home / LOG_ENDS_FOLDER)
+        self._ends_version = -1
         self._ends = ExitStack()
         folder = self._ends.enter_context(own_folder("rollcall-page-"))
         self._database = open_database(folder / "history.duckdb", MEMORY_MB)
         self._ends.callback(self._database.close)
-        for macro in catalog.MACROS:
-            self._database.execute(macro)
         self._writing = threading.Lock()
-        self._kept = (_Kept(LISTS, REST_FACTOR), _Kept(BEAT_LISTS, BEAT_REST_FACTOR))
+        self._kept = kept_lists()
         self._times_made = self._recent = 0
         self._pasts: dict[int, str] = {}
 
@@ -117,12 +76,12 @@ class History:
 
     @property
     def seen(self) -> str:
-        """What a page shows that is made now: another text once there is more to see."""
+        """Identifies what a page made now shows; changes with it."""
         return f"{self.version} {self._times_made}"
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the effects are there, so that a single group can be asked about."""
+        """Whether the effects are loaded, so that a single group can be queried."""
         return self.version is not None
 
     # ------------------------------------------------------------ taking in
@@ -130,54 +89,64 @@ class History:
     def refresh(self, *, with_beats: bool = True, within_s: float = -1) -> Change | None:
         """Takes in what was committed since the last call and makes the lists that are due; None: nothing changed.
 
-        with_beats: the lists that heartbeats alter too, of which many groups may be due. within_s: how long to wait for
-        another thread that is at it, and then leave it to that one; negative: as long as it takes.
+        with_beats: also the lists that heartbeats change, which is slow. within_s: how long to wait for another thread
+        that holds the lock before leaving it to that one; negative: as long as it takes.
         """
         if not self._writing.acquire(timeout=within_s):
             return None
         try:
             grown = self._take_in()
+            self._look_at_ends()
             made = self._make_due(self._kept if with_beats else self._kept[:1])
-            return grown if made is None or grown == _ALL else Change(made | (grown.groups if grown else frozenset()))
+            if grown is None or made is None:
+                return grown or made
+            return _ALL if _ALL in (grown, made) else Change(grown.groups | made.groups)
         finally:
             self._writing.release()
 
     def make_lists(self) -> None:
         """Makes the lists of all groups, which takes seconds for a long history."""
         with self._writing:
-            self._make(LISTS + BEAT_LISTS, None)
+            self._make(ALL_LISTS, None)
             self.is_ready = True
 
+    def _look_at_ends(self) -> None:
+        """New ends of logs change the lag of every group, also of silent ones."""
+        latest = self._ends_versions.latest()
+        if latest != self._ends_version and self.is_ready:
+            self._kept[-1].due = None
+        self._ends_version = latest
+
     def _take_in(self) -> Change | None:
-        latest, known = self._log.latest(), self.version
+        latest, known = self._versions.latest(), self.version
         if latest == known:
             return None
-        if known is None or latest < known or not self._log.has(known + 1):
+        if known is None or latest < known or not self._versions.has(known + 1):
             return self._load(latest)
         return self._append(known, latest)
 
     def _load(self, latest: int) -> Change:
-        """Everything anew: the first time, for a home that was made anew, or whose log has been cleaned unread."""
+        """Loads everything: the first time, for a home that was made anew, or after its log was cleaned unread."""
         files = self._files(latest)
         self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {columns()} FROM {source_of([])}")
         self._insert(_LAID_OUT, files)
         self._database.execute(f"CREATE OR REPLACE TABLE {_RECENT} AS SELECT * FROM {_LAID_OUT} LIMIT 0")
         both = f"SELECT * FROM {_LAID_OUT} UNION ALL SELECT * FROM {_RECENT}"
-        self._database.execute(f"CREATE OR REPLACE VIEW {_RAW} AS {both}")
+        self._database.execute(f"CREATE OR REPLACE VIEW {RAW} AS {both}")
         self._recent = 0
         was_ready, self.version, self.is_ready = self.is_ready, latest, False
         self._pasts.clear()
         if was_ready:
-            self._make(LISTS + BEAT_LISTS, None)
+            self._make(ALL_LISTS, None)
             self.is_ready = True
         return _ALL
 
     def _append(self, known: int, latest: int) -> Change | None:
         files: list[str] = []
         for version in range(known + 1, latest + 1):
-            files += appended(self._log, version)
+            files += appended(self._versions, version)
         found = self._insert(_RECENT, files)
-        # Not before: what fails for now is read at the next look.
+        # Not before: if this fails, it is read at the next look.
         self.version = latest
         if not found:
             return None
@@ -185,9 +154,10 @@ class History:
             self._lay_out()
         groups = frozenset(group_id for group_id, _ in found)
         if self.is_ready:
-            lists, beat_lists = self._kept
-            lists.due |= {group_id for group_id, effect in found if effect not in _QUIET}
-            beat_lists.due |= groups
+            lists, *others = self._kept
+            lists.add({group_id for group_id, effect in found if effect not in QUIET})
+            for each in others:
+                each.add(groups)
         return Change(groups)
 
     def _insert(self, table: str, files: Sequence[str]) -> list[tuple[str, str]]:
@@ -197,7 +167,7 @@ class History:
         return found
 
     def _lay_out(self) -> None:
-        """Moves the facts that have come to those that lie by group."""
+        """Moves new facts to those that are sorted by group."""
         cursor = self._database.cursor()
         cursor.execute("BEGIN")
         cursor.execute(f"INSERT INTO {_LAID_OUT} SELECT * FROM {_RECENT} ORDER BY group_id, at_ms, seq")
@@ -206,26 +176,28 @@ class History:
         cursor.close()
         self._recent = 0
 
-    def _make_due(self, kept: Iterable[_Kept]) -> frozenset[str] | None:
+    def _make_due(self, kept: Iterable[Kept]) -> Change | None:
         """Of which groups lists were made; None: nothing was due."""
         made: set[str] = set()
+        is_all = False
         for lists in kept:
             if lists.is_due:
                 began, groups = time.monotonic(), lists.due
                 self._make(lists.names, groups)
                 lists.rest_after(time.monotonic() - began)
-                made |= groups
-        return frozenset(made) or None
+                is_all = is_all or groups is None
+                made |= groups or set()
+        return _ALL if is_all else Change(frozenset(made)) if made else None
 
     def _files(self, version: int) -> list[str]:
-        return files_of(self.home / EFFECTS_FOLDER, self._database.cursor(), version) if self._log.versions() else []
+        return files_of(self.home / EFFECTS_FOLDER, version) if self._versions.all() else []
 
     def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
         """Lists, for some groups or for all (None)."""
         cursor = self._database.cursor()
         cursor.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?) AS group_id", [list(groups or ())])
-        where = "" if groups is None else "group_id IN (SELECT group_id FROM chosen)"
-        _make_views(cursor, names, where, is_narrow=groups is not None, is_once=groups is None)
+        where = "true" if groups is None else "group_id IN (SELECT group_id FROM chosen)"
+        make_views(cursor, self.home, names, where, is_narrow=groups is not None, is_once=groups is None)
         for name in names:
             if groups is None:
                 cursor.execute(f"CREATE OR REPLACE TABLE all_{name} AS SELECT * FROM temp.{name}")
@@ -235,7 +207,19 @@ class History:
             cursor.execute(f"INSERT INTO all_{name} SELECT * FROM temp.{name}")
             cursor.execute("COMMIT")
         cursor.close()
+        if "lag" in names:
+            self._make_lag_before()
         self._times_made += 1
+
+    def _make_lag_before(self, schema: str = "main") -> None:
+        """The lag of TREND_MS before the latest news of any end, beside the list of lag."""
+        with self._cursor() as cursor:
+            (latest,) = cursor.execute(f"SELECT max(end_known_at) FROM {schema}.all_lag").fetchone() or (None,)
+            source = f"{schema}.all_lag LIMIT 0"
+            if latest is not None:
+                until_ms, source = ms_of(latest) - TREND_MS, "temp.lag"
+                make_views(cursor, self.home, ["lag"], f"true{_until(until_ms)}", until_ms)
+            cursor.execute(f"CREATE OR REPLACE TABLE {schema}.all_lag_before AS SELECT * FROM {source}")
 
     # ------------------------------------------------------------ asking
 
@@ -252,8 +236,18 @@ class History:
         """Rows of queries about one group's views, by the name of the first view that each names."""
         where = f"group_id = {quoted(group_id)}" + _until(until_ms)
         with self._cursor() as cursor:
-            _make_views(cursor, list(queries), where, is_narrow=True)
+            named = set[str]().union(*map(names_in, queries.values()))
+            make_views(cursor, self.home, named, where, until_ms, is_narrow=True)
             return {name: _rows(cursor.execute(sql)) for name, sql in queries.items()}
+
+    def asked(self, group_id: str, until_ms: int | None = None) -> Asked:
+        """Answers queries about a group's lag, in DuckDB's SQL."""
+
+        def rows(query: str) -> list[dict[str, Any]]:
+            (name,) = names_in(query)
+            return self.of_group(group_id, {name: query}, until_ms)[name]
+
+        return Asked(rows, "")
 
     def reader(self, group_id: str, until_ms: int | None = None) -> Read:
         """Reads a group's facts, for explanations and pictures."""
@@ -261,7 +255,7 @@ class History:
         def read(effects: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
             last_ms = to_ms if until_ms is None else min(to_ms, until_ms)
             sql = (
-                f"SELECT {', '.join(COLUMNS)} FROM {_RAW} WHERE group_id = ? AND effect IN (SELECT unnest(?)) "
+                f"SELECT {', '.join(COLUMNS)} FROM {RAW} WHERE group_id = ? AND effect IN (SELECT unnest(?)) "
                 "AND at_ms BETWEEN ? AND ?"
             )
             with self._cursor() as cursor:
@@ -272,7 +266,7 @@ class History:
     def span_ms(self, group_id: str | None = None, until_ms: int | None = None) -> tuple[int, int] | None:
         """When the first and the latest fact happened, of a group or of all; None: there is none."""
         where = "true" if group_id is None else f"group_id = {quoted(group_id)}"
-        sql = f"SELECT min(at_ms), max(at_ms) FROM {_RAW} WHERE {where}{_until(until_ms)}"
+        sql = f"SELECT min(at_ms), max(at_ms) FROM {RAW} WHERE {where}{_until(until_ms)}"
         with self._cursor() as cursor:
             first, last = cursor.execute(sql).fetchone() or (None, None)
         return None if first is None else (first, last)
@@ -286,10 +280,11 @@ class History:
                 schema = f"past_{until_ms}"
                 cursor = self._database.cursor()
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-                _make_views(cursor, LISTS + BEAT_LISTS, f"true{_until(until_ms)}", is_once=True)
-                for name in LISTS + BEAT_LISTS:
+                make_views(cursor, self.home, ALL_LISTS, f"true{_until(until_ms)}", until_ms, is_once=True)
+                for name in ALL_LISTS:
                     cursor.execute(f"CREATE TABLE {schema}.all_{name} AS SELECT * FROM temp.{name}")
                 cursor.close()
+                self._make_lag_before(schema)
                 self._pasts[until_ms] = schema
             return self._pasts[until_ms]
 
@@ -302,32 +297,42 @@ class History:
             cursor.close()
 
 
-def _make_views(
+def make_views(
     cursor: duckdb.DuckDBPyConnection,
+    home: Path,
     names: Collection[str],
-    where: str,
+    where: str = "true",
+    until_ms: int | None = None,
     *,
+    facts: str = RAW,
     is_narrow: bool = False,
     is_once: bool = False,
+    is_empty_without_ends: bool = True,
 ) -> None:
     """The views and those they stand on, over the effects for which a condition holds; this cursor's own.
 
-    is_narrow: these effects are few, so they are looked for once and not by each view. is_once: each view is computed
-    here, once, and not by each view that stands on it.
+    facts: the table of these effects. is_narrow: they are few, so they are looked for once and not by each view.
+    is_once: each view is computed here, once, and not by each view that stands on it. is_empty_without_ends: views that
+    read the ends of logs are empty, and cost nothing, where the home has none.
     """
-    wanted = with_foundations(names)
     times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in _EFFECTS.times)
-    only = f" WHERE {where}" if where else ""
-    kind = "TABLE" if is_narrow else "VIEW"
-    cursor.execute(f"CREATE TEMP {kind} effects AS SELECT *, {times} FROM {_RAW}{only}")
-    for view in VIEWS:
-        if view.name in wanted:
-            cursor.execute(f"CREATE TEMP {'TABLE' if is_once else 'VIEW'} {view.name} AS {_sql_of(view)}")
-
-
-@cache
-def _sql_of(view: View) -> str:
-    return catalog.of_view(view, catalog.relations()).sql
+    effects = "TABLE" if is_narrow else "VIEW"
+    cursor.execute(f"CREATE TEMP {effects} effects AS SELECT *, {times} FROM {facts} WHERE {where}")
+    has_ends = not is_empty_without_ends
+    wanted = with_foundations(names)
+    for table in TABLE_VIEWS:
+        if table.name in wanted and table is not _EFFECTS:
+            files = files_of(home / table.folder) if is_table(home / table.folder) else []
+            has_ends = has_ends or (table.name == "log_ends" and bool(files))
+            cursor.execute(of_table(table, files, until_ms, "TEMP VIEW"))
+    kind = "TEMP TABLE" if is_once else "TEMP VIEW"
+    for view in made_of(names, kind):
+        *macros, made = macros_and_view(view, kind)
+        if "log_ends" in with_foundations([view.name]) and not has_ends:
+            head, _, sql = made.partition(" AS ")
+            made = f"{head} AS SELECT * FROM ({sql}) WHERE false"
+        for statement in (*macros, made):
+            cursor.execute(statement)
 
 
 def _until(until_ms: int | None) -> str:
@@ -335,7 +340,7 @@ def _until(until_ms: int | None) -> str:
 
 
 def quoted(value: str) -> str:
-    """A text as it stands in SQL."""
+    """A text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -345,7 +350,7 @@ def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 def timestamp(at_ms: int) -> str:
-    """A moment as it stands in SQL."""
+    """A moment as an SQL literal."""
     return f"make_timestamp({at_ms:d}::BIGINT * 1000)"
 
 

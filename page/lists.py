@@ -17,13 +17,15 @@ from why.words import count, filled, some
 
 HOUR_MS = 3_600_000
 RECENT_MS = 24 * HOUR_MS
-"""The overview names a group's troubles of so long."""
+"""The overview names a group's troubles of this last span of time."""
+TROUBLE_MS = 300_000
+"""For monitoring, a trouble lasts until this long after its end."""
 SHOWN_IN_TROUBLE, SHOWN_NAME = 5, 60
 """How many groups in trouble the overview's sentence names, and how many characters of each name."""
 SHOWN_TROUBLES = 200
-"""So many of each kind are listed, the latest first."""
+"""At most this many of each kind are listed, the latest first."""
 STRIP_BINS = 240
-"""Into so many equal times the strip of rebalances is parted."""
+"""The strip of rebalances has this many equal times."""
 
 
 _OVERVIEW = """
@@ -42,6 +44,10 @@ rebalanced AS (
   SELECT group_id, arg_min(client_id, slack_ms) AS near_client_id, min(slack_ms) AS near_slack_ms,
     arg_min(session_timeout_ms, slack_ms) AS near_timeout_ms
   FROM all_heartbeat_slack WHERE ended_at IS NULL AND slack_ms IS NOT NULL GROUP BY group_id
+), behind AS (
+  SELECT group_id, sum(now.lag_records)::BIGINT AS lag_records, max(now.lag_ms) AS lag_ms,
+    sum(now.lag_records - earlier.lag_records)::BIGINT AS lag_trend
+  FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
   coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
@@ -49,16 +55,16 @@ SELECT g.group_id, g.state, g.generation_id, g.member_count,
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
       - epoch_ms(g.state_since) END) / greatest(1, least(3600000, epoch_ms(hour.to_at) - epoch_ms(g.created_at))))
   END AS stood_share,
-  n.near_client_id, n.near_slack_ms, n.near_timeout_ms
+  n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.lag_ms, b.lag_trend
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
-LEFT JOIN near n USING (group_id)
+LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id)
 ORDER BY g.group_id
 """
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time, ms since the epoch."""
+    """A period of time, ms since the epoch."""
 
     from_ms: int
     to_ms: int
@@ -70,7 +76,8 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
     began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
-    `going_on`: some have no end yet.
+    `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
+    much the records grew in TREND_MS; each None where it is not known.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]
@@ -99,13 +106,13 @@ def in_trouble(rows: list[dict[str, Any]]) -> str:
 def _recent_troubles(
     history: History, now_ms: int, until_ms: int | None
 ) -> dict[str, tuple[list[str], list[str], bool]]:
-    """By group: the troubles of the last day, and the harms of the last hour, each kind counted; do any go on."""
+    """By group: the troubles of the last day and the harms of the last hour, counted by kind; whether any is open."""
     found: dict[str, tuple[list[str], list[str], bool]] = {}
-    for view, kind in _detectors():
+    for view, kind in detectors():
         sql = f"""
             SELECT group_id, count(*) AS n, count_if({kind.until} > {timestamp(now_ms - HOUR_MS)}) AS n_now,
               count_if(goes_on) > 0 AS goes_on
-            FROM {_as_of(view, kind, now_ms)}
+            FROM {as_of(view, kind, now_ms)}
             WHERE {kind.until} > {timestamp(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
         """
         for row in history.all(sql, (), until_ms):
@@ -117,17 +124,23 @@ def _recent_troubles(
     return found
 
 
-def _detectors() -> Iterator[tuple[View, Detector]]:
+def detectors() -> Iterator[tuple[View, Detector]]:
     return ((view, view.detector) for view in DETECTORS.values() if view.detector is not None)
 
 
-def _as_of(view: View, kind: Detector, now_ms: int) -> str:
-    """What a detector found, as a table in SQL: what goes on lasts until now, and has `goes_on`."""
+def as_of(view: View, kind: Detector, now_ms: int) -> str:
+    """What a detector found, as a table in SQL: an open trouble lasts until now, and has `goes_on`."""
     now = timestamp(now_ms)
     lasted = f"coalesce(duration_ms, {now_ms} - epoch_ms({kind.since})) AS duration_ms"
     replaced = [f"coalesce({kind.until}, {now}) AS {kind.until}"]
     replaced += [lasted for column in view.columns if column.name == "duration_ms"]
     return f"(SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS goes_on FROM all_{view.name})"
+
+
+def troubles_now(view: View, kind: Detector, now_ms: int) -> str:
+    """What a detector found that is worth telling and goes on, or was over within TROUBLE_MS, as a table in SQL."""
+    recent = f"{kind.until} >= {timestamp(now_ms - TROUBLE_MS)}"
+    return f"(SELECT * FROM {as_of(view, kind, now_ms)} WHERE {recent} AND {kind.worth_telling})"
 
 
 def _counted(number: int, kind: Detector) -> str:
@@ -147,12 +160,12 @@ def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms
 
 
 def troubles(history: History, now_ms: int, until_ms: int | None) -> list[dict[str, Any]]:
-    """Each detector with its rule in words, how many it found, and the latest of them, each told in a sentence."""
-    return [_found_by(view, kind, history, now_ms, until_ms) for view, kind in _detectors()]
+    """Each detector with its rule, how many it found, and the latest of them, each as a sentence."""
+    return [_found_by(view, kind, history, now_ms, until_ms) for view, kind in detectors()]
 
 
 def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_ms: int | None) -> dict[str, Any]:
-    where = f"FROM {_as_of(view, kind, now_ms)} WHERE {kind.worth_telling}"
+    where = f"FROM {as_of(view, kind, now_ms)} WHERE {kind.worth_telling}"
     total = history.all(f"SELECT count(*) AS n {where}", (), until_ms)[0]["n"]
     sql = f"SELECT * {where} ORDER BY goes_on DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
     found = [
@@ -170,5 +183,5 @@ def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_m
 
 
 def _key_of(row: dict[str, Any]) -> str:
-    """The key of the cause that a row tells of, if it tells of one."""
+    """The key of a row's cause, if it has one."""
     return next((row[name] for name in ("cause", "end_cause") if row.get(name)), "")

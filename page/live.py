@@ -1,6 +1,6 @@
-"""Tells browsers what has changed: one thread looks for new commits, every open page hears of them.
+"""Notifies browsers of changes: one thread looks for new commits and notifies every open page.
 
-Knows when the history grew and what the home's job says of itself. Must not know what a page shows.
+Knows when the history grew and the status of the home's job. Must not know what a page shows.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -20,58 +19,55 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from page.history import Change, History
-from tables.job_status import JobStatus, read_status
+from programs.process_ids import is_alive
+from tables.job_status import JobState, JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
 UNSEEN_EVERY_S = 10.0
-"""While no page is open; whoever asks then has a look taken first."""
+"""How often to look while no page is open; a request then looks first."""
 FRESH_S = 1.0
-"""What was looked at within is not looked at again for who asks."""
+"""A request does not look again within this time."""
 ASKED_WAITS_S = 0.1
-"""How long who asks waits for the thread that looks for commits, which has taken in what there was when it began."""
+"""How long a request waits for the thread that looks for commits."""
 STATUS_EVERY_S = 2.0
 ALIVE_S = 30.0
 """The job of a home in a store is alive if it has done a batch within."""
 BEAT_EVERY_S = 15.0
-"""An event at least so often, so that a connection that is gone is noticed."""
+"""An event at least this often, so that a lost connection is noticed."""
 MOST_LISTENERS = 200
 log = logging.getLogger("rollcall.page")
 
 _News = asyncio.Queue[dict[str, Any] | None]
-"""What one listener has not been told yet; None: the stream ends."""
+"""The events that one listener has not got yet; None: the stream ends."""
 
 
 @dataclass(frozen=True)
 class Liveness:
-    """Whether a job goes on with the home's history, and since when it does not."""
+    """Whether a job writes the home's history, and since when not."""
 
     is_live: bool
     last_at_ms: int | None
-    """When the job's last batch was done, ms since the epoch; None: it does not say."""
+    """When the job's last batch was done, ms since the epoch; None: not known."""
     reason: str | None = None
     """Why the job failed."""
+    state: JobState | None = None
+    """The job's last status; it may have been killed since."""
 
 
 def liveness_of(history: History) -> Liveness:
-    """What the home's job says of itself; a job that was killed says no more than it did."""
+    """The status of the home's job; after a kill it is the last one."""
     status = read_status(history.home)
     if status is None:
         return Liveness(False, None)
     is_live = status.state == "running" and _is_alive(status)
-    return Liveness(is_live, status.batch_at_ms or status.started_at_ms, status.reason)
+    return Liveness(is_live, status.batch_at_ms or status.started_at_ms, status.reason, status.state)
 
 
 def _is_alive(status: JobStatus) -> bool:
     if status.process is None:
-        # A copy of a home in a store knows of batches alone.
+        # A copy of a home in a store has only the batches.
         return status.batch_at_ms is not None and time.time() - status.batch_at_ms / 1000 < ALIVE_S
-    try:
-        os.kill(status.process, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
+    return is_alive(status.process)
 
 
 class Watch:
@@ -177,6 +173,6 @@ class Watch:
 
     def _hand_out(self, news: dict[str, Any]) -> None:
         for queue in self._listeners:
-            # Who is that far behind will look at everything anyway.
+            # A listener that far behind will reload everything anyway.
             if not queue.full():
                 queue.put_nowait(news)

@@ -1,8 +1,8 @@
 """One query in Spark's SQL over a home's views, as the SQL box shows it: answered by DuckDB, bounded in size.
 
-Only what the translation knows is run, so a query reaches the views and no file, setting or network. Whoever calls this
-bounds its time and memory: see `page.sql_processes`. Knows how a query is refused and how its answer is written; must
-not know a template.
+Only what the translation knows is run, in a database that reads only the home's files: see `duck_sql.engine`. The
+caller limits its time and memory: see `page.sql_processes`. Knows how a query is refused and how its answer is written;
+must not know a template.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 import duckdb
 from markupsafe import Markup, escape
 
-from duck_sql.engine import ask
-from duck_sql.terms import NoSuchName, NotProven
+from duck_sql.engine import NoSuchName, NotEqual, ask
 from page import shown
 from programs.errors import UserError
+from programs.typed import as_typed
 
 MOST_ROWS = 10_000
 MOST_COLUMNS = 500
@@ -32,12 +32,14 @@ MOST_CELLS = 500_000
 MOST_BYTES = 16_000_000
 """An answer's rows end before it is longer than this, as text."""
 LONGEST_QUERY = 20_000
-# What a spreadsheet would take for a formula when it opens a CSV file: signs of full width as well.
+SQL = as_typed("make sql", "rollcall sql")
+"""What answers where the page does not."""
+# What a spreadsheet treats as a formula when it opens a CSV file: full-width signs as well.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class QueryRefused(UserError):
-    """A query that is not answered; the text is one sentence that says why, and what can be done."""
+    """A query that is not answered; the text is one sentence with the reason and what can be done."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Written:
 def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
     """Answers a query. form: one of FORMS.
 
-    Raises QueryRefused, in this order: too long, it would write or is not proven, a name that is not there, too many
-    columns, a row that is too long, more memory than there is.
+    Raises QueryRefused, in this order: too long, it would write or has no known translation, an unknown name,
+    too many columns, a row that is too long, more memory than there is.
     """
     if len(query) > LONGEST_QUERY:
         raise QueryRefused(f"The query has {len(query)} characters, and {LONGEST_QUERY} are the most.")
@@ -64,10 +66,10 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
         if len(columns) > MOST_COLUMNS:
             raise QueryRefused(f"The answer has {len(columns)} columns, and {MOST_COLUMNS} are the most.")
         return _written(FORMS[form], columns, found.rows)
-    except NotProven as error:
+    except NotEqual as error:
         if isinstance(error.__context__, duckdb.OutOfMemoryException):
             raise _too_large() from None
-        raise QueryRefused(f"The page does not answer {error}. make sql answers it, by Spark.") from None
+        raise QueryRefused(f"The page does not answer {error}. {SQL} answers it, by Spark.") from None
     except NoSuchName as error:
         raise QueryRefused(str(error)) from None
     except RecursionError:
@@ -77,7 +79,7 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
 
 
 def _too_large() -> QueryRefused:
-    return QueryRefused("The query needs more memory than the page gives to one. make sql has no such limit.")
+    return QueryRefused(f"The query needs more memory than the page gives to one. {SQL} has no such limit.")
 
 
 Form = Callable[[Sequence[str], Iterable[Sequence[Any]]], Iterator[str]]

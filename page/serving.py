@@ -11,12 +11,10 @@ from pathlib import Path
 
 import uvicorn
 
-from gateway.backend import Figures
-from gateway.connections import Connections
-from gateway.door import Door
-from gateway.metrics import Metrics
-from gateway.security.credentials import Users
-from gateway.settings import Address
+from listeners.connections import ConnectionMetrics, Connections
+from listeners.credentials import Users
+from listeners.listener import Listener
+from listeners.tls import tls_context
 from page.app import application
 from page.connections import BrowserConnection, Waiting, limits
 from page.guard import Guard
@@ -40,14 +38,12 @@ class PageServer:
             log_config=None,
             access_log=False,
             server_header=False,
-            ssl_certfile=settings.certificate,
-            ssl_keyfile=settings.key,
             timeout_graceful_shutdown=2,
         )
-        self._server = _Server(config, watch, settings.listen)
+        self._server = _Server(config, watch, settings)
 
     def run(self, on_start: Callable[[str], None] | None = None) -> None:
-        """Serves until SIGINT, SIGTERM or `stop`. on_start: is told the page's address."""
+        """Serves until SIGINT, SIGTERM or `stop`. on_start: called with the page's address."""
         if on_start is not None:
             threading.Thread(target=self._tell, args=(on_start,), daemon=True).start()
         self._server.run()
@@ -68,22 +64,23 @@ class PageServer:
 
 
 class _Server(uvicorn.Server):
-    """Lets browsers in as a gateway lets its clients in, and ends the streams of events before what is under way."""
+    """Accepts browsers as a gateway accepts its clients, and ends the streams of events before other requests."""
 
-    def __init__(self, config: uvicorn.Config, watch: Watch, listen: Address) -> None:
+    def __init__(self, config: uvicorn.Config, watch: Watch, settings: PageSettings) -> None:
         super().__init__(config)
         self._watch = watch
-        self._listen = listen
-        self._metrics = Metrics(Figures)
-        self.connections = Connections(limits(is_loopback=listen.is_loopback), self._metrics)
+        self._listen = settings.listen
+        self._tls = tls_context(settings)
+        self._metrics = ConnectionMetrics("rollcall_page_")
+        self.connections = Connections(limits(is_loopback=self._listen.is_loopback), self._metrics)
         self._waiting = Waiting()
         self.port = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         self.servers = []
-        self._door = Door(self.connections, self._metrics, self.config.ssl)
-        self.port = (await self._door.open(self._listen.host, self._listen.port, self._inside)).port
+        self._listener = Listener(self.connections, self._metrics, self._tls)
+        self.port = (await self._listener.open(self._listen.host, self._listen.port, self._inside)).port
         self._checking = asyncio.create_task(self.connections.watch())
         self.started = True
 
@@ -98,7 +95,7 @@ class _Server(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._door.close()
+        self._listener.close()
         self._checking.cancel()
         self._watch.end_streams()
         await super().shutdown(sockets)

@@ -8,33 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from gateway.settings import Address, Settings, parse_address
+from listeners.addresses import Address, parse_address
+from listeners.settings import KEYS, ListenerSecurity
 from programs.errors import ConfigError
+from programs.settings import from_texts
 
-DEFAULT_PLACE = "127.0.0.1:8080"
-_SHARED = ("gateway.users", "gateway.ssl.certificate", "gateway.ssl.key")
-"""Settings of the gateway that are the page's too."""
+DEFAULT_ADDRESS = Address("127.0.0.1", 8080)
+DEFAULT_PLACE = str(DEFAULT_ADDRESS)
+_SHARED = ("users", "ssl_certificate", "ssl_key")
+"""Settings of the gateway that are the page's too. A browser is not asked for a certificate."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
-class PageSettings:
-    """Where the page is served, and who may look."""
+class PageSettings(ListenerSecurity):
+    """Where the page is served, and who may look; without users no login is needed."""
 
-    listen: Address
-    certificate: Path | None = None
-    """PEM file of the server's certificate chain."""
-    key: Path | None = None
-    """PEM file of its private key, where that is a file of its own."""
-    users: Path | None = None
-    """The gateway's file of users; None: nobody has to say who they are."""
+    listen: Address = DEFAULT_ADDRESS
 
     def __post_init__(self) -> None:
         if self.listen.is_loopback:
             return
-        if self.users is None or self.certificate is None:
+        if self.users is None or self.ssl_certificate is None:
             raise ConfigError(
                 f"PAGE={self.listen}: others reach it, so it needs gateway.users and gateway.ssl.certificate in CONF=."
             )
@@ -48,16 +44,12 @@ class PageSettings:
 
     def address(self, port: int) -> str:
         """As a person opens it. port: the one that the system chose where none was named."""
-        scheme = "http" if self.certificate is None else "https"
+        scheme = "http" if self.ssl_certificate is None else "https"
         return f"{scheme}://{self.listen._replace(port=port)}/"
 
 
 def settings_of(listen: str, pairs: Mapping[str, str]) -> PageSettings:
     """The page's settings: where it listens; of the settings file, the gateway's users and TLS. Raises ConfigError."""
-    gateway = Settings.from_pairs({key: text for key, text in pairs.items() if key in _SHARED})
-    return PageSettings(
-        listen=parse_address("PAGE", listen),
-        certificate=gateway.ssl_certificate,
-        key=gateway.ssl_key,
-        users=gateway.users,
-    )
+    shared = {KEYS[name].name for name in _SHARED}
+    texts = {key: text for key, text in pairs.items() if key in shared}
+    return from_texts(PageSettings, texts, listen=parse_address("PAGE", listen))

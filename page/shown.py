@@ -1,7 +1,7 @@
 """Texts of the page: moments, durations, shares, and links that a colleague can open.
 
-Whatever a client named itself is text: the templates escape it, and control and direction characters are shown by
-their code. Knows words and addresses; must not know what is told.
+Clients' names are text: the templates escape them, and control and direction characters are shown by their code. Knows
+texts and addresses; must not know what they are about.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from why.words import duration, moment
 
 LONGEST_SENTENCE = 1000
 LONGEST_TEXT = 200
-"""A longer text of a client's is cut, with a word that says so; the whole of it is in the SQL box."""
+"""A longer text of a client is cut, with a mark; the whole of it is in the SQL box."""
 
 
 def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
-    """A foreign text as it can be shown on one line: what would act is written out, what is too long is cut."""
+    """A client's text for one line: control characters are written out, a long text is cut."""
     if text is None:
         return ""
     whole = str(text)
@@ -54,8 +54,8 @@ def ago(at: datetime | int | None, now_ms: int) -> Markup | str:
         return ""
     at_ms = at if isinstance(at, int) else ms_of(at)
     text = moment(at_ms)
-    told = Markup('<time datetime="{}Z" title="{} UTC">{}</time>')
-    return told.format(text.replace(" ", "T"), text, _ago(max(now_ms - at_ms, 0) // 1000))
+    markup = Markup('<time datetime="{}Z" title="{} UTC">{}</time>')
+    return markup.format(text.replace(" ", "T"), text, _ago(max(now_ms - at_ms, 0) // 1000))
 
 
 def _ago(seconds: int) -> str:

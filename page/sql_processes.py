@@ -1,6 +1,6 @@
 """The processes that answer the SQL box: few at a time, each ended with its time or its client.
 
-Whatever a query costs, it costs its own process; the page goes on meanwhile. Knows processes and pipes; must not know
+A query costs only its own process; the page goes on meanwhile. Knows processes and pipes; must not know
 SQL.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from page.queries import MOST_BYTES, QueryRefused, Written
+from page.queries import MOST_BYTES, SQL, QueryRefused, Written
 from page.sql_worker import Head, Question
 from programs.child_python import module_command, module_environment
 from programs.errors import UserError
@@ -22,7 +22,7 @@ LONGEST_S = 30.0
 MOST_RUNNING = 2
 MOST_WAITING = 8
 IDLE_S = 60.0
-"""A process that nobody has asked for this long ends."""
+"""A process without a query for this long ends."""
 RETRY_AFTER_S = 5
 _START_S = 30.0
 """A process that has not begun to answer within is broken."""
@@ -58,7 +58,7 @@ class SqlProcesses:
             self._asked -= 1
 
     async def warm_up(self) -> None:
-        """Has a process ready for who is about to ask."""
+        """Starts a process for the next query."""
         if not self._idle and not self._asked:
             self._keep(await self._start())
 
@@ -78,13 +78,11 @@ class SqlProcesses:
                 head, body = await _ask(process, question)
             is_well = not head.is_last
         except TimeoutError:
-            raise QueryRefused(
-                f"The query was stopped after {self._longest_s:g} s. make sql has no such limit."
-            ) from None
+            raise QueryRefused(f"The query was stopped after {self._longest_s:g} s. {SQL} has no such limit.") from None
         except (asyncio.IncompleteReadError, ConnectionError):
             raise QueryRefused(
                 "The query ended its process: it needs more memory than the page gives to one. "
-                "make sql has no such limit."
+                f"{SQL} has no such limit."
             ) from None
         finally:
             if is_well:
@@ -110,7 +108,7 @@ class SqlProcesses:
         return process
 
     def _take(self) -> Process | None:
-        """A process that waits for a question, if there is one that still lives."""
+        """An idle process, if there is one that still runs."""
         while self._idle:
             process, until = self._idle.popitem()
             until.cancel()

@@ -1,7 +1,7 @@
 """Answers queries of the SQL box in a process of its own: `python -m page.sql_worker HOME`.
 
 A question is a line of JSON on standard input, its answer a line of JSON on standard output and the bytes that the line
-counts. Its memory is limited, and a question that takes too long ends the process even where nobody is left to end it.
+counts. Its memory is limited, and a query that takes too long ends the process, even if its parent is gone.
 Knows the two pipes; must not know a server.
 """
 
@@ -49,7 +49,7 @@ class Head(msgspec.Struct):
 def serve(home: Path, questions: BinaryIO, answers: BinaryIO) -> None:
     """Answers each question until there is none, or the process has used much memory."""
     decoder, encoder = msgspec.json.Decoder(Question), msgspec.json.Encoder()
-    # What whoever started it had used counts as used.
+    # Memory that its parent had used counts as used.
     retires_at_kb = max(RETIRES_AT_KB, _most_used_kb())
     for line in questions:
         asked = decoder.decode(line)

@@ -1,1 +1,1 @@
-"""Pictures of a group's history: drawn as a scene of bars, bands and marks first, then by plotly and by matplotlib."""
+"""Pictures of a group's history: a scene of bars, bands and marks first, then one text of SVG."""

@@ -5,37 +5,37 @@ Knows ownership intervals. Must not know a drawing library.
 
 from __future__ import annotations
 
+from pictures.period import Period
 from pictures.scene import Bar, Kind, Lanes, colour_of
-from pictures.stretch import Stretch
 from why.facts import effects_in
 from why.holdings import holdings_of
 from why.words import clock, duration, moment
 
 
-def ownership(stretch: Stretch) -> Lanes:
+def ownership(period: Period) -> Lanes:
     """The picture; a gap in a lane is a time in which nobody owned the partition."""
     holdings = [
         one
-        for one in holdings_of(effects_in(stretch.facts))
-        if one.from_ms <= stretch.to_ms and (one.to_ms or stretch.to_ms) >= stretch.from_ms
+        for one in holdings_of(effects_in(period.facts))
+        if one.from_ms <= period.to_ms and (one.to_ms or period.to_ms) >= period.from_ms
     ]
     partitions = sorted({one.partition for one in holdings})
     places = {partition: place for place, partition in enumerate(partitions)}
-    owners = [name for name in stretch.lanes if name in {stretch.names.of(one.member_id) for one in holdings}]
+    owners = [name for name in period.lanes if name in {period.names.of(one.member_id) for one in holdings}]
     bars = []
     for one in holdings:
-        name, to_ms = stretch.names.of(one.member_id), stretch.to_ms if one.to_ms is None else one.to_ms
+        name, to_ms = period.names.of(one.member_id), period.to_ms if one.to_ms is None else one.to_ms
         text = (
             f"{one.partition.topic}-{one.partition.number}: {name} for {duration(to_ms - one.from_ms)} "
             f"from {clock(one.from_ms)} UTC (generation {one.generation_id})"
         )
-        bars.append(Bar(places[one.partition], max(one.from_ms, stretch.from_ms), to_ms, name, text))
+        bars.append(Bar(places[one.partition], max(one.from_ms, period.from_ms), to_ms, name, text))
     return Lanes(
-        title=f"{stretch.group_id}: owners from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
-        from_ms=stretch.from_ms,
-        to_ms=stretch.to_ms,
+        title=f"{period.group_id}: owners from {moment(period.from_ms)} to {moment(period.to_ms)} UTC",
+        from_ms=period.from_ms,
+        to_ms=period.to_ms,
         lanes=[f"{partition.topic}-{partition.number}" for partition in partitions],
         kinds={name: Kind(name, colour_of(place)) for place, name in enumerate(owners)},
         bars=bars,
-        lines=[one.started_at_ms for one in stretch.rebalances if one.started_at_ms >= stretch.from_ms],
+        lines=[one.started_at_ms for one in period.rebalances if one.started_at_ms >= period.from_ms],
     )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pictures.period import period_of
 from pictures.scene import Lanes
-from pictures.stretch import stretch_of
 from pictures.timeline import timeline
 from why.explanation import Explanation
 from why.past import Read
@@ -19,10 +19,9 @@ SHORTEST_MARGIN_MS = 20
 
 
 def rebalance(e: Explanation, read: Read) -> Lanes:
-    """The picture of the rebalance that is explained, with its title."""
+    """The picture of the rebalance that is explained, with its title. Raises NothingToShow."""
     from_ms = e.round_from_ms if e.silent_since_ms is None else e.silent_since_ms
-    over_ms = e.told_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
+    over_ms = e.known_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
     to_ms = max([over_ms, *(part.moments.get(e.kind.back, 0) for part in e.parts)])
     margin_ms = max(int(MARGIN * (to_ms - from_ms)), SHORTEST_MARGIN_MS)
-    stretch = stretch_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)
-    return replace(timeline(stretch), title=title(e))
+    return replace(timeline(period_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)), title=title(e))

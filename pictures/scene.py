@@ -1,10 +1,11 @@
-"""What a picture shows, before anybody draws it: lanes with bars, bands and marks over time, or curves.
+"""What a picture shows, before it is drawn: lanes with bars, bands and marks over time, or curves.
 
-Times are ms since the epoch, shown in UTC. Knows shapes alone; must not know a drawing library, nor what is told.
+Times are ms since the epoch, shown in UTC. Knows shapes alone; must not know a drawing library, nor what they mean.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -29,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Band:
-    """A stretch of time behind all lanes."""
+    """A period of time behind all lanes."""
 
     from_ms: int
     to_ms: int
@@ -58,28 +59,11 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """A picture of lanes."""
-
-    title: str
-    from_ms: int
-    to_ms: int
-    lanes: list[str]
-    kinds: dict[str, Kind]
-    """In the order of the legend."""
-    bars: list[Bar]
-    bands: list[Band] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    """Moments that cut through all lanes."""
-
-
-@dataclass(frozen=True)
 class Curve:
     """Points that belong together; a height of NaN breaks the line."""
 
     name: str
-    points: list[tuple[float, float]]
+    points: Sequence[tuple[float, float]]
     colour: str
     is_pale: bool = False
     """Drawn pale and without a name, behind the others."""
@@ -99,6 +83,50 @@ class Curves:
     """Whether x is ms since the epoch."""
     levels: dict[str, float] = field(default_factory=dict)
     """Named heights across the whole picture."""
+    lines: list[int] = field(default_factory=list)
+    """Moments that cut through it."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A picture of lanes."""
+
+    title: str
+    from_ms: int
+    to_ms: int
+    lanes: list[str]
+    kinds: dict[str, Kind]
+    """In the order of the legend."""
+    bars: list[Bar]
+    bands: list[Band] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    """Moments that cut through all lanes."""
+    below: Curves | None = None
+    """Curves under the lanes, over the same time."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How many of a kind there were in a period of time."""
+
+    from_ms: int
+    to_ms: int
+    kind: str
+    count: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A picture of numbers over time, each kind upon the one before."""
+
+    title: str
+    from_ms: int
+    to_ms: int
+    y_label: str
+    kinds: dict[str, Kind]
+    columns: list[Column]
 
 
 # Colours that people with colour blindness can tell apart (after Okabe and Ito), paler ones for what is healthy.

@@ -1,14 +1,14 @@
 """How much of its session each member had left, over time.
 
-Knows gaps between signs of life. Must not know a drawing library.
+Knows gaps between requests. Must not know a drawing library.
 """
 
 from __future__ import annotations
 
 from math import nan
 
+from pictures.period import Period
 from pictures.scene import PALE, Curve, Curves, colour_of
-from pictures.stretch import Stretch
 from why.slack import Gap, gaps_of
 from why.words import moment
 
@@ -16,7 +16,7 @@ NAMED = 8
 LINE_BELOW = 50.0
 
 
-def heartbeat_slack(stretch: Stretch) -> Curves:
+def heartbeat_slack(period: Period) -> Curves:
     """The picture, in % of the session timeout: what was left at each request of a member, 0 where it expired.
 
     Where more than half of the session was gone, a line leads to the point from the moment when the timer was
@@ -24,12 +24,12 @@ def heartbeat_slack(stretch: Stretch) -> Curves:
 
     The NAMED members with the least slack have a colour and a name; the others are pale.
     """
-    timeouts = {one.member_id: one.session_timeout_ms for one in stretch.memberships}
+    timeouts = {one.member_id: one.session_timeout_ms for one in period.memberships}
     points: dict[str, list[tuple[Gap, float]]] = {}
-    for gap in gaps_of(stretch.facts):
+    for gap in gaps_of(period.facts):
         timeout_ms = timeouts.get(gap.member_id)
-        if timeout_ms and gap.to_ms >= stretch.from_ms:
-            points.setdefault(stretch.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
+        if timeout_ms and gap.to_ms >= period.from_ms:
+            points.setdefault(period.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
     by_need = sorted(points, key=lambda name: (min(left for _, left in points[name]), name))
     named = {name: place for place, name in enumerate(by_need[:NAMED])}
     curves = [
@@ -39,7 +39,7 @@ def heartbeat_slack(stretch: Stretch) -> Curves:
         for name in reversed(by_need)
     ]
     return Curves(
-        title=f"{stretch.group_id}: heartbeat slack from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
+        title=f"{period.group_id}: heartbeat slack from {moment(period.from_ms)} to {moment(period.to_ms)} UTC",
         x_label="time (UTC)",
         y_label="session left when heard of, %",
         curves=curves,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pictures.period import NothingToShow
 from pictures.scene import Curve, Curves, Lanes, colour_of
-from pictures.stretch import NothingToShow
 
 SECONDS = {
     "rebalancing_s": "rebalancing",

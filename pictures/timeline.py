@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from pictures.period import Period
 from pictures.scene import (
     ALARM,
     COMING,
@@ -26,15 +27,14 @@ from pictures.scene import (
     Lanes,
     Mark,
 )
-from pictures.stretch import Stretch
 from schemas.causes import name_of, row_of
 from schemas.effect_names import EffectName
 from schemas.effects import JoinPhaseEnded
 from why.facts import Fact
 from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
 from why.rebalances import Rebalance
-from why.slack import last_heard_ms
-from why.words import clock, duration, moment
+from why.slack import last_request_ms
+from why.words import clock, duration, ended, moment
 
 KINDS = {
     AT_WORK: Kind("at work", HEALTHY),
@@ -52,95 +52,95 @@ LABEL_WIDTH = 0.075
 """The share of the picture's width that a label beside a mark takes."""
 
 
-def timeline(stretch: Stretch) -> Lanes:
-    """The picture of all members during the stretch."""
-    places = {name: place for place, name in enumerate(stretch.lanes)}
-    bars = [bar for bar in _bars(stretch, places) if bar.to_ms >= stretch.from_ms]
+def timeline(period: Period) -> Lanes:
+    """The picture of all members during the period."""
+    places = {name: place for place, name in enumerate(period.lanes)}
+    bars = [bar for bar in _bars(period, places) if bar.to_ms >= period.from_ms]
     return Lanes(
-        title=f"{stretch.group_id}: members from {moment(stretch.from_ms)} to {moment(stretch.to_ms)} UTC",
-        from_ms=stretch.from_ms,
-        to_ms=stretch.to_ms,
+        title=f"{period.group_id}: members from {moment(period.from_ms)} to {moment(period.to_ms)} UTC",
+        from_ms=period.from_ms,
+        to_ms=period.to_ms,
         lanes=list(places),
         kinds=KINDS,
         bars=bars,
-        bands=list(_bands(stretch)),
-        marks=_legible([mark for mark in _marks(stretch, places) if mark.at_ms >= stretch.from_ms], stretch),
-        lines=[one.started_at_ms for one in stretch.rebalances if one.started_at_ms >= stretch.from_ms],
+        bands=list(_bands(period)),
+        marks=_legible([mark for mark in _marks(period, places) if mark.at_ms >= period.from_ms], period),
+        lines=[one.started_at_ms for one in period.rebalances if one.started_at_ms >= period.from_ms],
     )
 
 
-def _bars(stretch: Stretch, places: dict[str, int]) -> Iterator[Bar]:
-    by_member = _by_member(stretch.facts)
-    for one in stretch.memberships:
-        ended_ms = stretch.to_ms if one.ended_at_ms is None else one.ended_at_ms
+def _bars(period: Period, places: dict[str, int]) -> Iterator[Bar]:
+    by_member = _by_member(period.facts)
+    for one in period.memberships:
+        ended_ms = period.to_ms if one.ended_at_ms is None else one.ended_at_ms
         own = [fact for fact in by_member[one.member_id] if one.joined_at_ms <= fact.at_ms <= ended_ms]
-        changes = list(_changes(stretch, own, one.joined_at_ms))
+        changes = list(_changes(period, own, one.joined_at_ms))
         if one.end_cause == "session_expired":
-            heard_ms = last_heard_ms(own, one.member_id, ended_ms)
-            changes = [change for change in changes if heard_ms is None or change[0] <= heard_ms]
-            changes += [] if heard_ms is None else [(heard_ms, "silent")]
-        name = stretch.names.of(one.member_id)
+            seen_ms = last_request_ms(own, one.member_id, ended_ms)
+            changes = [change for change in changes if seen_ms is None or change[0] <= seen_ms]
+            changes += [] if seen_ms is None else [(seen_ms, "silent")]
+        name = period.names.of(one.member_id)
         for (from_ms, kind), (to_ms, _) in pairwise([*changes, (ended_ms, "")]):
             if to_ms > from_ms:
                 text = f"{name}: {KINDS[kind].label} for {duration(to_ms - from_ms)} from {clock(from_ms)} UTC"
-                yield Bar(places[name], max(from_ms, stretch.from_ms), to_ms, kind, text)
+                yield Bar(places[name], max(from_ms, period.from_ms), to_ms, kind, text)
 
 
 def _by_member(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
     """The facts about each member; that a generation formed is about all who are in it."""
     found: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
-        for member_id in fact.said.member_ids if isinstance(fact.said, JoinPhaseEnded) else (fact.member_id,):
+        for member_id in fact.content.member_ids if isinstance(fact.content, JoinPhaseEnded) else (fact.member_id,):
             found[member_id].append(fact)
     return found
 
 
-def _changes(stretch: Stretch, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
+def _changes(period: Period, own: list[Fact], joined_ms: int) -> Iterator[tuple[int, str]]:
     """What a member was, and from when on. A member from before the picture's beginning was at work then, unless its
     classic group was rebalancing.
     """
-    kind = stretch.kind_at(max(joined_ms, stretch.from_ms))
-    is_waiting = joined_ms >= stretch.from_ms or (
-        kind.back and any(one.started_at_ms < stretch.from_ms for one in stretch.rebalances)
+    kind = period.kind_at(max(joined_ms, period.from_ms))
+    is_waiting = joined_ms >= period.from_ms or (
+        kind.back and any(one.started_at_ms < period.from_ms for one in period.rebalances)
     )
     was = Step(WAITING if is_waiting else AT_WORK, EffectName.MEMBER_JOINED)
-    yield (joined_ms if is_waiting else stretch.from_ms), was.kind
+    yield (joined_ms if is_waiting else period.from_ms), was.kind
     for fact in own:
-        step = stretch.kind_at(fact.at_ms).step_of(fact, was, stretch.epoch_at(fact.at_ms))
+        step = period.kind_at(fact.at_ms).step_of(fact, was, period.epoch_at(fact.at_ms))
         if step is not None:
             was = Step(step, fact.effect)
             yield fact.at_ms, step
 
 
-def _bands(stretch: Stretch) -> Iterator[Band]:
+def _bands(period: Period) -> Iterator[Band]:
     """A band for each generation, from the end of its join phase to the end of the next one's, or for each epoch."""
-    kind = stretch.kind_at(stretch.to_ms)
-    formed = [(fact.at_ms, kind.generation_of(fact)) for fact in stretch.facts if fact.effect == kind.formed_by]
-    before = [pair for pair in formed if pair[0] < stretch.from_ms][-1:]
-    inside = [pair for pair in formed if pair[0] >= stretch.from_ms]
-    shown = [*((stretch.from_ms, generation_id) for _, generation_id in before), *inside]
-    for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (stretch.to_ms, 0)]):
+    kind = period.kind_at(period.to_ms)
+    formed = [(fact.at_ms, kind.generation_of(fact)) for fact in period.facts if fact.effect == kind.formed_by]
+    before = [pair for pair in formed if pair[0] < period.from_ms][-1:]
+    inside = [pair for pair in formed if pair[0] >= period.from_ms]
+    shown = [*((period.from_ms, generation_id) for _, generation_id in before), *inside]
+    for (from_ms, generation_id), (to_ms, _) in pairwise([*shown, (period.to_ms, 0)]):
         yield Band(from_ms, to_ms, f"{kind.step_shown} {generation_id}", generation_id % 2 == 1)
 
 
-def _marks(stretch: Stretch, places: dict[str, int]) -> Iterator[Mark]:
-    for one in stretch.memberships:
-        name = stretch.names.of(one.member_id)
+def _marks(period: Period, places: dict[str, int]) -> Iterator[Mark]:
+    for one in period.memberships:
+        name = period.names.of(one.member_id)
         yield Mark(places[name], one.joined_at_ms, "joined", "up", f"{name} joined at {clock(one.joined_at_ms)} UTC")
         if one.ended_at_ms is not None:
             kind, symbol = ("expired", "cross") if row_of(one.end_cause).ends == "expired" else ("left", "down")
-            text = f"{name}: {name_of(one.end_cause)} at {clock(one.ended_at_ms)} UTC"
+            text = f"{name}: {ended(one.end_cause, one.is_end_inferred)} at {clock(one.ended_at_ms)} UTC"
             yield Mark(places[name], one.ended_at_ms, kind, symbol, text)
-    for rebalance in stretch.rebalances:
-        culprit = stretch.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
+    for rebalance in period.rebalances:
+        culprit = period.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
         if culprit in places:
             text, kind = _culprit_text(rebalance, culprit), name_of(rebalance.cause.kind)
             yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, kind)
 
 
-def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
+def _legible(marks: list[Mark], period: Period) -> list[Mark]:
     """The marks, each with its label on the side without a star, or without a label if stars are on both sides."""
-    width_ms = LABEL_WIDTH * (stretch.to_ms - stretch.from_ms)
+    width_ms = LABEL_WIDTH * (period.to_ms - period.from_ms)
     stars: dict[int, list[int]] = defaultdict(list)
     for mark in marks:
         if mark.symbol == "star":
@@ -150,7 +150,7 @@ def _legible(marks: list[Mark], stretch: Stretch) -> list[Mark]:
         gaps_ms = [star_ms - mark.at_ms for star_ms in stars[mark.lane]]
         if not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
             found.append(mark)
-        elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - stretch.from_ms < width_ms:
+        elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - period.from_ms < width_ms:
             found.append(replace(mark, label=""))
         else:
             found.append(replace(mark, is_label_left=True))

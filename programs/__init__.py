@@ -1,1 +1,1 @@
-"""What every program shares: how it is started and ended, how its settings are read, what a user is told."""
+"""Code that every program shares: its start and end, its settings, and its messages to users."""

@@ -1,4 +1,4 @@
-"""Command lines: how a program's words are read, and what its `--help` shows.
+"""Command lines: how a program's arguments are read, and what its `--help` shows.
 
 Knows click, and the options that several programs have, each named as the Makefile's variable is. Must not know what a
 program does, and loads none before it is asked for.
@@ -52,9 +52,9 @@ class Commands(click.Group):
 
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
-    """Runs a command with these words, the process's own for None, and gives its exit status as run_program does.
+    """Runs a command with these arguments (None: the process's own), and returns its exit status as run_program does.
 
-    A word that cannot be understood is a user's mistake. Where the shell asks for completions, it is answered.
+    A wrong argument is a user's mistake. If the shell asks for completions, it gets them.
     """
     variable = f"_{name.upper()}_COMPLETE"
     asked = os.environ.get(variable) if name.isidentifier() else None
@@ -175,7 +175,7 @@ def log_argument(function: Decorated) -> Decorated:
 
 
 class _MaybePath(click.Path):
-    """A path, none for an empty word."""
+    """A path; None for an empty text."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | None:  # type: ignore[override]
         return Path(value).expanduser() if value else None

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from datetime import UTC, datetime
 from typing import Any, Literal
 
+from programs.timestamps import iso_utc
 from programs.visible import visible
 
 Form = Literal["text", "json"]
@@ -39,8 +39,12 @@ class JsonFormatter(logging.Formatter):
     """A line that is a JSON object, in which no text can act or forge another line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        line = {
+            "at": iso_utc(record.created),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line)
@@ -58,7 +62,7 @@ def log_to_standard_error(level: int, form: Form = "text") -> None:
 
 
 def tell(sentence: str, *, is_error: bool = False) -> None:
-    """Tells whoever runs this program a sentence, on its output or errors; a log line where log lines are JSON."""
+    """Prints a sentence for the user, on standard output or error; as a log line if log lines are JSON."""
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
         _told.log(logging.ERROR if is_error else logging.INFO, "%s", sentence)
     else:

@@ -1,4 +1,4 @@
-"""How a program ends: its exit status, and what its user is told.
+"""How a program ends: its exit status, and its last message to the user.
 
 Knows exit statuses and standard output. Must not know what a program does. Standard library only, and it must parse on
 Python 3.6, because `jobs.preflight` runs by it before .venv exists: hence the quoted annotations.

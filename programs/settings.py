@@ -138,13 +138,13 @@ def read_file(path: Path) -> dict[str, str]:
 def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
     """`key=value` words of a command line, of one key the last. option: as it stands before the word, `--set `.
 
-    Raises ConfigError, naming the option and the word.
+    Raises ConfigError, naming the option and the text.
     """
     pairs = {}
-    for word in words:
-        pair = split_pair(word)
+    for text in words:
+        pair = split_pair(text)
         if pair is None:
-            raise ConfigError(f"{option}{word}: is not of the form key=value")
+            raise ConfigError(f"{option}{text}: is not of the form key=value")
         key, pairs[key] = pair
     return pairs
 

@@ -24,7 +24,7 @@ class MomentError(UserError):
 
 
 class Moment(NamedTuple):
-    """A stretch of time from its first millisecond to its last one, since the epoch."""
+    """A period of time from its first millisecond to its last one, since the epoch."""
 
     from_ms: int
     to_ms: int
@@ -55,6 +55,11 @@ def read_moment(text: str) -> Moment:
     except (ValueError, OverflowError) as error:
         raise MomentError(f"AT={text}: is no moment: {error}.") from None
     return Moment(from_ms, from_ms + _length_ms(found) - 1, _shown(shown, found))
+
+
+def iso_utc(at_s: float) -> str:
+    """A moment, in seconds since the epoch, as ISO 8601 to the millisecond: 2026-03-01T03:12:00.000Z."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _length_ms(found: re.Match[str]) -> int:

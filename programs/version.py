@@ -1,3 +1,3 @@
 """The version of this program, as a home notes it. Knows nothing else; pyproject.toml has the same."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

@@ -5,15 +5,15 @@
                  unreadable), reading.py (each line counted), work_times.py, in_order.py,
                  silences.py (when a broker was away)
     following/   one group as the log shows it: follower.py, group_model.py (the pure core's group that the recording
-                 is held against), trial.py (what would come of a request), without_trial.py, neighbours.py,
-                 upcoming.py, passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that nobody waits)
-    explaining/  what no line says and the answers prove: explanations.py, joins.py, rebalances.py, context.py (what a
+                 is compared with), trial.py (a request's outcome), without_trial.py, neighbours.py,
+                 upcoming.py, passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that no request is parked)
+    explaining/  what no line shows and the answers prove: explanations.py, joins.py, rebalances.py, context.py (what a
                  conclusion has to go by), inferred_causes.py
     recorded.py  the shapes that come out: requests with the answers that were recorded for them
-    survey.py    what only a first look over the whole log can tell; broker_settings.py: the broker's, as far as shown
-    importer.py  all of it together: paths in, requests out; live.py: the same for a log that is still written;
-                 snapshot.py: its state as bytes, and back
-    parity.py    recorded answers beside ours; core_replay.py: the pure core driven by them
+    survey.py    what only a first pass over the whole log shows; broker_settings.py: the broker's, as far as shown
+    group_following.py  one group of a finished log; live.py: all groups of one that is still written, snapshot.py: its
+                 state as bytes, and back
+    parity.py    recorded answers beside ours
 
 Knows lines, messages and the pure core; knows no Spark and no table.
 """

@@ -1,8 +1,6 @@
-"""Broker settings that a log gives away, under Kafka's keys, for whoever does not know how the broker was set up.
-
-How long the first member of a new group waits shows the initial delay. A member that is refused because its group is
-full shows the maximum size. Session timeouts that are accepted or refused show their bounds. Only settings that differ
-from Kafka's defaults are given.
+"""Broker settings that a log shows, under Kafka's keys, for users who do not know the broker's settings. The wait of a
+new group's first member shows the initial delay. A member refused by a full group shows the maximum size. Accepted and
+refused session timeouts show their bounds. Only settings that differ from Kafka's defaults are given.
 
 Knows JoinGroups and their answers; keeps a few numbers in all, and the latest generation of each group.
 """
@@ -42,6 +40,8 @@ class SettingsSeen:
     """Member ids that were given out and have not joined yet."""
     shortest_wait_ms: float | None = None
     """The shortest wait of a new group's first member."""
+    shows_default_delay: bool = False
+    """Whether any of these waits was about a multiple of the default delay; then longer waits were late."""
     most_members: dict[str, int] = field(default_factory=dict)
     """The most members that were seen, by group."""
     latest: dict[str, GenerationSeen] = field(default_factory=dict)
@@ -83,6 +83,7 @@ class SettingsSeen:
         if is_new and response.generation_id == FIRST_GENERATION and response.leader == request.member_id:
             wait_ms = entry.recorded.total_ms
             self.shortest_wait_ms = wait_ms if self.shortest_wait_ms is None else min(self.shortest_wait_ms, wait_ms)
+            self.shows_default_delay |= _shows_default_delay(wait_ms)
 
     def _seen_together(self, group_id: str, request: JoinGroupRequest, response: JoinGroupResponse) -> int:
         """How many members a generation had at least; its leader may have left no line."""
@@ -112,9 +113,10 @@ class SettingsSeen:
         }
 
     def _initial_delay_ms(self) -> int | None:
-        """The shortest wait; None if it is about a multiple of the default delay."""
+        """The shortest wait; None if the default delay explains it: no wait is shorter, and one shows it."""
         default_ms, wait_ms = _DEFAULTS.group_initial_rebalance_delay_ms, self.shortest_wait_ms
-        if wait_ms is None or (wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS):
+        # An earlier version's state has only the shortest wait, which may be such a multiple itself.
+        if wait_ms is None or (self.shows_default_delay and wait_ms >= default_ms) or _shows_default_delay(wait_ms):
             return None
         whole_ms = int(wait_ms // 100 * 100)
         return whole_ms if wait_ms - whole_ms <= LATE_AT_MOST_MS else int(wait_ms)
@@ -130,3 +132,9 @@ class SettingsSeen:
             return None
         bound = min((ms - 1 for ms in refused), default=_DEFAULTS.group_max_session_timeout_ms)
         return max([bound, *self.taken])
+
+
+def _shows_default_delay(wait_ms: float) -> bool:
+    """Whether a first member's wait is about a multiple of the default delay."""
+    default_ms = _DEFAULTS.group_initial_rebalance_delay_ms
+    return wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS

@@ -1,14 +1,13 @@
-"""A log that is still being written, as ordered requests: what `importer` makes of a whole log, as soon as it is known.
+"""A log that is still being written, as ordered requests: the same as of a replay, as soon as they are known.
 
 Lines go in as they are read. The requests of each group come out in its order, those of different groups in any order.
 The requests of a group at rest come out within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`).
 From the first sign of a rebalance the lines of its group are held until the rebalance is over, or its timeout has
 passed. What changes a group waits a few seconds more, for what is concluded from later lines.
 
-Time is the log's: no session ends for a log that stands still. now_ms is the log's last timestamp, and while nothing is
-written what has passed since, so that the last lines come out as well.
-
-Knows how the parts go together; knows no file and no clock on a wall.
+Time is the log's: no session ends while a log has no new lines. now_ms is the log's last timestamp, plus the time
+passed while nothing is written, so that the last lines come out as well. Knows how the parts fit together; knows no
+file and no wall clock.
 """
 
 from __future__ import annotations
@@ -33,10 +32,17 @@ from request_log.lines.silences import SILENT_MS, Silences
 from request_log.lines.work_times import WorkTimes
 from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import CameBack, Survey
-from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, LeaveGroupRequest
+from schemas.messages import (
+    AlterConfigsRequest,
+    ConsumerGroupHeartbeatRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+)
 
 SETTLED_MS = 1_000
-"""How late a line may be written after its request was worked on: answers are sent, commits are replicated."""
+"""How late a line may be written after its request was handled: answers are sent, commits are replicated."""
 LOOK_AHEAD_MS = 5_000
 """How much of the log is read beyond a request that changes its group, or whose time is not proven to be at rest."""
 FIRST_LOOK_AHEAD_MS = 10_000
@@ -46,7 +52,7 @@ BACK_WITHIN_MS = 7_500
 changes, the answers to its members' next heartbeats show what has changed.
 """
 RETURN_WITHIN_MS = 10_000
-"""Members come back within so long after their broker was away."""
+"""Members send requests again within this time after their broker was away."""
 FORGOTTEN_AFTER_MS = 3_600_000
 """How long a group that is gone stays in memory, because some of its members may not know it yet."""
 _began = attrgetter("began_ms")
@@ -54,7 +60,7 @@ _began = attrgetter("began_ms")
 
 @dataclass(slots=True)
 class Held:
-    """One group: its requests that are read and not taken, and what they are held against."""
+    """One group: its requests that are read and not taken, and its model."""
 
     follower: Follower
     rest_proofs: RestProofs = field(default_factory=RestProofs)
@@ -67,10 +73,10 @@ class Held:
     seq: int = 0
     """request_seq of the last request given."""
     changes: int = 0
-    """Grows whenever something of the group changes."""
+    """Grows whenever the group changes."""
 
     def give(self) -> list[OrderedRequest]:
-        """The requests that came of what was taken, numbered so that they rise."""
+        """The requests that are taken and not given, with rising numbers."""
         given = self.ordered.copy()
         self.ordered.clear()
         self.changes += len(given)
@@ -91,12 +97,12 @@ class LiveImport:
         self.names = TopicNames()
         self.came_back = CameBack()
         self.seen = SettingsSeen()
-        """What the log gives away of the broker's settings; no part of a snapshot."""
+        """The broker's settings that the log shows; no part of a snapshot."""
         self.work_times = WorkTimes()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
         self.silences = Silences()
-        self._survey = Survey(came_back=self.came_back.leaves)
+        self.survey = Survey(came_back=self.came_back.leaves)
         self._reading = Reading(self.reader, self.tally, quarantine)
 
     def read(self, line: LogLine) -> None:
@@ -121,7 +127,7 @@ class LiveImport:
             self._take(held, now_ms)
             if not held.entries:
                 self._let_time_pass(held, self._silent_until_ms(held, last_ms, now_ms))
-                if not held.follower.model.group.is_known and now_ms > held.at_ms + FORGOTTEN_AFTER_MS:
+                if not held.follower.model.group.is_kept and now_ms > held.at_ms + FORGOTTEN_AFTER_MS:
                     del self.groups[group_id]
             released += held.give()
         return released
@@ -139,12 +145,12 @@ class LiveImport:
             ordered: list[OrderedRequest] = []
             model = GroupModel(Group(group_id), self.config, self.tally, ordered.append)
             held = self.groups[group_id] = Held(
-                Follower(model, self._survey, self.names, self.silences), ordered=ordered
+                Follower(model, self.survey, self.names, self.silences), ordered=ordered
             )
         return held
 
     def hold(self, entry: LoggedRequest) -> None:
-        """Takes in a request whose time is settled."""
+        """Takes in a request whose time is decided."""
         self.came_back.note(entry)
         self.seen.note(entry)
         held = self.group(entry.group_id)
@@ -156,12 +162,12 @@ class LiveImport:
     # ------------------------------------------------------------ one group
 
     def _take(self, held: Held, now_ms: float) -> None:
-        settled_ms = now_ms - SETTLED_MS
-        rested_ms = held.rest_proofs.rested_ms(settled_ms)
+        written_ms = now_ms - SETTLED_MS
+        rested_ms = held.rest_proofs.rested_ms(written_ms)
         taken = 0
         for entry in held.entries:
             if not entry.is_taken:
-                if entry.until_ms > settled_ms or not self._may_go(held, entry, now_ms, rested_ms):
+                if entry.until_ms > written_ms or not self._may_go(held, entry, now_ms, rested_ms):
                     break
                 held.follower.take(entry)
                 self.came_back.leaves.discard(entry.request.request_id)
@@ -183,6 +189,8 @@ class LiveImport:
     def _looked_ahead_ms(self, held: Held, entry: LoggedRequest) -> int:
         request = entry.request
         is_consumer = isinstance(request, ConsumerGroupHeartbeatRequest)
+        if isinstance(request, DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest):
+            return LOOK_AHEAD_MS
         is_join = isinstance(request, JoinGroupRequest) or getattr(request, "member_epoch", None) == JOIN
         if not held.follower.model.group.is_known and not is_join:
             return FIRST_LOOK_AHEAD_MS
@@ -194,7 +202,7 @@ class LiveImport:
         return LOOK_AHEAD_MS if has_reason else BACK_WITHIN_MS
 
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
-        """Up to when time has passed for a group of which nothing is held; while the log stood still none has."""
+        """How far an idle group's clock may advance, ms since the epoch. It stops while the log is silent."""
         broker = held.follower.broker
         until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS)
         silence = self.silences.last(broker)
@@ -205,14 +213,14 @@ class LiveImport:
 
     @staticmethod
     def _let_time_pass(held: Held, until_ms: float) -> None:
-        """Settles what was owed or due up to a time since which the group is silent.
+        """Decides what is due or unanswered up to a time since which the group is silent.
 
         A member may be silent because its JoinGroup waits for another member, so all sessions must have ended.
         """
         model = held.follower.model
         if model.owed_ms < until_ms:
-            held.follower.settle_overdue(until_ms)
+            held.follower.answer_overdue(until_ms)
             held.changes += 1
         deadlines_ms = [member.session_deadline_ms or 0 for member in model.group.members.values()]
         if not model.parked and max(deadlines_ms, default=0) <= until_ms:
-            held.follower.hear_nothing(int(until_ms))
+            held.follower.pass_silence(int(until_ms))

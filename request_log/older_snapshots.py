@@ -1,6 +1,5 @@
-"""Snapshots of a live import as earlier versions wrote them, as this version writes them.
-
-Knows the names that fields had. Must not know what they are for.
+"""Converts a live import's snapshots of earlier versions to this version's form. Knows the names that fields had. Must
+not know what they are for.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ def upgraded(data: bytes) -> bytes:
     """A snapshot of this version's form. Bytes of any other form stay as they are, for the reader to refuse.
 
     Version 1 had no record of a broker's silences, of groups that were given up, nor of the work that may be spent on a
-    group: a shadow that goes on has seen none and spent none.
+    group: a resumed shadow starts with none of these.
     """
     found = msgspec.msgpack.decode(data)
     if not isinstance(found, dict) or found.get("version") != 1:

@@ -3,7 +3,7 @@
 Only what the group decides is compared. Left out are throttle times; partitions that are refused because of the topic
 or an authorizer (a log does not show which topics exist); what a caller may do to a group; error texts; and the order
 of members, topics and groups, which Kafka takes from hash tables. The broker chooses a leader and a new member's id by
-chance; a replay is given both, so they are compared all the same.
+chance; a replay gets both, so they are compared as well.
 
 Knows the messages; knows no rule of the protocol.
 """
@@ -17,15 +17,22 @@ from typing import Any
 
 import msgspec
 
+from coordinator_udfs.protocol.describe_configs import Source
 from request_log.recorded import OrderedRequest, Recorded
+from schemas.effects import Effect, Reply, RequestDropped
 from schemas.errors import Error
 from schemas.fan_out import names_many_groups
 from schemas.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
     DescribeGroupsRequest,
     GroupRequest,
     HeartbeatResponse,
+    IncrementalAlterConfigsRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -47,7 +54,7 @@ NOT_THE_GROUPS = frozenset(
         Error.UNKNOWN_SERVER_ERROR,
     }
 )
-"""Errors of a partition that the group has no say in."""
+"""Errors of a partition that are not the group's decision."""
 DIFFERENCES_KEPT = 50
 
 Content = dict[str, Any]
@@ -111,7 +118,7 @@ def _content(request: GroupRequest, response: Response) -> Content:
             content.pop("authorized_operations", None)
             content.pop("error_message", None)
         case ConsumerGroupHeartbeatRequest():
-            content = carried(response, request.api_version)
+            content = carried(response, request.api_version, in_tables=True)
             if content["assignment"] is not None:
                 content["assignment"] = _partitions(content["assignment"])
             content.pop("error_message", None)
@@ -120,6 +127,13 @@ def _content(request: GroupRequest, response: Response) -> Content:
             content["members"] = {member["member_id"]: _described(member) for member in content["members"]}
             content.pop("authorized_operations", None)
             content.pop("error_message", None)
+        case DescribeConfigsRequest():
+            assert isinstance(response, DescribeConfigsResponse)
+            # What is set for the group alone: the broker's own settings are not the group's, nor is their wording.
+            content = {c.name: c.value for c in response.results[0].configs if c.config_source == Source.GROUP_CONFIG}
+        case AlterConfigsRequest() | IncrementalAlterConfigsRequest():
+            assert isinstance(response, AlterConfigsResponse)
+            content = {"error_code": response.responses[0].error_code}
         case _:
             content = carried(response, request.api_version)
     content.pop("throttle_time_ms", None)
@@ -127,8 +141,9 @@ def _content(request: GroupRequest, response: Response) -> Content:
 
 
 def _partitions(assignment: Content) -> dict[str, list[int]]:
-    """An assignment of the newer protocol by topic id, its partitions sorted."""
-    return {each["topic_id"]: sorted(each["partitions"]) for each in assignment["topic_partitions"]}
+    """An assignment of the newer protocol by topic, its partitions sorted."""
+    topics = assignment["topic_partitions"]
+    return {each["topic_name"] or each["topic_id"]: sorted(each["partitions"]) for each in topics}
 
 
 def _described(member: Content) -> Content:
@@ -163,6 +178,8 @@ def difference(request: GroupRequest, group_id: str, recorded: Recorded, ours: R
     if ours is None or isinstance(ours, HeartbeatResponse):
         error = None if ours is None else ours.error_code
         parts = None if error is recorded.error else ({"error_code": recorded.error}, {"error_code": error})
+    elif isinstance(ours, OffsetCommitResponse) and _are_all_taken(recorded, ours):
+        parts = None
     else:
         parts = differing(request, recorded.response, ours)
     if parts is None:
@@ -176,6 +193,17 @@ def difference(request: GroupRequest, group_id: str, recorded: Recorded, ours: R
         received_at_ms=request.received_at_ms,
         recorded=parts[0],
         ours=parts[1],
+    )
+
+
+def _are_all_taken(recorded: Recorded, ours: OffsetCommitResponse) -> bool:
+    """Whether two answers accept the same partitions, and all of them, as most do; False proves nothing."""
+    topics = recorded.wire.topics
+    return len(topics) == len(ours.topics) and all(
+        getattr(theirs, "name", None) == mine.name
+        and [(one.partition_index, one.error_code) for one in theirs.partitions]
+        == [(one.partition_index, 0) for one in mine.partitions if one.error_code is Error.NONE]
+        for theirs, mine in zip(topics, ours.topics, strict=True)
     )
 
 
@@ -207,6 +235,12 @@ class Parity:
         """Counts answers that were found equal."""
         self.equal[api] += count
 
+    def add(self, other: Parity) -> None:
+        """Adds what was counted of other groups."""
+        self.equal.update(other.equal)
+        self.different.update(other.different)
+        self.first = (self.first + other.first)[:DIFFERENCES_KEPT]
+
     @property
     def compared(self) -> int:
         """How many answers were compared."""
@@ -216,3 +250,37 @@ class Parity:
     def share(self) -> float:
         """The share of answers that are equal, 1 where none was compared."""
         return self.equal.total() / self.compared if self.compared else 1.0
+
+
+class Comparing:
+    """The requests of a group that wait for an answer, until ours is there to be compared."""
+
+    def __init__(self, parity: Parity) -> None:
+        self._parity = parity
+        self._open: dict[str, OrderedRequest] = {}
+
+    def take(self, ordered: OrderedRequest) -> None:
+        """A request, before it is answered."""
+        if ordered.recorded is not None:
+            self._open[ordered.request.request_id] = ordered
+
+    def accept(self, beat: OrderedRequest) -> None:
+        """A heartbeat that we answered without an error."""
+        if beat.recorded is not None and beat.recorded.error is Error.NONE:
+            self._parity.note_equal("Heartbeat", 1)
+        else:
+            self._parity.note(beat, HeartbeatResponse())
+
+    def take_effects(self, effects: Iterable[Effect]) -> None:
+        """The effects of a request or a deadline, with any answers."""
+        for effect in effects:
+            if isinstance(effect, Reply | RequestDropped):
+                ordered = self._open.pop(effect.request_id, None)
+                if ordered is not None:
+                    self._parity.note(ordered, effect.response if isinstance(effect, Reply) else None)
+
+    def close(self) -> None:
+        """No more answers will come."""
+        for ordered in self._open.values():
+            self._parity.note(ordered, None)
+        self._open.clear()

@@ -11,17 +11,22 @@ from typing import Any
 
 import msgspec
 
+from request_log.explaining.session_bounds import SessionBounds
 from request_log.lines.files import LogLine
 from request_log.lines.wire import Message
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
+
+_REASONS_KEPT = 200
+"""At most this many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""
+_OTHER = "other lines"
 
 
 class Recorded(msgspec.Struct, eq=False, gc=False):
     """What the broker answered."""
 
     error: Error
-    """The error that the answer is known by: of many, the first that is not NONE."""
+    """The answer's error: the first that is not NONE."""
     answered_at_ms: int
     """When the answer had been sent."""
     total_ms: float
@@ -44,7 +49,7 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
         if self._response is None:
             response = self.message.response(self.wire)
             if self.group_id is not None:
-                for name in ("groups", "results"):
+                for name in ("groups", "results", "responses"):
                     of_group = [part for part in getattr(response, name, ()) if part.group_id == self.group_id][:1]
                     if of_group:
                         setattr(response, name, of_group)
@@ -53,7 +58,7 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
 
 
 class LoggedRequest(msgspec.Struct, eq=False, gc=False):
-    """One request for one group, as the log tells it."""
+    """One request for one group, as the log has it."""
 
     group_id: str
     request: GroupRequest
@@ -67,11 +72,13 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
     was_refused: bool = False
     """Answered before it reached its group: its coordinator loads, is elsewhere, or may not answer."""
     is_taken: bool = False
-    """Whether its place in the order is settled."""
+    """Whether its place in the order is decided."""
     line: LogLine | None = None
-    """The line it stands in; None where nobody reads it again."""
+    """The line it is in; None if it need not be read again."""
     part: int = 0
     """Its place among the requests of that line."""
+    needs_newer_group: bool = False
+    """A commit or fetch of a member of the newer protocol: no request, unless a heartbeat of its group was seen."""
 
 
 class OrderedRequest(msgspec.Struct, eq=False, gc=False):
@@ -83,7 +90,7 @@ class OrderedRequest(msgspec.Struct, eq=False, gc=False):
     group_id: str
     request: GroupRequest
     recorded: Recorded | None
-    """The recorded answer; None for a request that no line says and the answers prove."""
+    """The recorded answer; None for a request without a line that answers prove."""
 
 
 class Quarantined(msgspec.Struct):
@@ -98,7 +105,7 @@ class Quarantined(msgspec.Struct):
 
 
 class GivenUp(msgspec.Struct):
-    """A group that is followed no more: no order of its requests was found within the work that a line may cost."""
+    """A group that is no longer followed: no order of its requests was found within the work allowed for a line."""
 
     request_id: str
     """The request at which it was given up, by its file and line."""
@@ -106,9 +113,13 @@ class GivenUp(msgspec.Struct):
     """How many requests are left out, from that one on."""
 
 
+OF_LAG = "tells of lag: "
+"""The prefix of the reason why a line of Fetch, ListOffsets or DeleteRecords is skipped: it is read for lag only."""
+
+
 @dataclass(slots=True)
 class Tally:
-    """What became of a log's lines; used + skipped + quarantined = read."""
+    """How a log's lines were treated; used + skipped + quarantined = read."""
 
     read: int = 0
     used: int = 0
@@ -119,12 +130,41 @@ class Tally:
     examples: dict[str, str] = field(default_factory=dict)
     """The first bad line of each kind, with its whole reason."""
     inferred: Counter[str] = field(default_factory=Counter)
-    """Requests that no line says, by why they were made."""
+    """Requests without a line, by why they were added."""
     unsettled: Counter[str] = field(default_factory=Counter)
     """Recorded answers that no order of the requests explains, by API."""
     given_up: dict[str, GivenUp] = field(default_factory=dict)
-    """The groups that are followed no more."""
+    """The groups that are no longer followed."""
+    sessions: dict[str, SessionBounds] = field(default_factory=dict)
+    """Of consumer groups: how long their sessions are, as far as silences show it."""
     first_at_ms: int | None = None
     """The first timestamp of the log."""
     last_at_ms: int | None = None
     """The latest timestamp of the log."""
+
+    def skip(self, reason: str, lines: int = 1) -> None:
+        """Counts lines that are passed over."""
+        is_apart = reason in self.skipped or len(self.skipped) < _REASONS_KEPT or reason.startswith(OF_LAG)
+        self.skipped[reason if is_apart else _OTHER] += lines
+
+    @property
+    def of_lag(self) -> int:
+        """How many of the skipped lines are read for lag."""
+        return sum(lines for reason, lines in self.skipped.items() if reason.startswith(OF_LAG))
+
+    def add(self, later: Tally) -> None:
+        """Adds the tally of later lines of the log, or of other groups."""
+        self.read += later.read
+        self.used += later.used
+        for reason, lines in later.skipped.items():
+            self.skip(reason, lines)
+        self.quarantined.update(later.quarantined)
+        self.inferred.update(later.inferred)
+        self.unsettled.update(later.unsettled)
+        self.examples = {**later.examples, **self.examples}
+        self.given_up.update(later.given_up)
+        self.sessions.update(later.sessions)
+        if self.first_at_ms is None:
+            self.first_at_ms = later.first_at_ms
+        if later.last_at_ms is not None:
+            self.last_at_ms = max(self.last_at_ms or 0, later.last_at_ms)

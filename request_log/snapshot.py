@@ -1,4 +1,4 @@
-"""The whole state of a `LiveImport` as bytes, and back: whoever goes on from there gives the requests that are to come.
+"""The whole state of a `LiveImport` as bytes, and back: a restored import gives the same later requests.
 
 Requests that are held are kept as the text of their lines, and read again; groups are kept as the documents of the
 state store. A group that has not changed since the last snapshot is not encoded again.
@@ -18,6 +18,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import decode, encode
 from request_log.explaining.inferred_causes import PartitionCounts
+from request_log.explaining.session_bounds import SessionBounds
 from request_log.following.rest_proofs import RestProofs
 from request_log.lines.files import LogLine
 from request_log.lines.silences import Silences
@@ -35,7 +36,7 @@ class SnapshotError(ValueError):
 
 
 class _Entry(msgspec.Struct, array_like=True):
-    """A request by its line, and the times that were settled for it."""
+    """A request by its line, and the times that were decided for it."""
 
     line: LogLine
     part: int
@@ -48,7 +49,7 @@ class _Group(msgspec.Struct):
     """One group."""
 
     document: str | None
-    """The group as the state store has it; null for one that is not known."""
+    """The group as the state store has it; null where nothing is to be remembered of it."""
     clock_ms: int
     inferred: int
     silences: int
@@ -63,6 +64,7 @@ class _Group(msgspec.Struct):
     entries: list[_Entry]
     at_ms: int
     seq: int
+    found: list[str] = []
 
 
 class _Tally(msgspec.Struct):
@@ -76,6 +78,7 @@ class _Tally(msgspec.Struct):
     unsettled: dict[str, int]
     first_at_ms: int | None
     last_at_ms: int | None
+    sessions: dict[str, SessionBounds] = {}
 
 
 class _WorkTimes(msgspec.Struct):
@@ -101,7 +104,7 @@ class _Snapshot(msgspec.Struct):
 
 
 class _Kept(NamedTuple):
-    """A group as it was encoded when it had so many changes."""
+    """A group as it was encoded when it had this number of changes."""
 
     held: Held
     changes: int
@@ -121,7 +124,7 @@ class Snapshots:
         self._kept: dict[str, _Kept] = {}
 
     def take(self) -> bytes:
-        """All requests that were released are behind it, all others before it."""
+        """A snapshot that follows all released requests and precedes all others."""
         imported = self._imported
         last_ms = imported.tally.last_at_ms or 0
         self._kept = {group_id: self._group(group_id, held) for group_id, held in imported.groups.items()}
@@ -153,7 +156,7 @@ class Snapshots:
             return kept
         follower, model = held.follower, held.follower.model
         group = _Group(
-            document=encode(model.group).document if model.group.is_known else None,
+            document=encode(model.group).document if model.group.is_kept else None,
             clock_ms=model.clock_ms,
             inferred=model.inferred,
             silences=model.silences,
@@ -168,6 +171,7 @@ class Snapshots:
             entries=[_entry(entry) for entry in held.entries if not entry.is_taken],
             at_ms=held.at_ms,
             seq=held.seq,
+            found=sorted(model.found),
         )
         return _Kept(held, held.changes, msgspec.Raw(_encoder.encode(group)))
 
@@ -175,7 +179,7 @@ class Snapshots:
 def restored(
     data: bytes, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None
 ) -> LiveImport:
-    """The import as it was, from a snapshot of any version so far. Raises SnapshotError."""
+    """The import from a snapshot of any version so far. Raises SnapshotError."""
     try:
         snapshot = _decoder.decode(upgraded(data))
         if snapshot.version != VERSION:
@@ -213,8 +217,9 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     held = imported.group(group_id)
     follower, model = held.follower, held.follower.model
     model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
+    follower.is_begun = kept.clock_ms > 0
     model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
-    model.work_left = kept.work_left
+    model.work_left, model.found = kept.work_left, set(kept.found)
     follower.given_up = kept.given_up
     if kept.given_up is not None:
         imported.tally.given_up[group_id] = kept.given_up

@@ -1,65 +1,71 @@
-"""A first look over a whole log: what its order and its causes need to know of lines that come much later.
+"""A first pass over a whole log, before its groups are followed: what their order and causes need from later lines.
 
 A JoinGroup is logged when it is answered, up to the rebalance timeout after it arrived: a reader in order of arrival
 must know that such a line is still to come. A client that left because its application was slow joins again only when
-the application is done. Both are looked up here, so that the second look has to remember a few seconds only.
+the application is done. The lines of other groups show topics' names, the broker's settings and when it was away. So a
+group can be followed alone, with these findings and its own requests.
 
-Knows lines; keeps one number for each long wait, and one entry for each connection that left.
+Knows requests; keeps one number for each long wait, and one entry for each connection that left.
 """
 
 from __future__ import annotations
 
-import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from request_log.broker_settings import SettingsSeen
-from request_log.lines.files import LogLine
-from request_log.lines.line import LineReader, Unreadable
+from request_log.configs_given import GroupConfigs
+from request_log.following.topic_names import TopicNames
+from request_log.lines.broker_times import Gap
+from request_log.lines.sections import sections_of
+from request_log.lines.silences import Broker, Silence, Silences
 from request_log.recorded import LoggedRequest
+from request_log.section_reading import SectionReading
 from schemas.errors import Error
 from schemas.messages import (
-    APIS,
+    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    SyncGroupRequest,
 )
 
 LONG_WAIT_MS = 4000
-"""A request that waited longer is announced ahead of its line; shorter waits lie within what is looked ahead anyway."""
+"""Longer waits are noted in this pass; shorter ones fit in the look-ahead buffer."""
 AWAY_AT_LEAST_MS = 100
 """A process that is back sooner only changed its subscription."""
-MEMBERSHIP = re.compile(
-    rb'"requestApiKey":(?:(?:%s),|%d,.*"memberEpoch":(?:0|-1),)'
-    % (
-        b"|".join(b"%d" % APIS[name].key for name in ("JoinGroup", "LeaveGroup", "SyncGroup")),
-        APIS["ConsumerGroupHeartbeat"].key,
-    )
-)
-"""Matches the lines that a survey looks at."""
 _CONNECTIONS_KEPT = 200_000
 
 
 @dataclass(slots=True)
 class Survey:
-    """What a first look found."""
+    """The findings of the first pass."""
 
-    lines: int = 0
-    """How many lines all files have together."""
-    waits: array[float] = field(default_factory=lambda: array("d"))
-    """When each request that waited long arrived, ms since the epoch, rising."""
+    waits: dict[str, array[float]] = field(default_factory=dict)
+    """By group, when each request that waited long arrived, ms since the epoch, rising."""
     came_back: Set[str] = frozenset()
     """The ids of requests to leave after which the same process joined again; see `inferred_causes`."""
     seen: SettingsSeen = field(default_factory=SettingsSeen)
-    """What the log gives away of the broker's settings."""
+    """The broker's settings that the log shows."""
+    topic_names: dict[str, str] = field(default_factory=dict)
+    """By topic id, as far as the log shows them."""
+    silences: Silences = field(default_factory=Silences)
+    """When a broker wrote no line and may have been away."""
+    end_ms: int = 0
+    """The latest timestamp of the log."""
+    group_configs: GroupConfigs = field(default_factory=dict)
+    """The configs of single groups that a user gave."""
 
     @property
     def settings(self) -> dict[str, str]:
-        """The broker's settings that the log gives away, by Kafka's keys."""
+        """The broker's settings that the log shows, by Kafka's keys."""
         return self.seen.shown()
 
 
@@ -99,10 +105,10 @@ class CameBack:
 
 
 class WaitsToCome:
-    """The long waits whose lines have not been read yet, while a log is read for the second time."""
+    """The long waits of a group whose lines have not been read yet."""
 
-    def __init__(self, found: Survey) -> None:
-        self._waits = found.waits
+    def __init__(self, waits: array[float]) -> None:
+        self._waits = waits
         self._first = 0
         self._read: list[float] = []
 
@@ -116,7 +122,7 @@ class WaitsToCome:
 
     @property
     def first_ms(self) -> float:
-        """When the first of them arrived; infinity if none is to come."""
+        """When the first of them arrived; infinity if there is none."""
         return self._waits[self._first] if self._first < len(self._waits) else inf
 
 
@@ -125,27 +131,52 @@ def arrival_of(entry: LoggedRequest) -> float:
     return entry.recorded.answered_at_ms - entry.recorded.total_ms
 
 
-def survey(lines: Iterable[LogLine]) -> Survey:
-    """Looks through all lines once, of which those that match `MEMBERSHIP` and each file's last are enough."""
-    reader = LineReader()
-    found = Survey()
-    waits: list[float] = []
-    came_back = CameBack()
-    last_numbers: dict[str, int] = {}
-    for line in lines:
-        last_numbers[line.file] = line.number
-        if MEMBERSHIP.search(line.text) is None:
-            continue
-        try:
-            logged = reader.read(line)
-        except Unreadable:
-            continue
-        for entry in logged if isinstance(logged, list) else ():
-            found.seen.note(entry)
-            if entry.recorded.total_ms > LONG_WAIT_MS:
-                waits.append(arrival_of(entry))
-            came_back.note(entry)
-    found.lines = sum(last_numbers.values())
-    found.waits = array("d", sorted(waits))
-    found.came_back = came_back.leaves
-    return found
+def is_looked_at(entry: LoggedRequest) -> bool:
+    """Whether a survey takes in a request; most lines are of others."""
+    match entry.request:
+        case JoinGroupRequest() | LeaveGroupRequest() | ConsumerGroupDescribeRequest():
+            return True
+        case ConsumerGroupHeartbeatRequest() as request:
+            is_new = request.member_epoch in (JOIN, LEAVE) or entry.recorded.wire.assignment is not None
+            return is_new or bool(request.subscribed_topic_regex) or request.subscribed_topic_names is not None
+        case SyncGroupRequest():
+            return entry.recorded.total_ms > LONG_WAIT_MS
+        case _:
+            return False
+
+
+class Surveying:
+    """A survey in progress: takes in requests in order of their lines."""
+
+    def __init__(self) -> None:
+        self.seen = SettingsSeen()
+        self._waits: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+        self._came_back = CameBack()
+        self._names = TopicNames()
+
+    def note(self, entry: LoggedRequest) -> None:
+        """Takes in one request."""
+        self.seen.note(entry)
+        if entry.recorded.total_ms > LONG_WAIT_MS:
+            self._waits[entry.group_id].append(arrival_of(entry))
+        self._came_back.note(entry)
+        self._names.learn(entry)
+
+    def found(self, gaps: Iterable[tuple[Gap, set[str]]], end_ms: int) -> Survey:
+        """The findings. gaps: each broker's silences, with the groups that came back after it."""
+        brokers: dict[str, Broker] = {}
+        for gap, groups in sorted(gaps):
+            broker = brokers.setdefault(gap.broker, Broker(end_ms, {}, []))
+            broker.silences.append(Silence(gap.from_ms, gap.until_ms, set(), groups))
+        waits = {group_id: array("d", sorted(each)) for group_id, each in self._waits.items()}
+        return Survey(waits, self._came_back.leaves, self.seen, self._names.names, Silences(brokers=brokers), end_ms)
+
+
+def settings_shown(path: Path, zone: ZoneInfo) -> SettingsSeen:
+    """The broker's settings that a log of any length shows. Raises LogFileError where there is no log."""
+    seen = SettingsSeen()
+    for section in sections_of(path, zone):
+        for placed in SectionReading(section, zone, lambda line: None):
+            if is_looked_at(placed.logged):
+                seen.note(placed.logged)
+    return seen

@@ -1,7 +1,7 @@
 """Every cause, once: its shape, what it is called, its sentence, its colour, and what it does to a membership.
 
-Tests hold the README, the page and the pictures to these rows. Knows words alone: which cause holds is decided where it
-happens.
+Tests hold docs/views.md, the page and the pictures to these rows. Knows words alone: which cause holds is decided where
+it happens.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class CauseCandidate(Shape, kw_only=True):
 
     kind: CauseKind
     member_id: str = ""
-    """Whose deed it would be; empty where that is open too."""
+    """The clients that may have caused it; empty if that is open too."""
     client_id: str = ""
 
 
 class Cause(Shape, kw_only=True):
-    """What set a rebalance off and who did: the culprit's ids are empty or null where nobody is to blame."""
+    """The cause of a rebalance and its culprit; the culprit's ids are empty or null if there is none."""
 
     kind: CauseKind
     member_id: str = ""
@@ -67,7 +67,7 @@ class Cause(Shape, kw_only=True):
     group_instance_id: str | None = None
     client_reason: str | None = None
     is_inferred: bool = False
-    """True where the cause was concluded from what a recording tells besides: neither a request nor a timer said it."""
+    """Whether the cause was concluded from other facts of a recording, since no request and no timer shows it."""
     candidates: tuple[CauseCandidate, ...] = ()
     """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
@@ -100,14 +100,14 @@ class Row(NamedTuple):
 
 # Colours are apart for people with colour blindness as far as fifteen can be (after Okabe, Ito and Tol).
 CAUSES: dict[str, Row] = {
-    CauseKind.MEMBER_JOINED: Row("#e69f00", "", "topic", "joined", "{who} joined the group"),
+    CauseKind.MEMBER_JOINED: Row("#e69f00", "", "log, topic", "joined", "{who} joined the group"),
     CauseKind.MEMBER_LEFT: Row("#009e73", "left", "topic", "left", "{who} left the group"),
     CauseKind.POLL_TIMEOUT: Row(
         *("#cc79a7", "left", "log, topic", "polled too late"),
         "{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group",
     ),
     CauseKind.SESSION_EXPIRED: Row(
-        *("#0072b2", "expired", "topic", "session expired"),
+        *("#0072b2", "expired", "log, topic", "session expired"),
         "{who} was silent for its whole session timeout ({session}) and was removed",
     ),
     CauseKind.SYNC_TIMEOUT: Row(

@@ -1,6 +1,6 @@
-"""How large a cluster may be that a request tells of: a group's plan costs by the partitions there are.
+"""How many partitions a request may report: the cost of a group's assignment grows with them.
 
-Knows the one request that tells of topics; knows no rule of the protocol.
+Knows the one request that reports topics; knows no rule of the protocol.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from schemas.consumer_group_messages import ConsumerGroupHeartbeatRequest
 
 PARTITIONS_MAX = 200_000
-"""Of all topics that a group is told of together; no cluster that is run has more."""
+"""The limit for all topics of a group together; no real cluster has more."""
 
 
 def unfit_cluster(request: object) -> str:
-    """Why the topics that a request tells of cannot be a cluster's; "" if they can, or it tells of none."""
+    """Why the topics in a request are refused; "" if they are fine, or if it has none."""
     if not isinstance(request, ConsumerGroupHeartbeatRequest) or not request.cluster_topics:
         return ""
     below = next((topic for topic, partitions in request.cluster_topics.items() if partitions < 0), None)
@@ -24,5 +24,5 @@ def unfit_cluster(request: object) -> str:
 
 
 def is_believable(topics: Mapping[str, int]) -> bool:
-    """Whether a cluster may have so many partitions, by topic."""
+    """Whether a cluster may have these numbers of partitions, by topic."""
     return sum(topics.values()) <= PARTITIONS_MAX

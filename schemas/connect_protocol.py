@@ -33,7 +33,7 @@ class ConnectProtocolError(MemberBytesError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker tells the leader when it joins."""
+    """The bytes that a worker sends to the leader when it joins."""
 
     url: str
     config_offset: int

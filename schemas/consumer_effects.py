@@ -1,6 +1,6 @@
 """What comes out of a consumer group beside the facts of `schemas.effects`: one shape a fact, in the past tense.
 
-One story for both kinds of group, in the same facts where they mean the same. What is told of a consumer group:
+Both kinds of group have the same facts where these mean the same. The facts of a consumer group:
 
 - sessions: member_joined to member_removed; each heartbeat answered without error renews them (its reply); a static
   member that is away: member_left_for_now.
@@ -11,8 +11,9 @@ One story for both kinds of group, in the same facts where they mean the same. W
   when it had all that the epoch gave it, held_others_ms how long others could not have what it held.
 - assignments: assigned tells all that a member owns, what it has been asked to give up included, for it may still use
   that; member_progressed tells the parts: what it keeps, is to give up, and waits for.
+- what an administrator set for it: group_configs_changed, also of a group that does not exist yet.
 - what led there: member_subscribed, topics_seen, patterns_resolved, target_assigned.
-- group_type_changed says under which protocol a group is. A group that is never told of by it is a classic one.
+- group_type_changed says under which protocol a group is. A group without it is a classic one.
 
 Knows the shapes; knows no group and no table.
 """
@@ -115,6 +116,32 @@ class MemberProgressed(Effect, tag=EffectName.MEMBER_PROGRESSED.value, kw_only=T
     awaited: list[TopicPartitions]
 
 
+class ChangedConfig(Shape, kw_only=True):
+    """One config of a group that is another one now."""
+
+    name: str
+    value: str | None
+    """Null: it was removed, so that the broker's setting holds again."""
+    was: str | None
+    """Null: the broker's setting was used, or a recording does not show it."""
+
+
+class GroupConfigsChanged(Effect, tag=EffectName.GROUP_CONFIGS_CHANGED.value, kw_only=True):
+    """An administrator changed what is set for this group alone; it holds from each member's next heartbeat."""
+
+    configs: dict[str, str]
+    """All that is set for the group from now on, by Kafka's keys of a group's configs."""
+    changed: list[ChangedConfig]
+    request_id: str
+    client_id: str
+    client_host: str
+    principal: str | None
+    why: str = ""
+    """Where no request said so: what a recording proves it by."""
+    is_inferred: bool = False
+    """Nobody said so: it was concluded."""
+
+
 ConsumerEffect = (
     GroupTypeChanged
     | MemberSubscribed
@@ -123,5 +150,6 @@ ConsumerEffect = (
     | PatternsResolved
     | TargetAssigned
     | MemberProgressed
+    | GroupConfigsChanged
 )
-"""What only a group that is or was under the newer protocol tells."""
+"""The facts that only a group of the newer protocol has, now or before."""

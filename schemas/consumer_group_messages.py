@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: the messages of the newer group protocol (KIP-848).
 
-A topic is named by its id on the wire. By the time a message reaches a group its name stands in `topic_id`, as in
-OffsetCommit v10. See `schemas.messages`.
+On the wire a topic has its id alone. The coordinator knows names alone: who passes a message on puts the one beside the
+other. See `schemas.messages`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,20 @@ from __future__ import annotations
 from typing import Annotated
 
 from schemas.errors import Error
-from schemas.shapes import Int32, Request, Response, Shape, Since
+from schemas.shapes import NOT_ON_THE_WIRE, Int32, Request, Response, Shape, Since
 
 # ---------------------------------------------------------------- ConsumerGroupHeartbeat (key 68)
 
 
 class ConsumerGroupTopicPartitions(Shape, kw_only=True):
-    topic_id: str
+    topic_id: str = ""
+    topic_name: Annotated[str, NOT_ON_THE_WIRE] = ""
     partitions: list[Int32]
+
+    @property
+    def topic(self) -> str:
+        """Its name; else its id: homes up to 0.2 have the name there, and an unknown topic has no other."""
+        return self.topic_name or self.topic_id
 
 
 class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_only=True):
@@ -41,7 +47,7 @@ class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_on
     resolved_patterns: dict[str, list[str]] | None = None
     """Not a client's: a recording shows that by now these regular expressions stand for these topics."""
     inferred_cause: str | None = None
-    """Not a client's: why it leaves, a word of `CauseKind`, where a recording shows that."""
+    """Not sent by clients: why it leaves or joins, a `CauseKind`, if a recording shows or infers it."""
 
 
 class ConsumerGroupAssignment(Shape, kw_only=True):
@@ -69,7 +75,7 @@ class ConsumerGroupDescribeRequest(Request, tag="ConsumerGroupDescribe", kw_only
 
 
 class DescribedTopicPartitions(Shape, kw_only=True):
-    topic_id: str
+    topic_id: str = ""
     topic_name: str
     partitions: list[int]
 

@@ -40,7 +40,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member tells the leader when it joins (KIP-429, KIP-792, KIP-881)."""
+    """The subscription that a member sends to the leader when it joins (KIP-429, KIP-792, KIP-881)."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None

@@ -49,3 +49,19 @@ class EffectName(StrEnum):
     PATTERNS_RESOLVED = "patterns_resolved"
     TARGET_ASSIGNED = "target_assigned"
     MEMBER_PROGRESSED = "member_progressed"
+    GROUP_CONFIGS_CHANGED = "group_configs_changed"
+
+
+LASTING = (
+    EffectName.GROUP_CREATED,
+    EffectName.GROUP_REMOVED,
+    EffectName.GROUP_TYPE_CHANGED,
+    EffectName.STATE_CHANGED,
+    EffectName.REBALANCE_STARTED,
+    EffectName.MEMBER_JOINED,
+    EffectName.MEMBER_UPDATED,
+    EffectName.MEMBER_SUBSCRIBED,
+    EffectName.MEMBER_REMOVED,
+    EffectName.GROUP_CONFIGS_CHANGED,
+)
+"""Of each the latest of a group or member says how that is now: its state, its type, its configs, its members."""

@@ -27,7 +27,7 @@ from schemas.tables import EFFECTS, Table
 from schemas.wire_fields import carried, carried_names
 
 AnyFact = AnyEffect | ConsumerEffect | RecordedEffect
-"""Everything that a row of the effects table may tell."""
+"""Every effect that a row of the effects table may be."""
 
 QUARANTINED = "quarantined"
 """What stands in `effect` of a row that is no fact but goes to quarantine: the reason in `cause`, the raw text in
@@ -94,7 +94,7 @@ def detail_of_response(response: Response, version: int) -> str | None:
     """`{"response": {...}}` as its version carries it; None where it carries no more than its error code."""
     if _is_said_by_error_code(type(response), version) and not response.wait_ms:
         return None
-    return _encoder.encode({"response": carried(response, version)}).decode()
+    return _encoder.encode({"response": carried(response, version, in_tables=True)}).decode()
 
 
 @cache
@@ -103,7 +103,7 @@ def _is_said_by_error_code(response: type[Response], version: int) -> bool:
 
 
 def effect_in(effect: str, detail: str | None) -> Effect | None:
-    """What a row's detail tells; None of a kind that columns tell of, a reply's response apart.
+    """The effect in a row's detail; None for kinds whose fields are all columns, and for a reply's response.
 
     Raises ValueError: it is no JSON, or lacks what its kind has; RecursionError: it is nested too deep.
     """

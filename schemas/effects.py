@@ -1,9 +1,9 @@
 """Everything that can come out of a group: one shape for each kind of fact, named in the past tense.
 
-Replies and history are the same stream, so what a client was told and what the history says cannot differ. The wire
+Replies and history are the same stream, so a client's answer and the history cannot differ. The wire
 name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
 
-A group under the newer protocol tells its story in the same facts and some more: see `schemas.consumer_effects`.
+A group under the newer protocol has the same facts and some more: see `schemas.consumer_effects`.
 
 Knows the shapes; knows no group and no table.
 """
@@ -48,7 +48,7 @@ class HeartbeatsTaken(Effect, tag=EffectName.HEARTBEATS_TAKEN.value, kw_only=Tru
     from_ms: int
     """What `beats` counts from, ms since the epoch."""
     taken: list[MemberBeats]
-    """In the run's order, so that a heartbeat's id can be told; without beats where all were refused."""
+    """In the run's order, from which a heartbeat's id follows; without beats if all were refused."""
 
 
 class RequestParked(Effect, tag=EffectName.REQUEST_PARKED.value, kw_only=True):
@@ -99,7 +99,7 @@ class GroupRemoved(Effect, tag=EffectName.GROUP_REMOVED.value, kw_only=True):
     """A group is unknown again."""
 
     why: str
-    """`deleted`, `expired` or `unloaded`; `unknown` where a recording does not tell the first two apart."""
+    """`deleted`, `expired` or `unloaded`; `unknown` if a recording cannot distinguish the first two."""
     generation_id: Int32
 
 
@@ -127,7 +127,7 @@ class GroupFound(Effect, tag=EffectName.GROUP_FOUND.value, kw_only=True):
 
 
 class GroupNotCovered(Effect, tag=EffectName.GROUP_NOT_COVERED.value, kw_only=True):
-    """A group is of a kind whose records are not read, so nothing more is told of it."""
+    """A group of a kind whose records are not read, so there are no other facts about it."""
 
     why: str
     """The kind: `share` or `streams`."""
@@ -146,7 +146,7 @@ class StateChanged(Effect, tag=EffectName.STATE_CHANGED.value, kw_only=True):
 
 
 class MemberIdGiven(Effect, tag=EffectName.MEMBER_ID_GIVEN.value, kw_only=True):
-    """A joining client was told its id (MEMBER_ID_REQUIRED) and is awaited."""
+    """A joining client got its id (MEMBER_ID_REQUIRED) and is awaited."""
 
     member_id: str
     client_id: str
@@ -207,7 +207,7 @@ class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
 class TimerArmed(Effect, tag=EffectName.TIMER_ARMED.value, kw_only=True):
     """A timer of the group was started anew.
 
-    A join timer of less than a second that ends in vain, since nobody is there, and starts again is told once a second.
+    A join timer of less than a second that finds no member and starts again is reported once a second.
     """
 
     timer: str
@@ -293,7 +293,7 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     from_generation_id: Int32
     to_generation_id: Int32
     started_at_ms: int | None
-    """Null where a recording does not tell when it began."""
+    """Null if a recording does not show when it began."""
     cause: Cause
     outcome: str
     """`completed` (the group is Stable), `superseded` (another rebalance began first) or `empty` (no member is left).
@@ -305,7 +305,7 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     expired: list[str]
     """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id."""
     slowest_member_id: str | None
-    """Who kept the others waiting longest, as the two fields below; null where nobody did."""
+    """The member that kept the others waiting longest; null if none did. So are the two fields below."""
     slowest_client_id: str | None
     slowest_wait_ms: int | None
     waits: list[MemberWait]
@@ -316,7 +316,7 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
 
 
 class CauseFound(Effect, tag=EffectName.CAUSE_FOUND.value, kw_only=True):
-    """A later fact says more of why a member went: it holds in place of what was told of its end and its rebalance."""
+    """A better cause of why a member went, found later: it replaces the cause of its end and of its rebalance."""
 
     to_generation_id: Int32
     """The generation or epoch that its going led to."""
@@ -345,14 +345,14 @@ class OffsetsCommitted(Effect, tag=EffectName.OFFSETS_COMMITTED.value, kw_only=T
     generation_id: Int32
     offsets: list[OffsetCommitted]
     is_inferred: bool = False
-    """Nobody said who committed them: member_id is the owner of the partitions, empty where nobody held them."""
+    """The record does not say who committed them: member_id is the partitions' owner, empty if there is none."""
 
 
 class OffsetsRemoved(Effect, tag=EffectName.OFFSETS_REMOVED.value, kw_only=True):
     """Stored offsets are gone."""
 
     why: str
-    """`deleted`, `expired` or `group_removed`; `unknown` where a recording does not tell."""
+    """`deleted`, `expired` or `group_removed`; `unknown` if a recording does not show it."""
     offsets: list[TopicPartitions]
 
 
@@ -382,7 +382,7 @@ AnyEffect = (
     | OffsetsCommitted
     | OffsetsRemoved
 )
-"""What a group of either kind tells; for what a consumer group tells beside it see `schemas.consumer_effects`."""
+"""The facts of groups of both kinds; `schemas.consumer_effects` has those of consumer groups alone."""
 
 RecordedEffect = GroupFound | GroupNotCovered | CauseFound
-"""What only a recording tells: the core knows a group from its beginning, and every cause when it happens."""
+"""The facts of recordings alone: the core knows a group from its beginning, and every cause when it happens."""

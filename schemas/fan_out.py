@@ -16,8 +16,9 @@ import msgspec
 
 from schemas.messages import (
     API_OF,
-    FindCoordinatorRequest,
-    ListGroupsRequest,
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -71,6 +72,11 @@ def each_once(request: AGroupRequest) -> AGroupRequest:
         return msgspec.structs.replace(request, groups=[_together(groups) for groups in mentions.values()])
     if isinstance(request, OffsetFetchRequest) and request.topics is not None:
         return msgspec.structs.replace(request, topics=_topics_once(request.topics))
+    if isinstance(request, DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest):
+        first = {one.group_id: one for one in reversed(request.resources)}
+        return msgspec.structs.replace(
+            request, resources=[first[each] for each in dict.fromkeys(groups_named(request))]
+        )
     return msgspec.structs.replace(request, **{field: list(dict.fromkeys(groups_named(request)))}) if field else request
 
 
@@ -113,20 +119,15 @@ def _keys(listed: Sequence[Any]) -> list[Any]:
 def join(request: StreamRequest, responses: list[Response]) -> Response:
     """The responses to `split(request)`, in its order, as the one response the client asked for.
 
-    As with Kafka, a group that a request describes or fetches twice is told of twice; DeleteGroups tells once. The
+    As with Kafka, a group that a request describes or fetches twice is answered twice; by DeleteGroups once. The
     client waits as long as the group that tells it to wait longest.
     """
     field = listed_in(request)
     if not field:
         return responses[0]
     api, mentions = API_OF[type(request)], _keys(getattr(request, field))
-    told = dict(zip(dict.fromkeys(mentions), responses, strict=True))
+    by_mention = dict(zip(dict.fromkeys(mentions), responses, strict=True))
     wait_ms = max((response.wait_ms for response in responses), default=0)
-    asked = mentions if api.answers_each_mention else told
-    answers = [one for mention in asked for one in getattr(told[mention], api.answers)]
+    asked = mentions if api.answers_each_mention else by_mention
+    answers = [one for mention in asked for one in getattr(by_mention[mention], api.answers)]
     return api.response(throttle_time_ms=wait_ms, **{api.answers: answers})
-
-
-def is_for_one_group(request: object) -> bool:
-    """Whether groups answer the request: not ListGroups and FindCoordinator."""
-    return not isinstance(request, ListGroupsRequest | FindCoordinatorRequest)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from schemas.effects import HeartbeatsTaken
 from schemas.membership_messages import LONGEST_RUN_MS
 from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, MemberBeats
 
@@ -76,19 +77,11 @@ class RunPacker:
         )
 
 
-class _Of(msgspec.Struct):
-    beats: list[int]
-
-
-class _Taken(msgspec.Struct):
-    taken: list[_Of]
-
-
-_taken = msgspec.json.Decoder(_Taken)
+_taken = msgspec.json.Decoder(HeartbeatsTaken)
 
 
 def beats_taken(detail: str) -> list[list[int]]:
-    """The heartbeats that the detail of a `heartbeats_taken` tells of: by member, in ms after the run's beginning."""
+    """The heartbeats in the detail of a `heartbeats_taken`: by member, in ms after the run's beginning."""
     return [one.beats for one in _taken.decode(detail).taken]
 
 

@@ -9,7 +9,7 @@ from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versio
 
 # ---------------------------------------------------------------- what a replay may add
 
-InferredJoinCause = Literal["metadata_changed", "cooperative_followup", "member_rejoined"]
+InferredJoinCause = Literal["metadata_changed", "cooperative_followup", "member_rejoined", "member_joined"]
 InferredLeaveCause = Literal["member_left", "poll_timeout", "admin_removed"]
 
 # ---------------------------------------------------------------- JoinGroup (key 11)
@@ -109,7 +109,7 @@ LONGEST_RUN_MS = 30_000
 
 
 class MemberBeats(Shape, kw_only=True):
-    """Heartbeats of one member within a run, all with the same words."""
+    """Heartbeats of one member within a run, all with the same fields."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -145,11 +145,6 @@ class HeartbeatRunResponse(Response, kw_only=True):
 def beat_id(run_id: str, place: int, beat: int) -> str:
     """The request id of one heartbeat of a run. place: that of its MemberBeats in `members`; beat: as in `beats`."""
     return f"{run_id}/{place}/{beat}"
-
-
-def run_id_of(request_id: str) -> str:
-    """The run that a heartbeat of this id is in; where it is in none, a text that is no run's id."""
-    return request_id.rsplit("/", 2)[0]
 
 
 # ---------------------------------------------------------------- LeaveGroup (key 13)

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from schemas.admin_messages import *
+from schemas.config_messages import *
 from schemas.consumer_group_messages import *
 from schemas.membership_messages import *
 from schemas.observed_messages import *
@@ -38,6 +39,9 @@ ClientGroupRequest = (
     | DeleteGroupsRequest
     | ConsumerGroupHeartbeatRequest
     | ConsumerGroupDescribeRequest
+    | DescribeConfigsRequest
+    | AlterConfigsRequest
+    | IncrementalAlterConfigsRequest
 )
 """A client's request that one group answers."""
 
@@ -47,10 +51,10 @@ GroupRequest = ClientGroupRequest | GroupObservedRequest
 StreamRequest = GroupRequest | HeartbeatRunRequest
 """What a row of the request stream holds."""
 
-ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest
+ClientRequest = ClientGroupRequest | ListGroupsRequest | FindCoordinatorRequest | ListConfigResourcesRequest
 """Every request that a client may send."""
 
-AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest
+AnyRequest = GroupRequest | ListGroupsRequest | FindCoordinatorRequest | ListConfigResourcesRequest
 
 
 class Operation(StrEnum):
@@ -59,6 +63,8 @@ class Operation(StrEnum):
     READ = "READ"
     DESCRIBE = "DESCRIBE"
     DELETE = "DELETE"
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
+    ALTER_CONFIGS = "ALTER_CONFIGS"
 
 
 class Api(NamedTuple):
@@ -86,7 +92,7 @@ class Api(NamedTuple):
     """Its request names partitions or members, of which there may be many."""
 
 
-READ, DESCRIBE, DELETE = Operation
+READ, DESCRIBE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation
 _OF_GROUPS = ("groups.error_code",)
 
 APIS: dict[str, Api] = {
@@ -133,6 +139,30 @@ APIS: dict[str, Api] = {
         *(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
         *(DESCRIBE, "group_ids", "groups"),
         errors=_OF_GROUPS,
+        holds=True,
+    ),
+    "DescribeConfigs": Api(
+        *(32, Versions(1, 4), DescribeConfigsRequest, DescribeConfigsResponse),
+        *(DESCRIBE_CONFIGS, "resources", "results"),
+        answers_each_mention=False,
+        errors=("results.error_code",),
+        holds=True,
+    ),
+    "AlterConfigs": Api(
+        *(33, Versions(0, 2), AlterConfigsRequest, AlterConfigsResponse, ALTER_CONFIGS, "resources", "responses"),
+        answers_each_mention=False,
+        errors=("responses.error_code",),
+        holds=True,
+    ),
+    "IncrementalAlterConfigs": Api(
+        *(44, Versions(0, 1), IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+        *(ALTER_CONFIGS, "resources", "responses"),
+        answers_each_mention=False,
+        errors=("responses.error_code",),
+        holds=True,
+    ),
+    "ListConfigResources": Api(
+        *(74, Versions(0, 1), ListConfigResourcesRequest, ListConfigResourcesResponse, DESCRIBE_CONFIGS),
         holds=True,
     ),
 }

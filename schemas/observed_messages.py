@@ -37,9 +37,9 @@ class ObservedConsumer(Shape, kw_only=True):
     member_epoch: Int32
     """The epoch that it names."""
     told_epoch: Int32
-    """The epoch that it is told."""
+    """The epoch in its answer."""
     told_partitions: dict[str, list[Int32]] | None = None
-    """What it is told that it may use; null: that is as it was."""
+    """The assignment in its answer; null: unchanged."""
 
 
 class GoneMember(Shape, kw_only=True):
@@ -47,7 +47,7 @@ class GoneMember(Shape, kw_only=True):
 
     member_id: str
     end_cause: str
-    """Why it went, a word of `EndCause`; may be `unknown`."""
+    """Why it went, an `EndCause`; may be `unknown`."""
 
 
 class ObservedOffset(Shape, kw_only=True):
@@ -73,18 +73,21 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     is_loaded: bool = False
     """A coordinator has loaded the group; every member has a whole session again."""
     is_complete: bool = False
-    """`members` is complete: nobody else is a member."""
+    """`members` is complete: there is no other member."""
     state: str | None = None
     generation_id: Int32 | None = None
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
     members: list[ObservedMember] = []
+    """Of a consumer group: members whose sessions go on, by their ids alone."""
     gone: list[GoneMember] = []
     """Members to remove as their session timer would, with a rebalance where that leads to one."""
     offsets: list[ObservedOffset] = []
     consumer: ObservedConsumer | None = None
     """A member of a consumer group, which the group is then."""
+    configs: dict[str, str] | None = None
+    """All that is set for the group alone; then nothing else is observed, and the group need not be there."""
 
 
 class GroupObservedResponse(Response, kw_only=True):

@@ -7,6 +7,19 @@ from typing import Annotated
 from schemas.errors import Error
 from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
 
+
+class OffsetTopic(Shape, kw_only=True):
+    """A topic by its name, from v10 on by its id. Who passes a message of v10 on puts the name beside the id."""
+
+    name: Annotated[str, Versions(0, 9, is_passed_on=True)] = ""
+    topic_id: Annotated[str, Since(10)] = ""
+
+    @property
+    def topic(self) -> str:
+        """Its name; else its id: homes up to 0.2 may have the name there, and an unknown topic has no other."""
+        return self.name or self.topic_id
+
+
 # ---------------------------------------------------------------- OffsetCommit (key 8)
 
 
@@ -17,9 +30,7 @@ class OffsetCommitRequestPartition(Shape, kw_only=True):
     committed_metadata: str | None = None
 
 
-class OffsetCommitRequestTopic(Shape, kw_only=True):
-    name: Annotated[str, Versions(0, 9)] = ""
-    topic_id: Annotated[str, Since(10)] = ""
+class OffsetCommitRequestTopic(OffsetTopic, kw_only=True):
     partitions: list[OffsetCommitRequestPartition]
 
 
@@ -32,6 +43,8 @@ class OffsetCommitRequest(Request, tag="OffsetCommit", kw_only=True):
     group_instance_id: Annotated[str | None, Since(7)] = None
     retention_time_ms: Annotated[Int64, Versions(2, 4)] = -1
     topics: list[OffsetCommitRequestTopic]
+    is_acknowledged: bool = False
+    """Set by a gateway that answers the commit once it is in the request table (decision 19)."""
 
 
 class OffsetCommitResponsePartition(Shape, kw_only=True):
@@ -39,9 +52,7 @@ class OffsetCommitResponsePartition(Shape, kw_only=True):
     error_code: Error = Error.NONE
 
 
-class OffsetCommitResponseTopic(Shape, kw_only=True):
-    name: Annotated[str, Versions(0, 9)] = ""
-    topic_id: Annotated[str, Since(10)] = ""
+class OffsetCommitResponseTopic(OffsetTopic, kw_only=True):
     partitions: list[OffsetCommitResponsePartition]
 
 
@@ -53,9 +64,7 @@ class OffsetCommitResponse(Response, kw_only=True):
 # ---------------------------------------------------------------- OffsetFetch (key 9)
 
 
-class OffsetFetchRequestTopic(Shape, kw_only=True):
-    name: Annotated[str, Versions(0, 9)] = ""
-    topic_id: Annotated[str, Since(10)] = ""
+class OffsetFetchRequestTopic(OffsetTopic, kw_only=True):
     partition_indexes: list[Int32]
 
 
@@ -83,9 +92,7 @@ class OffsetFetchResponsePartition(Shape, kw_only=True):
     error_code: Error = Error.NONE
 
 
-class OffsetFetchResponseTopic(Shape, kw_only=True):
-    name: Annotated[str, Versions(0, 9)] = ""
-    topic_id: Annotated[str, Since(10)] = ""
+class OffsetFetchResponseTopic(OffsetTopic, kw_only=True):
     partitions: list[OffsetFetchResponsePartition]
 
 

@@ -1,4 +1,4 @@
-"""The response that tells of one error, for each group API: where an error stands differs from API to API.
+"""The response with one error, for each group API: the place of the error differs from API to API.
 
 Knows the messages; knows no reason to refuse. Source: the getErrorResponse methods of Kafka's requests.
 """
@@ -12,16 +12,22 @@ from schemas.errors import Error
 from schemas.fan_out import groups_named, listed_in
 from schemas.messages import (
     API_OF,
+    AlterConfigsRequest,
+    AlterConfigsResult,
     ClientRequest,
     ConsumerGroupDescribeRequest,
     Coordinator,
     DeletableGroupResult,
     DeleteGroupsRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResult,
     DescribedConsumerGroup,
     DescribedGroup,
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
     ListGroupsRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -39,6 +45,11 @@ from schemas.messages import (
 )
 from schemas.wire_fields import first_version
 
+
+def _of_resource(answer: Callable[..., Shape]) -> Callable[..., Shape]:
+    return lambda group_id, error_code: answer(resource_name=group_id, error_code=error_code)
+
+
 _MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
 _FETCH_ERROR_ON_TOP_SINCE = first_version(OffsetFetchResponse, "error_code")
 _ANSWER_OF: dict[type[Request], Callable[..., Shape]] = {
@@ -46,8 +57,11 @@ _ANSWER_OF: dict[type[Request], Callable[..., Shape]] = {
     DeleteGroupsRequest: DeletableGroupResult,
     ConsumerGroupDescribeRequest: DescribedConsumerGroup,
     OffsetFetchRequest: OffsetFetchResponseGroup,
+    DescribeConfigsRequest: _of_resource(DescribeConfigsResult),
+    AlterConfigsRequest: _of_resource(AlterConfigsResult),
+    IncrementalAlterConfigsRequest: _of_resource(AlterConfigsResult),
 }
-"""What one of several groups is told of, by its group_id and error_code."""
+"""The part of a response about one of several groups, with its group_id and error_code."""
 
 
 def refusal(request: ClientRequest, error: Error) -> Response:
@@ -60,12 +74,12 @@ def refusal(request: ClientRequest, error: Error) -> Response:
             return _offset_commit(request, error)
         case OffsetFetchRequest() if request.api_version < _FETCH_ERROR_ON_TOP_SINCE:
             return OffsetFetchResponse(topics=[_fetched_topic(topic, error) for topic in request.topics or []])
-        case ListGroupsRequest():
+        case ListGroupsRequest() | ListConfigResourcesRequest():
             return api.response(error_code=error)
     if not listed_in(request):
         return api.response(error_code=error)
-    told = [_ANSWER_OF[type(request)](group_id=group_id, error_code=error) for group_id in groups_named(request)]
-    return api.response(**{api.answers: told})
+    refused = [_ANSWER_OF[type(request)](group_id=group_id, error_code=error) for group_id in groups_named(request)]
+    return api.response(**{api.answers: refused})
 
 
 def _offset_commit(request: OffsetCommitRequest, error: Error) -> OffsetCommitResponse:

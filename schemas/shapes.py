@@ -15,6 +15,8 @@ class Versions(NamedTuple):
 
     first: int
     last: int = 32767
+    is_passed_on: bool = False
+    """Whether it stands in a home's tables in every version, whatever the wire carries."""
 
     def has(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -25,8 +27,13 @@ def Since(first: int) -> Versions:
     return Versions(first)
 
 
+NOT_ON_THE_WIRE = Versions(0, -1, is_passed_on=True)
+"""The mark of a field that no version carries."""
+
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """What Kafka carries in 32 bits; a request with more is refused as it is read."""
+Int8 = Annotated[int, msgspec.Meta(ge=-128, le=127)]
+"""What Kafka carries in 8 bits."""
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What Kafka carries in 64 bits."""
 
@@ -63,5 +70,5 @@ class Response(Shape, kw_only=True):
 
     @property
     def wait_ms(self) -> int:
-        """How long its client is told to wait; every response has such a field, from some version on."""
+        """How long its client must wait; every response has such a field, from some version on."""
         return int(getattr(self, "throttle_time_ms", 0))

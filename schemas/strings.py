@@ -1,4 +1,4 @@
-"""How long a string of a message may be: what is longer could be taken, and never be told in an answer.
+"""How long a string of a message may be: a longer one fits into a request, but into no answer.
 
 Newer versions have room for longer strings, older ones do not, and Kafka reads and writes none in any version. Knows
 lengths; knows no message but the JoinGroup that leads to a new member id.

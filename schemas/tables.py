@@ -4,13 +4,15 @@ A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
 
     requests/     Delta, appended by clients and gateways, one commit a flush; read by the job
     effects/      Delta, appended by the job, one commit a batch, partitioned by at_date; replies and history alike
-    records/      Delta, in the place of requests: what a replay read of a dump of __consumer_offsets
     quarantine/   Delta, appended by the job: what could not be understood
+    log_ends/     Delta, partitioned by at_date: where the logs of topics began and ended, as far as known
+    fetches/      Delta, partitioned by at_date: what clients fetched, by a request log
+    alerts/       Delta, appended by whoever sends alarms: what was sent to whom
     checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`
-    log/, topic/  homes of what a request log and the topic tell alone, where the history is of both
+    log/, topic/  homes with the facts of the request log or the topic alone, if the history is of both
     both/        what of both waits, where they are followed
 
-Knows names and types; knows no Spark, no protocol and no path but these four names.
+Knows names and types; knows no Spark, no protocol and no path but these names.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ REQUESTS_FOLDER = "requests"
 EFFECTS_FOLDER = "effects"
 QUARANTINE_FOLDER = "quarantine"
 CHECKPOINT_FOLDER = "checkpoint"
-RECORDS_FOLDER = "records"
+LOG_ENDS_FOLDER = "log_ends"
+FETCHES_FOLDER = "fetches"
+ALERTS_FOLDER = "alerts"
 LEASE_FOLDER = "lease"
 
 
@@ -116,13 +120,67 @@ QUARANTINE = Table(
 )
 """One row is one request that was never applied: it was not understood, or applying it failed."""
 
+LOG_ENDS = Table(
+    (
+        Column("cluster", "string", "the cluster's id, null: not known"),
+        Column("topic", "string", "the topic; its id if its name is not known"),
+        Column("partition", "int", "the partition"),
+        Column("at_ms", "long", "the moment that this was true of, ms since the epoch"),
+        Column("log_start_offset", "long", "the first offset that is there, null: not known"),
+        Column("end_offset", "long", "the high watermark: the offset of the next record, null: not known"),
+        Column("last_stable_offset", "long", "up to where transactions are decided, null: not known"),
+        Column("known_from", "string", "where it is known from: fetch, list_offsets, delete_records or sample"),
+        Column("at_date", "date", "the day of at_ms, UTC"),
+    ),
+    partition_by=("at_date",),
+)
+"""One row is where a partition's log began and ended at one moment. Of a time in which nothing changed the first and
+the last moment are kept. A row without a topic says: at this moment all partitions were asked for and still had their
+last known ends."""
+
+FETCHES = Table(
+    (
+        Column("client_id", "string", "the client id of the consumer"),
+        Column("client_host", "string", "the address it fetched from"),
+        Column("topic", "string", "the topic; its id if its name is not known"),
+        Column("partition", "int", "the partition"),
+        Column("at_ms", "long", "when the request arrived, ms since the epoch"),
+        Column("fetched_offset", "long", "the offset it asked for: all before it were fetched, processed or not"),
+        Column("isolation_level", "string", "read_uncommitted or read_committed"),
+        Column("at_date", "date", "the day of at_ms, UTC"),
+    ),
+    partition_by=("at_date",),
+)
+"""One row is a partition from which a client fetched on, once a second at most."""
+
+ALERTS = Table(
+    (
+        Column("at_ms", "long", "when it was sent, or given up, ms since the epoch"),
+        Column("receiver", "string", "who got it: webhook, slack, teams, alertmanager, pagerduty or command"),
+        Column("event", "string", "opened, closed, or goes_on where a receiver gets it again and again"),
+        Column("alarm_id", "string", "the same of an alarm that is opened and closed"),
+        Column("group_id", "string", "the group, null: it is of the home's job or of alarms themselves"),
+        Column("kind", "string", "the kind of trouble, by the view that finds it, else see Alarms"),
+        Column("severity", "string", "info, warning or critical"),
+        Column("since_ms", "long", "since when the trouble is there, ms since the epoch"),
+        Column("closed_ms", "long", "when it was over, null: not yet"),
+        Column("sentence", "string", "what was found"),
+        Column("why", "string", "what happened, as an explanation says it; empty: no rebalance is part of it"),
+        Column("who", "string", "the client that set that off, empty: not known"),
+        Column("cost", "string", "how far the group fell behind, empty: not known"),
+        Column("link", "string", "the page at that moment"),
+        Column("answer", "string", "what the receiver answered, cut; begins with given up where it never took it"),
+    )
+)
+"""One row is one message about an alarm to one receiver."""
+
 RECORDS = Table(
     (
         Column("group_id", "string", "the group that the key names, null where it names none that can be read"),
         Column("partition", "int", "the partition of __consumer_offsets"),
         Column("offset", "long", "its offset in that partition"),
         Column("timestamp_ms", "long", "when it was written, ms since the epoch"),
-        Column("key", "binary", "the record's key; null with a group: no record, nothing more comes of the group"),
+        Column("key", "binary", "the record's key"),
         Column("value", "binary", "the record's value, null for a tombstone"),
     )
 )

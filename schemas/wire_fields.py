@@ -23,10 +23,17 @@ from schemas.messages import (
 from schemas.strings import unfit_string
 
 REPLAY_FIELDS = frozenset(
-    {"recorded_member_id", "recorded_leader_id", "inferred_cause", "cluster_topics", "resolved_patterns"}
+    {
+        "recorded_member_id",
+        "recorded_leader_id",
+        "inferred_cause",
+        "cluster_topics",
+        "resolved_patterns",
+        "is_acknowledged",
+    }
 )
 """Fields that no client sends: a recording says them, or who passes a request on."""
-PASSER_FIELDS = frozenset({"cluster_topics"})
+PASSER_FIELDS = frozenset({"cluster_topics", "is_acknowledged"})
 """Those of them that whoever passes a client's request on may set as well."""
 
 
@@ -86,18 +93,26 @@ def carried_names(shape: type[Shape], version: int) -> tuple[tuple[str, bool], .
     )
 
 
-def carried(message: Shape, version: int) -> dict[str, Any]:
-    """The message's fields that `version` carries, by name, nested shapes as dicts."""
-    return {
-        name: _value(getattr(message, name), version) if nested else getattr(message, name)
-        for name, nested in carried_names(type(message), version)
-    }
+@cache
+def _names_in_tables(shape: type[Shape], version: int) -> tuple[tuple[str, bool], ...]:
+    """The same, and those that stand in a home's tables beside them."""
+    beside = ((f.name, f.nested is not None) for f in _fields(shape) if f.versions.is_passed_on)
+    return tuple(dict.fromkeys((*carried_names(shape, version), *beside)))
 
 
-def _value(value: Any, version: int) -> Any:
-    if isinstance(value, list):
-        return [carried(item, version) for item in value]
-    return None if value is None else carried(value, version)
+def carried(message: Shape, version: int, *, in_tables: bool = False) -> dict[str, Any]:
+    """The message's fields that `version` carries, by name, nested shapes as dicts.
+
+    in_tables: as it stands in a home's tables, where it may have fields beside those.
+    """
+    names = (_names_in_tables if in_tables else carried_names)(type(message), version)
+    fields = {name: getattr(message, name) for name, _ in names}
+    for name, nested in names:
+        if nested and (value := fields[name]) is not None:
+            ones = value if isinstance(value, list) else [value]
+            inner = [carried(one, version, in_tables=in_tables) for one in ones]
+            fields[name] = inner if isinstance(value, list) else inner[0]
+    return fields
 
 
 def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequest:
@@ -142,5 +157,5 @@ def _refuse_what_is_not_carried(
 def _taken(shape: type[Shape], version: int) -> dict[str, type[Shape] | None]:
     """Every field that may stand in a request of this version, with the shape it holds."""
     beside = {*REPLAY_FIELDS, "api", *ENVELOPE_FIELDS} if issubclass(shape, Request) else REPLAY_FIELDS
-    carried = {field.name: field.nested for field in _fields(shape) if field.versions.has(version)}
+    carried = {f.name: f.nested for f in _fields(shape) if f.versions.has(version) or f.versions.is_passed_on}
     return dict.fromkeys(beside) | carried

@@ -1,4 +1,4 @@
-"""Many consumers and their coordinator in virtual time: what would a group do, under these settings and these lives?
+"""Many consumers and their coordinator in virtual time: what would a group do with these settings and schedules?
 
 The members are `clients.member`, the coordinator is `coordinator_udfs.protocol`; only their surroundings are simulated:
 a network with latency and losses, processes that start, stop, stall and die, applications that poll late. Chance is

@@ -14,9 +14,8 @@ from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from schemas.effects import Effect, Reply
-from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import FindCoordinatorRequest, GroupRequest, JoinGroupResponse, Response
+from schemas.messages import FindCoordinatorRequest, GroupRequest, Response
 from simulation.record import GroupEffect, Record
 from simulation.virtual_time import DEADLINE, VirtualTime
 
@@ -31,8 +30,6 @@ class SimulatedCoordinator:
     ) -> None:
         self.config = config
         self.groups: dict[str, Group] = {}
-        self.joined: dict[tuple[str, str], int] = {}
-        """By group and member id, the generation that a member's last answered JoinGroup led to."""
         self._time = time
         self._record = record
         self._answer = answer
@@ -83,9 +80,5 @@ class SimulatedCoordinator:
     def _tell(self, group_id: str, effects: list[Effect]) -> None:
         for effect in effects:
             self._record.effects.append(GroupEffect(group_id, effect))
-            if not isinstance(effect, Reply):
-                continue
-            response = effect.response
-            if isinstance(response, JoinGroupResponse) and response.error_code is Error.NONE:
-                self.joined[group_id, response.member_id] = response.generation_id
-            self._answer(effect.request_id, response)
+            if isinstance(effect, Reply):
+                self._answer(effect.request_id, effect.response)

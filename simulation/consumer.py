@@ -34,7 +34,6 @@ from schemas.causes import CauseKind
 from schemas.consumer_protocol import TopicPartition
 from schemas.messages import ConsumerGroupHeartbeatRequest, Response
 from simulation.network import Connection, Network, is_for_any_broker
-from simulation.ownership import Ownership
 from simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
 from simulation.record import ConsumerEvent, Record
 from simulation.virtual_time import VirtualTime
@@ -58,19 +57,16 @@ Member = GroupMember | ConsumerGroupMember
 
 
 class SimulatedConsumer:
-    """One consumer of the plan, through all its lives."""
+    """One consumer of the plan, through all its restarts."""
 
-    def __init__(
-        self, plan: ConsumerPlan, time: VirtualTime, network: Network, ownership: Ownership, record: Record
-    ) -> None:
+    def __init__(self, plan: ConsumerPlan, time: VirtualTime, network: Network, record: Record) -> None:
         self.plan = plan
         self.mode = Mode.ABSENT
         self.member: Member | None = None
-        """The member of the present or the last life; None before the first."""
+        """The present or the last member; None before the first."""
         self.is_paused = False
         self._time = time
         self._network = network
-        self._ownership = ownership
         self._record = record
         self._bootstrap = Connection(self)
         self._connection: Connection | None = None
@@ -79,9 +75,9 @@ class SimulatedConsumer:
         self._busy_until_ms = 0
         self._has_waited_to_rejoin = False
         self._woken_at_ms: int | None = None
-        self._lives = 0
+        self._schedules = 0
         self._is_close_wanted = False
-        self._wanted = Subscribed(plan.life.start_ms, plan.topics, plan.pattern)
+        self._wanted = Subscribed(plan.schedule.start_ms, plan.topics, plan.pattern)
 
     @property
     def name(self) -> str:
@@ -101,31 +97,31 @@ class SimulatedConsumer:
         """What its application believes it owns; nothing without a process."""
         return self.member.owned_partitions if self.member is not None and self.is_present else frozenset()
 
-    # ------------------------------------------------------------ its life
+    # ------------------------------------------------------------ its schedule
 
     def schedule(self) -> None:
-        """Plans the whole life in virtual time."""
-        life, at = self.plan.life, self._time.at
-        at(life.start_ms, self._start)
-        for pause in life.pauses:
+        """Plans the whole schedule in virtual time."""
+        schedule, at = self.plan.schedule, self._time.at
+        at(schedule.start_ms, self._start)
+        for pause in schedule.pauses:
             at(pause.from_ms, self._pause)
             at(pause.to_ms, self._resume)
-        for slow in life.slow:
+        for slow in schedule.slow:
             at(slow.from_ms, self._slow, slow)
-        for each in life.subscribed:
+        for each in schedule.subscribed:
             at(each.at_ms, self._subscribe, each)
-        if life.close_ms is not None:
-            at(life.close_ms, self._want_close)
-        if life.kill_ms is not None:
-            at(life.kill_ms, self._end)
+        if schedule.close_ms is not None:
+            at(schedule.close_ms, self._want_close)
+        if schedule.kill_ms is not None:
+            at(schedule.kill_ms, self._end)
 
     def _start(self) -> None:
-        life, now_ms = self.plan.life, self._time.now_ms
-        is_over = any(end_ms is not None and end_ms <= now_ms for end_ms in (life.close_ms, life.kill_ms))
-        if self.is_present or (is_over and self._lives > 0):
+        schedule, now_ms = self.plan.schedule, self._time.now_ms
+        is_over = any(end_ms is not None and end_ms <= now_ms for end_ms in (schedule.close_ms, schedule.kill_ms))
+        if self.is_present or (is_over and self._schedules > 0):
             return
-        self._lives += 1
-        self.member = self._new_member(f"{self.name}.{self._lives}")
+        self._schedules += 1
+        self.member = self._new_member(f"{self.name}.{self._schedules}")
         self.member.metadata_changed(self._partition_counts)
         self.mode = Mode.POLLING
         self._is_close_wanted = False
@@ -134,10 +130,10 @@ class SimulatedConsumer:
         self._say_what_is_wanted()
         self._go_on()
 
-    def _new_member(self, life: str) -> Member:
+    def _new_member(self, id_prefix: str) -> Member:
         if self.plan.protocol is GroupProtocol.CONSUMER:
-            return ConsumerGroupMember(self.plan.config, life)
-        return GroupMember(self.plan.config, assignors=self.plan.assignors, request_id_prefix=life)
+            return ConsumerGroupMember(self.plan.config, id_prefix)
+        return GroupMember(self.plan.config, assignors=self.plan.assignors, request_id_prefix=id_prefix)
 
     def _pause(self) -> None:
         self.is_paused = self.is_present
@@ -187,7 +183,6 @@ class SimulatedConsumer:
         self.is_paused = False
         self._unread.clear()
         self._disconnect()
-        self._ownership.drop_all(self.name)
 
     # ------------------------------------------------------------ what reaches it
 
@@ -248,7 +243,7 @@ class SimulatedConsumer:
 
     def _waits_to_rejoin(self, member: Member, now_ms: int) -> bool:
         """A settled member has just learnt of a rebalance: its application comes to poll a little later."""
-        delay_ms = self.plan.life.rejoin_delay_ms
+        delay_ms = self.plan.schedule.rejoin_delay_ms
         is_told = member.waits_for_poll
         if not delay_ms or not is_told or self._has_waited_to_rejoin:
             self._has_waited_to_rejoin = is_told
@@ -266,7 +261,7 @@ class SimulatedConsumer:
         self._do(member.poll(now_ms))
         if self.mode is not Mode.POLLING:
             return
-        processing_ms = self.plan.life.processing_ms
+        processing_ms = self.plan.schedule.processing_ms
         if processing_ms and member.is_at_work:
             self.mode = Mode.WORKING
             self._busy_until_ms = now_ms + processing_ms
@@ -310,14 +305,12 @@ class SimulatedConsumer:
                     self._connection = Connection(self)
                 case CoordinatorLost():
                     self._disconnect()
-                case PartitionsAssigned(partitions=partitions):
-                    self._ownership.take(self.name, self.plan.config.group_id, partitions)
-                case PartitionsRevoked(partitions) | PartitionsLost(partitions):
-                    self._ownership.drop(self.name, self.plan.config.group_id, partitions)
                 case FatalError():
                     self._on_fatal_error(now_ms)
                 case Closed():
                     self._end()
+                case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
+                    pass
                 case OffsetsCommitted() | CommitFailed() | LeftGroup():
                     pass
                 case _:
@@ -325,7 +318,7 @@ class SimulatedConsumer:
 
     def _on_fatal_error(self, now_ms: int) -> None:
         """The error ends the application's loop, which closes the consumer; a supervisor may start it anew."""
-        restart_after_ms = self.plan.life.restart_after_ms
+        restart_after_ms = self.plan.schedule.restart_after_ms
         if restart_after_ms is not None:
             self._time.at(now_ms + restart_after_ms, self._start)
         if self.member is not None:

@@ -1,4 +1,4 @@
-"""What is simulated, as data: who lives how, what the network does, what the broker is set to.
+"""What is simulated, as data: what each consumer does when, what the network does, what the broker is set to.
 
 Knows no behaviour. All times are ms of virtual time, from 0.
 """
@@ -20,7 +20,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time."""
+    """A period of time."""
 
     from_ms: int
     length_ms: int
@@ -48,7 +48,7 @@ class Subscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Schedule:
     """One process."""
 
     start_ms: int = 0
@@ -85,7 +85,7 @@ class ConsumerPlan:
     """Unique in the plan."""
     config: ConsumerConfig
     topics: tuple[str, ...]
-    life: Life = Life()
+    schedule: Schedule = Schedule()
     host: str = "/127.0.0.1"
     metadata_delay_ms: int = 0
     """The longest time until it sees a topic change."""
@@ -97,45 +97,17 @@ class ConsumerPlan:
     """A regular expression (RE2) for the topics that it subscribes to beside those; empty: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """One message that does not arrive."""
-
-    consumer: str
-    api: str
-    nth: int
-    """It is the consumer's nth request of the API, from 1, or the answer to it."""
-    is_answer: bool = False
-    is_noticed: bool = False
-    """Whether its sender sees its connection break."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NetworkPlan:
     """What the network does to messages."""
 
     latency_ms: tuple[int, int] = (1, 5)
     """The shortest and the longest one way."""
-    request_loss: float = 0.0
-    """The share of requests that do not arrive, up to loss_until_ms."""
-    answer_loss: float = 0.0
-    """The share of answers that do not arrive, up to loss_until_ms."""
-    noticed: float = 0.5
-    """The share of lost messages whose sender sees its connection break; the others are waited for."""
-    loss_until_ms: int = 0
-    losses: tuple[Loss, ...] = ()
-    """Messages that are lost, one by one."""
-    outages: tuple[Span, ...] = ()
-    """When nothing arrives."""
 
     def __post_init__(self) -> None:
         low, high = self.latency_ms
         if not 0 <= low <= high:
             raise PlanError(f"latency_ms={low},{high}: the shortest must be 0 or more and at most the longest")
-        for name in ("request_loss", "answer_loss", "noticed"):
-            share = getattr(self, name)
-            if not 0.0 <= share <= 1.0:
-                raise PlanError(f"{name}={share}: must be between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True)

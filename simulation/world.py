@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from coordinator_udfs.protocol.group import Group
 from schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
-from schemas.messages import Response
 from simulation.broker import SimulatedCoordinator
 from simulation.chance import between
 from simulation.consumer import SimulatedConsumer
 from simulation.network import Network
-from simulation.ownership import Ownership
 from simulation.plan import GroupProtocol, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.virtual_time import VirtualTime
@@ -25,19 +23,19 @@ from simulation.virtual_time import VirtualTime
 class World:
     """One run of a plan, as far as it has been run."""
 
+    network_kind: type[Network] = Network
+
     def __init__(self, plan: WorldPlan) -> None:
         self.plan = plan
         self.record = Record()
         self._time = VirtualTime()
-        self._network = Network(plan.network, plan.seed, self._time, self.record)
+        self._network = self.network_kind(plan.network, plan.seed, self._time, self.record)
         self._topics = dict(plan.topics)
-        self._coordinator = SimulatedCoordinator(plan.group_config, self._time, self.record, self._answer)
+        self._coordinator = SimulatedCoordinator(plan.group_config, self._time, self.record, self._network.answer)
         self._show_coordinator()
         self._network.connect(self._coordinator)
-        self._ownership = Ownership(self._time, self.record, self.has_valid_session)
         self.consumers = {
-            each.name: SimulatedConsumer(each, self._time, self._network, self._ownership, self.record)
-            for each in plan.consumers
+            each.name: SimulatedConsumer(each, self._time, self._network, self.record) for each in plan.consumers
         }
         for change in plan.topic_changes:
             self._time.at(change.at_ms, self._change_topic, change)
@@ -62,18 +60,6 @@ class World:
         """A group as the coordinator has it; one that it does not know is empty."""
         return self._coordinator.groups.get(group_id) or Group(group_id)
 
-    def has_valid_session(self, name: str) -> bool:
-        """Whether the coordinator counts the consumer among the members of the current generation."""
-        consumer = self.consumers[name]
-        if consumer.member is None or not consumer.is_present:
-            return False
-        group = self.group(consumer.member.config.group_id)
-        member_id = consumer.member.member_id
-        if group.consumer is not None:
-            return member_id in group.consumer.members
-        joined = self._coordinator.joined.get((group.group_id, member_id))
-        return member_id in group.members and joined == group.generation_id
-
     def assigned_partitions(self, group_id: str) -> dict[str, list[TopicPartition]]:
         """By member id, what the coordinator has stored as its assignment; nothing where it has none it can read."""
         assigned: dict[str, list[TopicPartition]] = {}
@@ -83,10 +69,6 @@ class World:
             except ConsumerProtocolError:
                 assigned[member.member_id] = []
         return assigned
-
-    def _answer(self, request_id: str, response: Response) -> None:
-        self._network.answer(request_id, response)
-        self._ownership.check()
 
     def _existing_topics(self) -> dict[str, int]:
         return {topic: count for topic, count in self._topics.items() if count > 0}

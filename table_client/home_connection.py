@@ -1,6 +1,8 @@
-"""One process's way to a home: its members share one appender and one reader of replies.
+"""One process's way to a home: its members share one writer of requests and one reader of replies.
 
-A thread follows the effects table, hands each reply to the member that asked, and wakes members at their deadlines.
+A thread appends requests: all that came while it was writing make its next commit, so a client that sends few does not
+wait, and one that sends many makes few commits. Another follows the effects table, hands each reply to the member that
+asked, and wakes members at their deadlines.
 
 Knows which member sent which request; must not know a rule of the protocol.
 """
@@ -13,7 +15,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +24,7 @@ import msgspec
 from schemas.messages import GroupRequest, Response
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.replies import REPLY_COLUMNS, replies
-from tables.request_appender import RequestAppender
+from tables.request_rows import request_rows
 from tables.request_table import RequestTable
 from tables.table_follower import TableFollower
 
@@ -50,7 +52,9 @@ class HomeConnection:
         self._guard = threading.Lock()
         self._is_closed = threading.Event()
         self._follower = TableFollower(home / EFFECTS_FOLDER, REPLY_COLUMNS)
-        self._appender = RequestAppender(RequestTable(home / REQUESTS_FOLDER, self.id), self._not_written)
+        self._requests = RequestTable(home / REQUESTS_FOLDER, self.id)
+        self._unwritten: list[GroupRequest] = []
+        self._writer = ThreadPoolExecutor(1, "rollcall-requests")
         self._loop = threading.Thread(target=self._run, name="rollcall-replies", daemon=True)
         self._loop.start()
 
@@ -74,7 +78,8 @@ class HomeConnection:
         )
         with self._guard:
             self._askers[request_id] = asker
-        self._appender.submit([stamped])
+            self._unwritten.append(stamped)
+        self._writer.submit(self._write)
         return request_id
 
     def forget(self, request_id: str) -> None:
@@ -84,10 +89,11 @@ class HomeConnection:
 
     def close(self) -> None:
         """Writes what was sent, then ends both threads."""
-        self._appender.close()
         self._is_closed.set()
         if threading.current_thread() is not self._loop:
             self._loop.join()
+        self._writer.shutdown()
+        self._requests.close()
 
     def _run(self) -> None:
         while not self._is_closed.wait(LOOK_EVERY_S):
@@ -107,16 +113,24 @@ class HomeConnection:
 
     def _bring_answers(self) -> None:
         for table in self._follower.poll():
-            for request_id, response in replies(table, f"{self.id}-"):
+            for request_id, response, _ in replies(table, f"{self.id}-"):
                 with self._guard:
                     asker = self._askers.pop(request_id, None)
                 # A request without an answer is sent again in time, as after a lost packet.
                 if asker is not None and response is not None:
                     asker.answered(request_id, response)
 
-    def _not_written(self, requests: Sequence[GroupRequest], error: Exception) -> None:
-        """Logs requests that could not be written. As after a lost packet, a member sends its request again in time."""
-        _log.error("%d requests could not be written to %s: %s", len(requests), self._home, error)
+    def _write(self) -> None:
+        """Appends all that was sent. What cannot be written is sent again in time, as after a lost packet."""
+        with self._guard:
+            requests, self._unwritten = self._unwritten, []
+        if not requests:
+            return
+        try:
+            self._requests.open()
+            self._requests.append(request_rows(requests))
+        except Exception as error:
+            _log.error("%d requests could not be written to %s: %s", len(requests), self._home, error)
 
 
 _shared: dict[Path, tuple[HomeConnection, int]] = {}

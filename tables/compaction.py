@@ -1,12 +1,11 @@
-"""Puts a table's small files together, and removes old rows, between the commits of others, without a Delta library.
+"""Compacts a table's small files, and removes old rows, between the commits of others, without a Delta library.
 
-Gateways commit dozens of times a second. A Delta library's compaction reads the table anew each time that a commit
-overtakes it, and gives up after fifteen; its deletion gives up at the first. Beside a thousand groups both are always
-too late. Here only the commits that came meanwhile are looked at, a fraction of a millisecond each.
+Gateways commit dozens of times a second. A Delta library's compaction reads the table anew whenever another commit was
+faster, and gives up after fifteen tries; its deletion gives up after one. With a thousand groups both always fail. Here
+only the commits made meanwhile are read, a fraction of a millisecond each.
 
-A file's rows can be laid out by a column that answers ask for, so that one group's are read from a part of the file.
-
-Knows files and commits of a table on the local disk, which others append to and nobody else shortens; must not know
+A file's rows can be sorted by a column that queries filter by, so that one group's are read from a part of the file.
+Knows files and commits of a table on the local disk. Others append to it, and nobody else removes files. Must not know
 what a row means. Source: the Delta protocol, "Add File and Remove File", "Per-file Statistics".
 """
 
@@ -18,7 +17,7 @@ import posixpath
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,19 +25,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tables.checkpoints import read_checkpoint
-from tables.delta_commit import GapError, becomes, waiting_commit
-from tables.delta_log import AddedFile, DeltaLog
+from tables.delta_log import AddedFile, DeltaLog, GapError
 from tables.live_files import live_files
+from tables.rows import fitted
 
 ROWS_AT_ONCE = 100_000
 """In memory at a time."""
 ROWS_IN_A_GROUP = 10_000
-"""A reader passes over a row group that has none of the values that it looks for."""
+"""A reader skips a row group that has none of the values that it looks for."""
 
 
 class OvertakenError(OSError):
-    """Somebody else removed one of the files meanwhile; the table stays as it is."""
+    """Another process removed one of the files meanwhile; the table is unchanged."""
 
 
 class Moments(NamedTuple):
@@ -50,24 +48,24 @@ class Moments(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a table's rows lie in its files."""
+    """How a table's rows are arranged in its files."""
 
     moment: str
-    """The column of whole numbers whose least and greatest value the log tells of each file."""
+    """The column of whole numbers whose least and greatest value the log has for each file."""
     order: tuple[str, ...] = ()
     """The columns by which rows are sorted, some hundred thousand at a time; none: as they came."""
 
 
-def put_together(table: Path, target_bytes: int, layout: Layout) -> int:
-    """Puts files that are smaller than this together into files of about this size, each row once.
+def compact(table: Path, target_bytes: int, layout: Layout) -> int:
+    """Merges smaller files into files of about this size, each row once.
 
     Returns how many files were put together. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
     """
     log = DeltaLog(table)
-    found = live_files(log, read_checkpoint)
-    bins = list(_bins(found.files, target_bytes))
-    _replace(log, found.version, bins, layout)
-    return sum(map(len, bins))
+    found = live_files(log)
+    small = [file for file in found.files if file.size < target_bytes]
+    bins = [some for files in _by_partition(small) for some in _bins(files, target_bytes)]
+    return _replace(log, found.version, bins, layout)
 
 
 def remove_before(table: Path, moment: int, layout: Layout) -> int:
@@ -75,17 +73,44 @@ def remove_before(table: Path, moment: int, layout: Layout) -> int:
 
     Returns how many files had such rows. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
     """
+
+    def keep(rows: pa.Table) -> pa.Table:
+        moments = rows[layout.moment]
+        return rows.filter(pc.or_kleene(pc.is_null(moments), pc.greater_equal(moments, moment)))
+
     log = DeltaLog(table)
-    found = live_files(log, read_checkpoint)
-    old = [[file] for file in found.files if _moments(log, file, layout.moment).least < moment]
-    _replace(log, found.version, old, layout, moment)
-    return len(old)
+    found = live_files(log)
+    gone: list[AddedFile] = []
+    partly: list[list[AddedFile]] = []
+    for file in found.files:
+        moments = _moments(log, file, layout.moment)
+        if moments.most < moment and not moments.nulls:
+            gone.append(file)
+        elif moments.least < moment:
+            partly.append([file])
+    return _replace(log, found.version, partly, layout, keep, gone)
+
+
+Keep = Callable[[pa.Table], pa.Table]
+"""Which of some rows stay."""
+
+
+def thin(table: Path, since: int, until: int, keep: Keep, layout: Layout) -> int:
+    """Keeps some of the rows of the files that reach into a time, each day's in one file.
+
+    Returns how many files were replaced. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
+    """
+    log = DeltaLog(table)
+    found = live_files(log)
+    reaching = [(file, _moments(log, file, layout.moment)) for file in found.files]
+    files = [file for file, moments in reaching if moments.least < until and moments.most >= since]
+    return _replace(log, found.version, _by_partition(files), layout, keep)
 
 
 def _moments(log: DeltaLog, file: AddedFile, column: str) -> Moments:
-    """Of a file's rows: as the log says, else as the file does."""
-    told = json.loads(file.stats or "{}")
-    least, most, nulls = (told.get(name, {}).get(column) for name in ("minValues", "maxValues", "nullCount"))
+    """The moments of a file's rows, from the log, else from the file."""
+    stats = json.loads(file.stats or "{}")
+    least, most, nulls = (stats.get(name, {}).get(column) for name in ("minValues", "maxValues", "nullCount"))
     if least is not None and most is not None and nulls is not None:
         return Moments(least, most, nulls)
     values = pq.read_table(log.path_of(file), columns=[column], partitioning=None)[column]
@@ -93,65 +118,69 @@ def _moments(log: DeltaLog, file: AddedFile, column: str) -> Moments:
     return Moments(math.inf if least is None else least, math.inf if most is None else most, values.null_count)
 
 
+def _by_partition(files: Iterable[AddedFile]) -> list[list[AddedFile]]:
+    partitions: defaultdict[tuple[tuple[str, str | None], ...], list[AddedFile]] = defaultdict(list)
+    for file in files:
+        partitions[tuple(sorted(file.partition_values.items()))].append(file)
+    return list(partitions.values())
+
+
+def _bins(small: Sequence[AddedFile], target_bytes: int) -> Iterator[list[AddedFile]]:
+    """Lists of small files of one partition to merge into one file each, in the order they came; at least two files
+    each."""
+    some, size = list[AddedFile](), 0
+    for file in [*small, None]:
+        if file is None or (some and size + file.size > target_bytes):
+            if len(some) > 1:
+                yield some
+            some, size = [], 0
+        if file is not None:
+            some.append(file)
+            size += file.size
+
+
 def _replace(
-    log: DeltaLog, version: int, bins: Sequence[Sequence[AddedFile]], layout: Layout, from_moment: int | None = None
-) -> None:
-    """Writes a file in the place of each bin's, and commits all at once. from_moment: without rows before it."""
-    if not bins:
-        return
+    log: DeltaLog,
+    version: int,
+    bins: Sequence[Sequence[AddedFile]],
+    layout: Layout,
+    keep: Keep | None = None,
+    gone: Sequence[AddedFile] = (),
+) -> int:
+    """Replaces the files of each bin by one file, in one commit; returns how many files are removed. keep: selects the
+    rows to keep. gone: files that are removed without a replacement.
+    """
+    removed = [*gone, *(file for files in bins for file in files)]
+    if not removed:
+        return 0
+    now_ms = time.time_ns() // 1_000_000
+    has_fewer_rows = keep is not None
+    actions: list[dict[str, Any]] = []
+    for file in removed:
+        action = {"path": file.path, "size": file.size, "deletionTimestamp": now_ms, "extendedFileMetadata": True}
+        same = {"partitionValues": file.partition_values, "dataChange": has_fewer_rows}
+        actions.append({"remove": {**action, **same}})
     written: list[Path] = []
     try:
-        actions = [action for files in bins for action in _replaced(log, files, layout, from_moment, written)]
-        _commit(log, version, actions, {file.path for files in bins for file in files}, from_moment is not None)
+        for files in bins:
+            name = f"part-{uuid.uuid4()}-c000.zstd.parquet"
+            added = AddedFile(path=posixpath.join(posixpath.dirname(files[0].path), name))
+            written.append(log.path_of(added))
+            stats = _write(written[-1], [log.path_of(file) for file in files], layout, keep)
+            size = written[-1].stat().st_size
+            action = {"path": added.path, "size": size, "modificationTime": now_ms, "stats": json.dumps(stats)}
+            same = {"partitionValues": files[0].partition_values, "dataChange": has_fewer_rows}
+            actions.append({"add": {**action, **same}})
+        _commit(log, version, "DELETE" if has_fewer_rows else "OPTIMIZE", actions, {file.path for file in removed})
     except Exception:
         for path in written:
             path.unlink(missing_ok=True)
         raise
+    return len(removed)
 
 
-def _bins(files: Sequence[AddedFile], target_bytes: int) -> Iterator[list[AddedFile]]:
-    """Small files of one partition that make one file each, in the order they came; none of a single file."""
-    partitions: defaultdict[tuple[tuple[str, str | None], ...], list[AddedFile]] = defaultdict(list)
-    for file in files:
-        if file.size < target_bytes:
-            partitions[tuple(sorted(file.partition_values.items()))].append(file)
-    for small in partitions.values():
-        some, size = list[AddedFile](), 0
-        for file in small:
-            if some and size + file.size > target_bytes:
-                if len(some) > 1:
-                    yield some
-                some, size = [], 0
-            some.append(file)
-            size += file.size
-        if len(some) > 1:
-            yield some
-
-
-def _replaced(
-    log: DeltaLog, files: Sequence[AddedFile], layout: Layout, from_moment: int | None, written: list[Path]
-) -> Iterator[dict[str, Any]]:
-    """The actions by which one file, if any row is left, takes the place of several; noted before it is written."""
-    now_ms = time.time_ns() // 1_000_000
-    same = {"partitionValues": files[0].partition_values, "dataChange": from_moment is not None}
-    for file in files:
-        gone = {"path": file.path, "size": file.size, "deletionTimestamp": now_ms, "extendedFileMetadata": True}
-        yield {"remove": {**gone, **same}}
-    if from_moment is not None:
-        told = [_moments(log, file, layout.moment) for file in files]
-        if all(each.most < from_moment and not each.nulls for each in told):
-            return
-    name = f"part-{uuid.uuid4()}-c000.zstd.parquet"
-    added = AddedFile(path=posixpath.join(posixpath.dirname(files[0].path), name))
-    path = log.path_of(added)
-    written.append(path)
-    stats = _write(path, [log.path_of(file) for file in files], layout, from_moment)
-    came = {"path": added.path, "size": path.stat().st_size, "modificationTime": now_ms, "stats": json.dumps(stats)}
-    yield {"add": {**came, **same}}
-
-
-def _write(path: Path, sources: Sequence[Path], layout: Layout, from_moment: int | None) -> dict[str, Any]:
-    """One file of all rows from a moment on; its statistics as Delta spells them."""
+def _write(path: Path, sources: Sequence[Path], layout: Layout, keep: Keep | None) -> dict[str, Any]:
+    """One file of all rows that are kept; its statistics as Delta spells them."""
     rows, nulls, bounds = 0, 0, list[int]()
     order: list[tuple[str, Literal["ascending"]]] = [(name, "ascending") for name in layout.order]
     # A file may be older than a column, or come from a library with types of its own.
@@ -159,11 +188,9 @@ def _write(path: Path, sources: Sequence[Path], layout: Layout, from_moment: int
     schema = schema.remove_metadata()
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in _tables(sources, schema):
-            if from_moment is not None:
-                moments = table[layout.moment]
-                table = table.filter(pc.or_kleene(pc.is_null(moments), pc.greater_equal(moments, from_moment)))
-            laid_out = table.sort_by(order) if order else table
-            writer.write_table(laid_out, row_group_size=ROWS_IN_A_GROUP if order else ROWS_AT_ONCE)
+            table = table.sort_by(order) if order else table
+            table = table if keep is None else keep(table)
+            writer.write_table(table, row_group_size=ROWS_IN_A_GROUP if order else ROWS_AT_ONCE)
             rows += table.num_rows
             nulls += table[layout.moment].null_count
             found = pc.min_max(table[layout.moment]).as_py()
@@ -181,7 +208,7 @@ def _tables(sources: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:
     for source in sources:
         with pq.ParquetFile(source) as file:
             for batch in file.iter_batches(ROWS_AT_ONCE):
-                held.append(_fitted(pa.Table.from_batches([batch]), schema))
+                held.append(fitted(pa.Table.from_batches([batch]), schema))
                 count += batch.num_rows
                 if count >= ROWS_AT_ONCE:
                     yield pa.concat_tables(held)
@@ -190,22 +217,11 @@ def _tables(sources: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with all columns of a schema."""
-    columns = [
-        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _commit(
-    log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], removed: set[str], removes_rows: bool
-) -> None:
-    """Takes the first free version after the one that was read, if no commit between them removed a file of ours."""
-    with waiting_commit(log, "DELETE" if removes_rows else "OPTIMIZE", {}, actions) as waiting:
+def _commit(log: DeltaLog, version: int, operation: str, actions: Sequence[dict[str, Any]], removed: set[str]) -> None:
+    """Takes the first free version after the one that was read, if no commit in between removed one of these files."""
+    with log.waiting_commit(operation, {}, actions) as waiting:
         try:
-            while not becomes(log, waiting, version + 1):
+            while not log.try_commit(waiting, version + 1):
                 version += 1
                 commit = log.read(version)
                 if commit is None or any(file.path in removed for file in commit.removed):

@@ -1,7 +1,7 @@
-"""A Delta table's log on the local disk, as its readers use it: which versions there are, and what each one did.
+"""A Delta table's log on the local disk: which versions there are, what each one did, and how one more is taken.
 
-A commit is one small file of JSON named after its version. Everybody who follows a table reads its commits here, so
-there is one rule for which of them bring new rows: `Commit.appended`.
+A commit is one small file of JSON named after its version. All followers of a table read its commits here, so there is
+one rule for which commits bring new rows: `Commit.appended`.
 
 Knows the log's files; must not know what is in a row, nor load pyarrow or deltalake. Source: the Delta protocol, "Delta
 Log Entries", "Add File and Remove File" and "Checkpoints".
@@ -9,9 +9,14 @@ Log Entries", "Add File and Remove File" and "Checkpoints".
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import time
+import uuid
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -25,6 +30,10 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parque
 
 class DeltaLogError(ValueError):
     """A log that cannot be read as asked; the text names the table and says why."""
+
+
+class GapError(OSError):
+    """The version before was cleaned away: the free version is a gap in the past, not the end."""
 
 
 class AddedFile(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -49,10 +58,12 @@ class AddedFile(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
         return None if self.stats is None else _stats_decoder.decode(self.stats).num_records
 
 
-class RemovedFile(msgspec.Struct, frozen=True):
+class RemovedFile(msgspec.Struct, rename="camel", frozen=True):
     """A data file that a commit removes: the protocol's action `remove`."""
 
     path: str
+    data_change: bool = True
+    """False: the file's rows are in the table still."""
 
 
 class _Stats(msgspec.Struct, rename="camel"):
@@ -76,15 +87,15 @@ class Commit(NamedTuple):
 
     @property
     def appended(self) -> list[AddedFile]:
-        """The files whose rows are new with this version. This is the one rule for what is upkeep.
+        """The files whose rows are new with this version; all other files are upkeep's.
 
         A commit that removes a file brings no new row: compaction (`dataChange` is false) and the deletion of old rows
         (`dataChange` is true) both write the rows that stay into a new file, and those rows were read before.
-        `dataChange` alone would tell them twice after each deletion. A file added with `dataChange` false brings none
+        `dataChange` alone would give them twice after each deletion. A file added with `dataChange` false brings none
         either, also in a commit that removes nothing (Spark adds a file again when it computes statistics).
 
-        So a commit that both removes files and adds new rows (an overwrite, an update) would be passed over. A home's
-        tables are only ever appended to, put together and shortened, by writers that this project starts.
+        So a commit that both removes files and adds new rows (an overwrite, an update) would be skipped. A home's
+        tables are only appended to, compacted and shortened, by writers of this project.
         """
         return [] if self.removed else [file for file in self.added if file.data_change]
 
@@ -102,6 +113,7 @@ class DeltaLog:
     def __init__(self, table: Path) -> None:
         self.table = table
         self.folder = table / LOG_FOLDER
+        self._prefix = f"{self.folder}/"
 
     def versions(self) -> list[int]:
         """Every version whose commit is there, in no order. Lists the folder."""
@@ -112,7 +124,8 @@ class DeltaLog:
         return max(self.versions(), default=-1)
 
     def has(self, version: int) -> bool:
-        return os.path.exists(self.commit_path(version))
+        # Asked a hundred times a second: without a Path.
+        return os.path.exists(f"{self._prefix}{version:020d}.json")
 
     def read(self, version: int) -> Commit | None:
         """What a version did, None if its commit is not there."""
@@ -150,11 +163,39 @@ class DeltaLog:
         return Checkpoint(version, sorted(paths))
 
     def path_of(self, file: AddedFile) -> Path:
-        """Where a data file lies."""
         return self.table / unquote(file.path)
 
     def commit_path(self, version: int) -> Path:
         return self.folder / f"{version:020d}.json"
+
+    @contextmanager
+    def waiting_commit(
+        self, operation: str, parameters: Mapping[str, str], actions: Iterable[Mapping[str, Any]]
+    ) -> Iterator[Path]:
+        """The file of a commit that has no version yet. Raises OSError: it cannot be written."""
+        info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation, "operationParameters": parameters}
+        waiting = self.folder / f"_commit_{uuid.uuid4()}.json.tmp"
+        try:
+            waiting.write_text("".join(f"{json.dumps(action)}\n" for action in [{"commitInfo": info}, *actions]))
+            yield waiting
+        finally:
+            # Once the commit is there nothing may fail any more.
+            with suppress(OSError):
+                waiting.unlink(missing_ok=True)
+
+    def try_commit(self, waiting: Path, version: int) -> bool:
+        """Takes a version for a commit; False if another commit has it. Raises GapError: it is a gap. The commit is a
+        hard link to a finished file, as with every Delta writer on a local disk, so it is never partial.
+        """
+        taken = self.commit_path(version)
+        try:
+            os.link(waiting, taken)
+        except FileExistsError:
+            return False
+        if version > 0 and not self.has(version - 1):
+            taken.unlink()
+            raise GapError(f"{self.table}: version {version - 1} is gone")
+        return True
 
     def _names(self) -> list[str]:
         try:

@@ -1,4 +1,4 @@
-"""What a job says of itself while it runs: `status.json` in its home, replaced as a whole after each batch.
+"""A running job's status: `status.json` in its home, replaced as a whole after each batch.
 
     {"state": "running", "process": 4711, "query_id": "...", "started_at_ms": ..., "batch_id": 17, "batch_at_ms": ...,
      "effects": 1234, "quarantined": 0}
@@ -21,11 +21,13 @@ from tables.whole_file import write_whole
 STATUS_FILE = "status.json"
 FAILURE_FILE = "failure.txt"
 
+JobState = Literal["starting", "running", "stopped", "failed"]
+
 
 class JobStatus(msgspec.Struct, omit_defaults=True):
     """The file's content."""
 
-    state: Literal["starting", "running", "stopped", "failed"] | None = None
+    state: JobState | None = None
     process: int | None = None
     """The job's process id."""
     effects: int | None = None
@@ -49,7 +51,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def read_status(home: Path) -> JobStatus | None:
-    """What the job of a home says of itself; None where it says nothing that can be read."""
+    """The status of a home's job; None if there is none that can be read."""
     try:
         return _decoder.decode((home / STATUS_FILE).read_bytes())
     except (OSError, msgspec.MsgspecError):
@@ -80,7 +82,7 @@ class StatusWriter:
         self._write()
 
     def failed(self, reason: str, whole_story: str = "") -> None:
-        """whole_story: what a programmer wants to read, kept beside in `failure.txt`."""
+        """whole_story: the traceback, kept in `failure.txt`."""
         self._now.state, self._now.reason = "failed", reason
         self._write()
         if self._home is not None and whole_story:

@@ -1,69 +1,44 @@
 """The data files that make up a table at a version: the last checkpoint's, and what the commits after it did to them.
 
-How a checkpoint's Parquet is read is the caller's affair: pass `tables.checkpoints.read_checkpoint`, which uses
-pyarrow, or a function of your own engine.
-
-Knows how a log's pieces go together; must not know rows, nor load pyarrow or deltalake. Source: the Delta protocol,
-"Action Reconciliation".
+A checkpoint is read by DuckDB, which loads fast and is also there in the job. Knows how a log's parts fit together;
+must not know rows, nor load pyarrow or deltalake. Source: the Delta protocol, "Action Reconciliation".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tables.delta_log import AddedFile, Checkpoint, Commit, DeltaLog, DeltaLogError
+from tables.delta_log import AddedFile, DeltaLog, DeltaLogError
 from tables.unread import left_out
 
-ReadCheckpoint = Callable[[Sequence[Path]], Iterable[AddedFile]]
-"""Gives the column `add` of a checkpoint's files, where it is not null: path, partitionValues, size, stats and
-deletionVector. A checkpoint lists live files alone, so its column `remove` is of no use here."""
 _TRIES = 5
 
 
 class LiveFiles(NamedTuple):
-    """A table's data files at a version."""
-
     version: int
     files: list[AddedFile]
-    """In the order they were added, as far as the log tells it."""
+    """In the order they were added, as far as the log says."""
     paths: list[Path]
     """Where they lie, in the same order."""
 
 
-class LogPieces(NamedTuple):
-    """What has to be read to know a table at a version."""
-
-    version: int
-    checkpoint: Checkpoint | None
-    """None: the commits go back to version 0."""
-    commits: range
-    """The versions to be applied after the checkpoint, in order."""
-
-
-def live_files(log: DeltaLog, read_checkpoint: ReadCheckpoint, version: int | None = None) -> LiveFiles:
+def live_files(log: DeltaLog, version: int | None = None) -> LiveFiles:
     """The data files at a version, by default the latest.
 
     Raises DeltaLogError: there is no table, no such version (any more), or a file has a deletion vector. Upkeep may
     remove a checkpoint or a commit between two looks at the disk, and a folder that grows may be listed with a gap; so
     this is tried again before it fails.
     """
-    tries = 0
-    while True:
-        tries += 1
-        try:
-            pieces = log_pieces(log, version)
-            found = _applied(log, pieces, read_checkpoint)
-        except (DeltaLogError, FileNotFoundError):
-            if tries == _TRIES:
-                raise
-            continue
-        return LiveFiles(pieces.version, found, [log.path_of(file) for file in found])
+    for _ in range(_TRIES - 1):
+        with suppress(DeltaLogError, FileNotFoundError):
+            return _looked_at(log, version)
+    return _looked_at(log, version)
 
 
-def log_pieces(log: DeltaLog, version: int | None = None) -> LogPieces:
-    """What has to be read to know a version, by default the latest. Raises DeltaLogError, see live_files."""
+def _looked_at(log: DeltaLog, version: int | None) -> LiveFiles:
     there = set(log.versions())
     if not there:
         raise DeltaLogError(f"{log.table}: there is no Delta table")
@@ -74,36 +49,43 @@ def log_pieces(log: DeltaLog, version: int | None = None) -> LogPieces:
         raise DeltaLogError(
             f"{log.table}: version {wanted} cannot be read: the log has versions {min(there)} to {max(there)}"
         )
-    return LogPieces(wanted, checkpoint, commits)
-
-
-def _applied(log: DeltaLog, pieces: LogPieces, read_checkpoint: ReadCheckpoint) -> list[AddedFile]:
-    live = {}
-    if pieces.checkpoint is not None:
-        live = {file.path: file for file in read_checkpoint(pieces.checkpoint.paths)}
-    for version in pieces.commits:
+    live = {} if checkpoint is None else {file.path: file for file in _in_checkpoint(checkpoint.paths)}
+    for number in commits:
         try:
-            commit = _commit(log, version)
+            commit = log.read(number)
         except ValueError as error:
-            left_out(log.table.name, f"version {version}", error)
+            left_out(log.table.name, f"version {number}", error)
             continue
-        _apply(live, commit)
+        if commit is None:
+            raise FileNotFoundError(log.commit_path(number))
+        # A commit may remove a file and add it again with other statistics: the file stays.
+        for removed in commit.removed:
+            live.pop(removed.path, None)
+        live |= {added.path: added for added in commit.added}
     for file in live.values():
         if file.deletion_vector is not None:
             raise DeltaLogError(f"{log.table}: {file.path} has a deletion vector, which only Spark reads")
-    return list(live.values())
+    return LiveFiles(wanted, list(live.values()), [log.path_of(file) for file in live.values()])
 
 
-def _commit(log: DeltaLog, version: int) -> Commit:
-    commit = log.read(version)
-    if commit is None:
-        raise FileNotFoundError(log.commit_path(version))
-    return commit
+def _in_checkpoint(paths: Sequence[Path]) -> Iterator[AddedFile]:
+    """The live files that a checkpoint lists. Raises OSError: it cannot be read."""
+    # Imported here: a table without a checkpoint needs none.
+    import duckdb
 
-
-def _apply(live: dict[str, AddedFile], commit: Commit) -> None:
-    # A commit may remove a file and add it again with other statistics: the file stays.
-    for removed in commit.removed:
-        live.pop(removed.path, None)
-    for added in commit.added:
-        live[added.path] = added
+    try:
+        with duckdb.connect(config={"threads": 1}) as database:
+            asked = "SELECT add FROM read_parquet($paths) WHERE add IS NOT NULL"
+            rows = database.execute(asked, {"paths": [str(path) for path in paths]}).fetchall()
+    except duckdb.Error as error:
+        is_gone = not all(path.exists() for path in paths)
+        raise (FileNotFoundError if is_gone else OSError)(f"{paths[0]}: {error}") from error
+    for (add,) in rows:
+        yield AddedFile(
+            path=add["path"],
+            partition_values=dict(add["partitionValues"]),
+            size=add["size"],
+            data_change=add["dataChange"],
+            stats=add.get("stats"),
+            deletion_vector=add.get("deletionVector"),
+        )

@@ -1,8 +1,8 @@
 """A temporary folder that lasts as long as the process that uses it.
 
-A process that is killed leaves its folder behind; the next that makes one of the same kind removes it. Others may put
-what they like into the place where temporary folders lie: no link of theirs is followed, and no pipe is waited for.
-Knows folders and locks of files; must not know what a folder holds.
+A killed process leaves its folder behind; the next process that makes one of the same kind removes it. Other users can
+write beside temporary folders, so no link is followed and no pipe is waited for. Knows folders and locks of files; must
+not know what a folder holds.
 """
 
 from __future__ import annotations
@@ -18,29 +18,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 OWNER = ".owner"
-"""Locked by the process whose folder it is."""
+"""Locked by the process that owns the folder."""
 YOUNG_S = 60.0
-"""A folder that is younger may be one whose process has not locked it yet."""
+"""The process of a younger folder may not have locked it yet."""
 
 
 @contextmanager
 def own_folder(kind: str) -> Iterator[Path]:
     """A new folder whose name begins with its kind, removed at the end."""
-    _remove_abandoned(kind)
-    with tempfile.TemporaryDirectory(prefix=kind) as folder:
-        owner = os.open(Path(folder) / OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(owner, fcntl.LOCK_EX)
-            yield Path(folder)
-        finally:
-            os.close(owner)
-
-
-def _remove_abandoned(kind: str) -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{kind}*"):
         # In use, another user's, or removed just now.
         with suppress(OSError):
             _remove_if_abandoned(folder)
+    with tempfile.TemporaryDirectory(prefix=kind) as made:
+        owner = os.open(Path(made) / OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(owner, fcntl.LOCK_EX)
+            yield Path(made)
+        finally:
+            os.close(owner)
 
 
 def _remove_if_abandoned(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The properties that a home's tables are made with, whoever makes them: delta-rs, Spark, a gateway, a table client.
+"""The properties of a home's tables, for all that make them: delta-rs, Spark, a gateway, a table client.
 
 Knows Delta's names of properties; must not know a table's columns, nor load pyarrow or deltalake.
 """
@@ -6,8 +6,8 @@ Knows Delta's names of properties; must not know a table's columns, nor load pya
 from __future__ import annotations
 
 VERSIONS_RETENTION_MINUTES = 60
-"""The default of spark.coordinator.versions.retention.minutes; a process that does not know the job's settings makes a
-table with it, and the job sets its own value when it starts (`tables.opening.open_table`)."""
+"""The default of spark.coordinator.versions.retention.minutes; a process without the job's settings makes a table with
+it, and the job sets its own value when it starts (`tables.appending.open_table`)."""
 
 
 def table_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTES) -> dict[str, str]:
@@ -26,8 +26,8 @@ def table_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTE
 def request_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTES) -> dict[str, str]:
     """The request table's Delta properties: those of every table, and its writers never clean its log.
 
-    Delta libraries clean it after a commit. While the job is stopped, they would remove commits that it has not read.
-    The job's upkeep cleans the log itself, and knows what was read.
+    Delta libraries clean it after a commit, and while the job is stopped they would remove unread commits. The job's
+    upkeep, which knows what was read, cleans the log itself.
     """
     return {**table_properties(versions_retention_minutes), "delta.enableExpiredLogCleanup": "false"}
 

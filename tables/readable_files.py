@@ -1,8 +1,6 @@
-"""What of a table's files can be read: a file that is damaged is left out, and so is a row that is too large.
-
-Whoever reads a table looks at this after a query has failed, for it reads every file. Too large a row is written no
-more; a table from before may have some. Knows files and their longest column; must not know what is asked of them, nor
-load pyarrow or deltalake.
+"""Which of a table's files can be read: damaged files are left out, and so are rows that are too large. It reads every
+file, so readers use it only after a query has failed. Rows that are too large come from earlier versions. Knows files
+and their longest column; must not know the query, nor load pyarrow or deltalake.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _read_as: dict[str, str | None] = {}
 
 
 def readable(files: Sequence[str]) -> list[str]:
-    """The same files without those that are damaged, and a copy in place of each with large rows; all of it is said.
+    """The same files without damaged ones, and with a copy in place of each with large rows; each is logged.
 
     The same list where every file can be read. Raises OSError: the system cannot read one just now.
     """
@@ -44,6 +42,8 @@ def _looked_at(path: str) -> str | None:
     rows = f"read_parquet('{quoted(path)}', hive_partitioning = false)"
     try:
         with open_database(memory_mb=_MEMORY_MB) as database:
+            # Without this a column is not read if the file's statistics are enough to count it.
+            database.execute("SET disabled_optimizers = 'statistics_propagation'")
             database.execute(f"SELECT count(hash(COLUMNS(*))) FROM {rows}")
     except duckdb.OutOfMemoryException:
         return _copy_without_large_rows(Path(path), rows)

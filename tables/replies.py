@@ -13,25 +13,27 @@ from schemas.errors import Error
 from schemas.messages import APIS, Response
 from tables.unread import left_out
 
-REPLY_COLUMNS = ("effect", "request_id", "api", "error_code", "detail")
+REPLY_COLUMNS = ("effect", "group_id", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""
 _REPLY = EffectName.REPLY.value
 
 
 class Reply(NamedTuple):
-    """An answer to a request."""
-
     request_id: str
     response: Response | None
-    """None: the row cannot be read, which was said."""
+    """None: the row cannot be read, which was logged."""
+    group_id: str
 
 
 def replies(effects: pa.Table, id_prefix: str) -> list[Reply]:
     """The answers among some effects to requests whose ids have this prefix; needs `REPLY_COLUMNS`."""
     is_ours = pc.and_(pc.equal(effects["effect"], _REPLY), pc.starts_with(effects["request_id"], id_prefix))
     ours = effects.filter(is_ours)
-    columns = (ours[name].to_pylist() for name in ("request_id", "api", "error_code", "detail"))
-    return [Reply(request_id, _read(request_id, *told)) for request_id, *told in zip(*columns, strict=True)]
+    columns = (ours[name].to_pylist() for name in ("group_id", "request_id", "api", "error_code", "detail"))
+    return [
+        Reply(request_id, _read(request_id, *reply), group_id)
+        for group_id, request_id, *reply in zip(*columns, strict=True)
+    ]
 
 
 def _read(request_id: str, api: str, error_code: str, detail: str | None) -> Response | None:
@@ -48,8 +50,8 @@ def response_of(api: str, error_code: str, detail: str | None) -> Response:
         response_type: Any = APIS[api].response
         bare: Response = response_type(error_code=Error(error_code))
         return bare
-    told: Response = _DECODERS[api].decode(detail).response
-    return told
+    response: Response = _DECODERS[api].decode(detail).response
+    return response
 
 
 _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -25,25 +25,22 @@ class RequestRow(NamedTuple):
     request: str
 
 
+def row_of(request: StreamRequest, group_id: str) -> RequestRow:
+    text = _encoder.encode(request).decode()
+    return RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, text)
+
+
 def table_of(rows: Iterable[RequestRow]) -> pa.Table:
     """Rows of `schemas.tables.REQUESTS`, in their order."""
-    return _table(list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names))
+    columns = list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)
 
 
 def request_rows(requests: Iterable[StreamRequest]) -> pa.Table:
-    """The requests' rows, in the requests' order."""
-    requests = list(requests)
-    return _table(
-        [
-            [group_id_of(request) for request in requests],
-            [request.request_id for request in requests],
-            [request.received_at_ms for request in requests],
-            [request.request_seq for request in requests],
-            [_encoder.encode(request) for request in requests],
-        ]
-    )
+    return table_of(row_of(request, group_id_of(request)) for request in requests)
 
 
-def _table(columns: Sequence[Sequence[Any]]) -> pa.Table:
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)
+def request_line(request: StreamRequest, group_id: str) -> bytes:
+    """A request's row as a line of JSON, without its end."""
+    return _encoder.encode(row_of(request, group_id)._asdict())

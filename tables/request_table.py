@@ -1,20 +1,27 @@
-"""The request table as everybody outside Spark writes it: rows in, one file and one commit a call.
+"""Appends to the request table without Spark or a Delta library: one file and one commit per call.
 
-Knows the table's columns; must not know what a request says.
+A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
+tens of milliseconds of a core; appending needs none of it. `tables.compaction` merges the files. Knows the table's
+columns and how a version is taken; must not know what is in a request.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.tables import REQUESTS
-from tables.delta_appender import DeltaAppender
-from tables.delta_log import DeltaLog
+from tables.delta_log import DeltaLog, GapError
 from tables.properties import request_properties
+from tables.request_writers import RequestWriters
+
+_TRUSTED_S = 10.0
+"""After a look at the folder a writer trusts its count of versions for this long; commits are kept far longer."""
 
 
 class RequestTable:
@@ -23,26 +30,58 @@ class RequestTable:
     def __init__(self, path: Path, writer_id: str) -> None:
         self._path = path
         self._log = DeltaLog(path)
-        self._appender = DeltaAppender(path)
+        self._version = -1
+        self._looked_at = 0.0
         self._writer_id = writer_id
         self._numbers = itertools.count(1)
+        self._writers = RequestWriters(path.parent, writer_id)
 
     def open(self) -> None:
-        """Makes the table if the coordinator has not done so yet, which sets its own properties when it starts."""
+        """Makes the table if the coordinator has not done so yet; the coordinator sets its properties when it
+        starts."""
+        self._writers.join()
         if self._log.latest() >= 0:
             return
         # Imported here: a process that finds the table there needs no Delta library, and saves a hundred megabytes.
-        from tables.opening import make_table
+        from tables.appending import make_table
 
         make_table(self._path, REQUESTS, request_properties())
 
+    def close(self) -> None:
+        self._writers.leave()
+
+    def is_alone(self) -> bool:
+        """See `RequestWriters.is_alone`."""
+        return self._writers.is_alone()
+
     def append(self, rows: pa.Table) -> None:
         """All the rows, at least one, in one commit. Raises OSError."""
-        name = f"part-{self._writer_id}-{next(self._numbers):010d}.parquet"
+        path = self._path / f"part-{self._writer_id}-{next(self._numbers):010d}.parquet"
         try:
-            pq.write_table(rows, self._path / name, compression="zstd", use_dictionary=False, write_statistics=False)
+            pq.write_table(rows, path, compression="zstd", use_dictionary=False, write_statistics=False)
         except OSError:
-            # On a full disk each try would leave another piece of a file.
-            (self._path / name).unlink(missing_ok=True)
+            # On a full disk each try would leave another partial file.
+            path.unlink(missing_ok=True)
             raise
-        self._appender.append(name, rows.num_rows)
+        add = {
+            "path": path.name,
+            "partitionValues": {},
+            "size": path.stat().st_size,
+            "modificationTime": time.time_ns() // 1_000_000,
+            "dataChange": True,
+            "stats": json.dumps({"numRecords": rows.num_rows}),
+        }
+        with self._log.waiting_commit("WRITE", {"mode": "Append"}, [{"add": add}]) as waiting:
+            self._take_next_version(waiting)
+
+    def _take_next_version(self, waiting: Path) -> None:
+        is_taken = False
+        while not is_taken:
+            if time.monotonic() - self._looked_at > _TRUSTED_S:
+                self._version = self._log.latest()
+            self._looked_at = time.monotonic()
+            try:
+                is_taken = self._log.try_commit(waiting, self._version + 1)
+                self._version += 1
+            except GapError:
+                self._looked_at = 0.0

@@ -1,11 +1,9 @@
 """A copy on this machine's disk of a home's tables in an object store, for readers that know files alone.
 
-A table's files never change once they are written, so a copy is right as far as it goes: a commit is put into the
-copy's log when the files that it adds are there, and whoever reads the copy sees the table as it was a moment ago. What
-the job says of itself (`tables.job_status`) is told from the commits of its checkpoint.
-
-The store is reached by pyarrow. S3 takes Amazon's own variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
-AWS_ENDPOINT_URL for a store of one's own.
+A table's files never change once they are written. A commit is put into the copy's log once the files that it adds are
+copied, so a reader of the copy sees the table as it was a moment ago. The job's status (`tables.job_status`) is derived
+from the commits of its checkpoint. The store is reached by pyarrow. S3 takes Amazon's own variables: AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL for another store.
 
 Knows Delta's log and how a store is opened; must not know what is in a row.
 """
@@ -30,8 +28,8 @@ import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
 
 from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
-from tables.checkpoints import read_checkpoint
 from tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
+from tables.home_location import cache_folder
 from tables.job_status import STATUS_FILE, JobStatus
 from tables.live_files import live_files
 from tables.own_folder import own_folder
@@ -43,7 +41,7 @@ LIST_EVERY_S = 10.0
 """How often a log is listed whole: for what was cleaned away, and for commits beyond a gap."""
 STATUS_EVERY_S = 0.5
 KEPT_S = 600.0
-"""So long a file that the table needs no more stays for those who are reading it."""
+"""A file that the table no longer needs stays this long for its readers."""
 _ANSWER_WITHIN_S = 20.0
 _LOG_FILE = re.compile(r"\d{20}\.(json|checkpoint(\.\d{10}\.\d{10})?\.parquet)")
 _STAGED = "_staged"
@@ -56,7 +54,7 @@ class StoreError(OSError):
 
 
 class NoWayError(StoreError):
-    """A store that only Spark reaches from here, if anything does."""
+    """A store that at most Spark can reach from here."""
 
 
 def opened(location: str) -> tuple[FileSystem, str]:
@@ -79,28 +77,27 @@ def _s3_options() -> dict[str, object]:
     return options | ({"endpoint_override": endpoint} if endpoint else {}) | ({"region": region} if region else {})
 
 
-def _mark(info: FileInfo) -> tuple[int, int]:
-    return info.size, info.mtime_ns
-
-
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
 class TableCopy:
-    """The copy of one table. follows: somebody reads each commit's rows as it comes, not only the table as it is."""
+    """The copy of one table. For commits after the first look it has the files that each of them added, for
+    followers."""
 
-    def __init__(self, store: FileSystem, home: str, folder: Path, table: str, *, follows: bool) -> None:
-        self._store, self._source, self._folder, self._follows = store, f"{home}/{table}", folder / table, follows
+    def __init__(self, store: FileSystem, home: str, folder: Path, table: str) -> None:
+        self._store, self._source, self._folder = store, f"{home}/{table}", folder / table
         self._log, self._staged = DeltaLog(self._folder), DeltaLog(self._folder / _STAGED)
         self._is_begun = False
         self._staged.folder.mkdir(parents=True, exist_ok=True)
 
     def refresh(self) -> None:
         """Lists the log and copies what is new. Raises OSError: the store refuses, or does not answer."""
-        there = {info.base_name: info for info in self._listed() if _LOG_FILE.fullmatch(info.base_name)}
+        listed = self._store.get_file_info(FileSelector(f"{self._source}/{LOG_FOLDER}", allow_not_found=True))
+        files = [info for info in listed if info.type == FileType.File and _LOG_FILE.fullmatch(info.base_name)]
+        there = {info.base_name: info for info in files}
         known = self._known()
-        if any(known[name] != _mark(info) for name, info in there.items() if name in known):
+        if any(known[name] != (info.size, info.mtime_ns) for name, info in there.items() if name in known):
             # Made anew under the same name.
             shutil.rmtree(self._folder)
             self._staged.folder.mkdir(parents=True)
@@ -110,10 +107,9 @@ class TableCopy:
             self._stage(there[name])
         for name in known.keys() - there.keys():
             (self._staged.folder / name).unlink()
-        live = live_files(self._staged, read_checkpoint).files if there else []
-        if self._follows and self._is_begun:
-            for version in [int(name[:20]) for name in new if name.endswith(".json")]:
-                self._fetch_those_there(self._added(version))
+        live = live_files(self._staged).files if there else []
+        for version in [int(name[:20]) for name in new if self._is_begun and name.endswith(".json")]:
+            self._fetch_added(version)
         self._fetch(live)
         self._publish(new)
         for name in known.keys() - there.keys():
@@ -122,38 +118,28 @@ class TableCopy:
         self._is_begun = True
 
     def follow(self) -> bool:
-        """Copies the next commits; whether there was one. Costs one question where there is none. Raises OSError."""
+        """Copies the next commits; returns whether there was one. Costs one request if there is none. Raises
+        OSError."""
         found, version = False, self._log.latest() + 1
         while (info := self._info(f"{self._source}/{LOG_FOLDER}/{self._log.commit_path(version).name}")) is not None:
             self._stage(info)
-            self._fetch_those_there(self._added(version))
+            self._fetch_added(version)
             self._publish([info.base_name])
             found, version = True, version + 1
         return found
-
-    def _listed(self) -> list[FileInfo]:
-        selector = FileSelector(f"{self._source}/{LOG_FOLDER}", allow_not_found=True)
-        return [info for info in self._store.get_file_info(selector) if info.type == FileType.File]
 
     def _info(self, path: str) -> FileInfo | None:
         (info,) = self._store.get_file_info([path])
         return info if info.type == FileType.File else None
 
     def _known(self) -> dict[str, tuple[int, int]]:
-        marks = {}
-        for entry in os.scandir(self._staged.folder):
-            if _LOG_FILE.fullmatch(entry.name):
-                marks[entry.name] = (entry.stat().st_size, entry.stat().st_mtime_ns)
-        return marks
+        entries = filter(lambda entry: _LOG_FILE.fullmatch(entry.name), os.scandir(self._staged.folder))
+        return {entry.name: (entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries}
 
     def _stage(self, info: FileInfo) -> None:
         path = self._staged.folder / info.base_name
         self._copy(info.path, path)
         os.utime(path, ns=(info.mtime_ns, info.mtime_ns))
-
-    def _added(self, version: int) -> list[AddedFile]:
-        commit = self._staged.read(version)
-        return [] if commit is None else commit.added
 
     def _fetch(self, files: Iterable[AddedFile]) -> None:
         for file in files:
@@ -161,9 +147,10 @@ class TableCopy:
             if not path.exists():
                 self._copy(f"{self._source}/{path.relative_to(self._folder)}", path)
 
-    def _fetch_those_there(self, files: Iterable[AddedFile]) -> None:
-        """As _fetch; upkeep may have removed a commit's files since."""
-        for file in files:
+    def _fetch_added(self, version: int) -> None:
+        """The files that a commit adds; upkeep may have removed some since."""
+        commit = self._staged.read(version)
+        for file in [] if commit is None else commit.added:
             with suppress(FileNotFoundError):
                 self._fetch([file])
 
@@ -185,7 +172,7 @@ class TableCopy:
                 os.link(self._staged.folder / name, self._log.folder / name)
 
     def _forget(self, live: Iterable[AddedFile]) -> None:
-        """Removes files that the table needs no more, a while after that was seen; a file beside each says when."""
+        """Removes files some time after the table stopped needing them; a file beside each has that time."""
         kept = {self._log.path_of(file) for file in live}
         for path in self._folder.rglob("*.parquet"):
             is_in_log = LOG_FOLDER in PurePosixPath(path.relative_to(self._folder)).parts
@@ -202,19 +189,19 @@ class TableCopy:
 class StoreCopy:
     """The copy of a home's tables in a folder, refreshed when it is asked, or from then on in a thread of its own."""
 
-    def __init__(self, location: str, folder: Path, *, tables: Sequence[str], follows: bool = False) -> None:
+    def __init__(self, location: str, folder: Path, *, tables: Sequence[str]) -> None:
         """Raises NoWayError."""
         self.location, self.folder = location, folder
         self._store, self._source = opened(location)
-        self._tables = [TableCopy(self._store, self._source, folder, table, follows=follows) for table in tables]
+        self._tables = [TableCopy(self._store, self._source, folder, table) for table in tables]
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store-copy", daemon=True)
         self._listed_s = time.monotonic()
-        self._asked_s = self._heard_s = float("-inf")
+        self._asked_s = self._last_batch_s = float("-inf")
         self._batch_id: int | None = None
 
     def refresh(self) -> None:
-        """Copies what is there. Raises StoreError: the store refuses, does not answer, or has no such bucket."""
+        """Copies the tables. Raises StoreError: the store refuses, does not answer, or has no such bucket."""
         try:
             bucket = PurePosixPath(self._source).parts[0]
             if self._store.get_file_info([bucket])[0].type == FileType.NotFound:
@@ -225,7 +212,7 @@ class StoreCopy:
             raise StoreError(f"{self.location} cannot be read: {_line(error)}") from None
 
     def keep(self) -> None:
-        """Copies what comes, until it is closed. A store that does not answer is asked again."""
+        """Copies new commits until it is closed. A store that does not answer is asked again."""
         self._thread.start()
 
     def close(self) -> None:
@@ -236,16 +223,15 @@ class StoreCopy:
     def _run(self) -> None:
         is_failing = False
         while not self._ended.wait(LOOK_EVERY_S):
+            was_failing, is_failing = is_failing, False
             try:
                 self._look()
+                if was_failing:
+                    log.warning("%s: its news are read again", self.location)
             except Exception as error:
-                if not is_failing:
-                    log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
                 is_failing = True
-                continue
-            if is_failing:
-                log.warning("%s: its news are read again", self.location)
-            is_failing = False
+                if not was_failing:
+                    log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
 
     def _look(self) -> None:
         now_s = time.monotonic()
@@ -255,13 +241,13 @@ class StoreCopy:
         for table in self._tables:
             table.follow()
         if now_s - self._asked_s > STATUS_EVERY_S:
-            self._tell_of_the_job(now_s)
+            self._report_job(now_s)
             self._asked_s = now_s
 
-    def _tell_of_the_job(self, now_s: float) -> None:
-        """Writes the job's status when it has done a batch since the last look. It counts from that look on."""
+    def _report_job(self, now_s: float) -> None:
+        """Writes the job's status if it has done a batch since the last look, with counts since the first look."""
         commits, known = f"{self._source}/{CHECKPOINT_FOLDER}/commits", self._batch_id
-        if known is None or now_s - self._heard_s > LIST_EVERY_S:
+        if known is None or now_s - self._last_batch_s > LIST_EVERY_S:
             found = self._store.get_file_info(FileSelector(commits, allow_not_found=True))
             batches = {int(info.base_name): info for info in found if info.base_name.isdigit()}
             if not batches:
@@ -275,20 +261,19 @@ class StoreCopy:
             at_ms = int((time.time() - (now_s - self._asked_s)) * 1000)
         if newest == known:
             return
-        self._batch_id, self._heard_s = newest, now_s
+        self._batch_id, self._last_batch_s = newest, now_s
         status = JobStatus(state="running", batch_id=newest, batch_at_ms=at_ms)
         write_whole(self.folder / STATUS_FILE, msgspec.json.encode(status))
 
 
 @contextmanager
 def kept_copy(location: str) -> Iterator[Path]:
-    """The copy of a home that this user's programs share, as the home is now; theirs one after the other.
+    """The copy of a home that this user's programs share, refreshed; only one program refreshes it at a time.
 
     Raises StoreError: the store refuses, does not answer, or has no such bucket.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rollcall"
     endpoint = str(_s3_options().get("endpoint_override", ""))
-    folder = cache / hashlib.sha256(f"{endpoint} {location}".encode()).hexdigest()[:16]
+    folder = cache_folder() / hashlib.sha256(f"{endpoint} {location}".encode()).hexdigest()[:16]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -298,9 +283,9 @@ def kept_copy(location: str) -> Iterator[Path]:
 
 @contextmanager
 def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
-    """A copy of a home's tables that follows them as long as it is used. Raises StoreError: as StoreCopy.refresh."""
+    """A copy of a home's tables that follows them while it is used. Raises StoreError: as StoreCopy.refresh."""
     with own_folder("rollcall-copy-") as folder:
-        copy = StoreCopy(location, folder, tables=tables, follows=True)
+        copy = StoreCopy(location, folder, tables=tables)
         copy.refresh()
         copy.keep()
         try:

@@ -21,7 +21,7 @@ from tables.unread import left_out, lies_in_the_file
 log = logging.getLogger("rollcall.tables")
 
 _LOST_AFTER_S = 5.0
-"""After so long without the next version the folder is listed: later versions may be there."""
+"""After this long without the next version the folder is listed: later versions may be there."""
 
 
 class TableFollower:
@@ -36,11 +36,10 @@ class TableFollower:
 
     @property
     def next_version(self) -> int:
-        """The version that is read next."""
         return self._next
 
     def go_on_after(self, version: int) -> None:
-        """The next version is the one after this; the caller knows what the table holds up to here."""
+        """Goes on after this version; the caller knows the table up to it."""
         self._next = version + 1
 
     def has_news(self) -> bool:
@@ -54,7 +53,8 @@ class TableFollower:
         return self._has_found_place()
 
     def _has_found_place(self) -> bool:
-        """Skips versions that were cleaned away, begins again in a table made anew; whether there is a next version."""
+        """Skips versions that were cleaned away, starts again in a table made anew; returns whether there is a next
+        version."""
         versions = self._log.versions()
         first = min((version for version in versions if version >= self._next), default=None)
         if first is None:
@@ -72,8 +72,8 @@ class TableFollower:
     def read_next(self) -> list[pa.Table]:
         """What the next version appended, one Arrow table a file.
 
-        A version or file that is broken or missing is left out, which `tables.unread` says. Raises OSError: it cannot
-        be read just now, and is the next still.
+        A version or file that is broken or missing is left out, and `tables.unread` logs it. Raises OSError: it cannot
+        be read just now, and stays the next.
         """
         version = self._next
         try:

@@ -1,12 +1,12 @@
-"""What a reader of a table leaves out because it cannot be read: it costs itself alone, and is said once.
-
-Knows which failures lie in what is read, and how they are said. Must not know who reads, nor load pyarrow or deltalake.
+"""What a reader of a table leaves out because it cannot be read. Only that part is lost, and it is logged once. Knows
+which failures are the file's own, and their messages. Must not know who reads, nor load pyarrow or deltalake.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 
 log = logging.getLogger("rollcall.tables")
@@ -18,7 +18,7 @@ _REASON_CHARACTERS = 200
 
 
 def left_out(table: str, what: str, reason: object) -> None:
-    """Says, once a process, what of a table is left out: a row by group and seq, a file by name, or a version."""
+    """Logs, once a process, what of a table is left out: a row by group and seq, a file by name, or a version."""
     if (table, what) in _said:
         return
     _said[table, what] = None
@@ -29,22 +29,31 @@ def left_out(table: str, what: str, reason: object) -> None:
 
 
 def row_named(group_id: object, seq: object) -> str:
-    """How a row is named; a group id is another's text, and may be long."""
+    """The name of a row in messages; a group id is a client's text and may be long."""
     return f"the row with seq {seq} of group {ascii(group_id)[:_REASON_CHARACTERS]}"
 
 
 def lies_in_the_file(error: Exception) -> bool:
-    """Whether the file itself is why it could not be read, so that trying again helps nothing."""
-    # pyarrow's own errors of a file that is no Parquet are OSErrors without a number.
+    """Whether the failure is the file's own, so that trying again does not help."""
+    # pyarrow's errors for a file that is no Parquet are OSErrors without a number.
     return isinstance(error, ValueError | FileNotFoundError | MemoryError) or (
         isinstance(error, OSError) and error.errno is None
     )
 
 
+def whole_files(table: str, paths: Iterable[Path]) -> list[Path]:
+    """Those of a table's files that seem whole; the others are left out. Raises OSError: see fault_of_parquet."""
+    faults = {path: fault_of_parquet(path) for path in paths}
+    for path, fault in faults.items():
+        if fault is not None:
+            left_out(table, path.name, fault)
+    return [path for path, fault in faults.items() if fault is None]
+
+
 def fault_of_parquet(path: Path) -> str | None:
     """Why a file cannot be a whole Parquet file, by its beginning and end; None: it seems whole.
 
-    Raises OSError: it cannot be looked at just now.
+    Raises OSError: it cannot be opened just now.
     """
     try:
         with path.open("rb") as file:

@@ -133,7 +133,7 @@ def consumer_beat(
         "subscribed_topic_names": topics,
         "topic_partitions": None
         if owned is None
-        else [ConsumerGroupTopicPartitions(topic_id=topic, partitions=list(ps)) for topic, ps in owned.items()],
+        else [ConsumerGroupTopicPartitions(topic_name=topic, partitions=list(ps)) for topic, ps in owned.items()],
     }
     return fitting(ConsumerGroupHeartbeatRequest, api_version, **{**fields, **more})
 

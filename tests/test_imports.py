@@ -5,6 +5,8 @@ Knows which layer may import which. A layer that is not there yet is simply with
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import sysconfig
@@ -16,7 +18,7 @@ import pytest
 from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
-PURE = ("coordinator_udfs.protocol", "clients", "simulation", "why")
+PURE = ("coordinator_udfs.protocol", "clients", "simulation", "why", "lag")
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,15 @@ LAYERS = {
     "coordinator_udfs.group_udf": Layer(
         own=("coordinator_udfs", "schemas", "programs"), third_party=True, pyspark=True
     ),
-    "tables": Layer(own=("tables", "schemas"), third_party=True),
+    "lag": Layer(own=("lag",)),
+    "tables": Layer(own=("tables", "lag", "schemas"), third_party=True),
     "table_client": Layer(own=("table_client", "tables", "clients", "schemas"), third_party=True),
     "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
-    "request_log": Layer(own=("request_log", "coordinator_udfs", "schemas", "programs"), third_party=True),
+    "request_log": Layer(own=("request_log", "lag", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "whatif": Layer(
         own=(
             "whatif",
+            "lag",
             "request_log",
             "simulation",
             "clients",
@@ -60,22 +64,41 @@ LAYERS = {
             "why",
         ),
     ),
-    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs"), third_party=True),
-    "views": Layer(own=("views", "schemas"), packages=("msgspec",)),
-    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas"), third_party=True),
+    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs", "why"), third_party=True),
+    "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec", "sqlglot")),
+    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),
+    "listeners": Layer(own=("listeners", "programs"), third_party=True),
     "gateway": Layer(
-        own=("gateway", "tables", "table_client", "clients", "schemas", "coordinator_udfs.protocol", "programs"),
+        own=(
+            "gateway",
+            "listeners",
+            "tables",
+            "table_client",
+            "clients",
+            "schemas",
+            "coordinator_udfs.protocol",
+            "programs",
+        ),
         third_party=True,
     ),
     "page": Layer(
-        own=("page", "duck_sql", "views", "why", "pictures", "gateway", "tables", "schemas", "programs"),
+        own=("page", "duck_sql", "views", "why", "pictures", "listeners", "tables", "schemas", "programs"),
         third_party=True,
+    ),
+    "exporter": Layer(
+        own=("exporter", "page", "duck_sql", "views", "why", "whatif", "listeners", "tables", "schemas", "programs"),
+        third_party=True,
+    ),
+    "alerts": Layer(
+        own=("alerts", "exporter.settings", "page", "views", "why", "tables", "schemas", "programs"), third_party=True
     ),
     "jobs": Layer(
         own=(
             "jobs",
+            "alerts",
+            "exporter",
             "page",
             "views",
             "duck_sql",
@@ -90,6 +113,8 @@ LAYERS = {
             "coordinator_udfs",
             "clients",
             "gateway",
+            "lag",
+            "listeners",
             "schemas",
             "programs",
         ),
@@ -112,6 +137,7 @@ LAYERS = {
             "coordinator_udfs",
             "clients",
             "gateway",
+            "listeners",
             "schemas",
             "programs",
         ),
@@ -198,6 +224,51 @@ def test_a_circle_is_found_also_where_it_is_for_types_alone() -> None:
     late = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.b import B"
     assert set(circle(module_imports({"a.b": "from a.c import C", "a.c": late}))) == {"a.b", "a.c"}
     assert circle(module_imports({"a.b": "from a.c import C", "a.c": "import os"})) == []
+
+
+WORDS_OF_THE_TABLE_FORMAT = re.compile(r"deltalake|_delta_log|[`'\"]delta[`'\"]|delta\.`|DELTA_|databricks")
+KNOW_THE_TABLE_FORMAT = {
+    "coordinator_udfs.settings": "a value of spark.coordinator.source is delta",
+    "jobs.config": "the same",
+    "jobs.run.choices": "the same",
+    "jobs.stream.query": "the same",
+    "jobs.stream.sources": "the same",
+    "jobs.spark.jars": "Spark's connector",
+    "jobs.spark.connectors": "Spark's connector",
+}
+MAY_KNOW = ("tables", "benchmarks")
+INSIDE_TABLES = ("delta_log", "live_files", "compaction")
+"""Modules of tables that nobody outside may import; `tables.versions` says what others may."""
+
+
+def code_of(source: str) -> str:
+    """The source without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            node.value.value = ""
+    return ast.unparse(tree)
+
+
+def test_only_tables_knows_the_table_format() -> None:
+    outside = {name: path.read_text() for name, path in MODULES.items() if name.split(".")[0] not in MAY_KNOW}
+    knowing = {name for name, source in outside.items() if WORDS_OF_THE_TABLE_FORMAT.search(code_of(source))}
+    assert knowing == KNOW_THE_TABLE_FORMAT.keys()
+    inside = {f"tables.{name}" for name in INSIDE_TABLES}
+    assert inside <= MODULES.keys()
+    reaching = {name for name, source in outside.items() if inside & imported_modules(source)}
+    assert reaching == set()
+
+
+def imported_modules(source: str) -> set[str]:
+    return {module_of(imported, {name: "" for name in MODULES}) for imported in imported_names(source)}
+
+
+def test_a_word_of_the_table_format_is_found_in_code_alone() -> None:
+    for source in ("import deltalake", 'x = "delta.`y`"', 'read.format("delta")', 'folder / "_delta_log"'):
+        assert WORDS_OF_THE_TABLE_FORMAT.search(code_of(source))
+    for source in ('"""Knows Delta."""', "# deltalake", "from datetime import timedelta", "delta = 1"):
+        assert not WORDS_OF_THE_TABLE_FORMAT.search(code_of(source))
 
 
 def test_a_pure_module_names_no_clock_and_no_randomness() -> None:

@@ -22,13 +22,18 @@ def until(
     """Asks again and again until the answer is true (no None, no False, nothing empty), and returns it.
 
     what: what is awaited, or a function that tells how things stand; the AssertionError says it when time is up.
+    every_s: the pause between two questions. It is as long as the last question took where that is longer, so that
+    whoever is waited for has a core.
     """
     deadline = time.monotonic() + within_s
-    while not (found := ask()):
-        if time.monotonic() >= deadline:
+    while True:
+        asked_s = time.monotonic()
+        if found := ask():
+            return found
+        answered_s = time.monotonic()
+        if answered_s >= deadline:
             raise AssertionError(f"not within {within_s:g} s: {what if isinstance(what, str) else what()}")
-        time.sleep(every_s)
-    return found
+        time.sleep(max(every_s, answered_s - asked_s))
 
 
 async def until_true(ask: Callable[[], object], within_s: float = 30.0) -> None:

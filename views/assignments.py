@@ -10,12 +10,12 @@ ASSIGNMENTS = View(
     name="assignments",
     row="an ownership interval: one member held one partition without a break",
     rule=(
-        "It begins when an assignment gives the member the partition (assigned), and goes on through later "
-        "generations while each gives it again. It ends when a generation does not, when the member goes, or when it "
-        "joins again without claiming the partition: a cooperative member claims what it keeps (KIP-429), an eager one "
-        "claims nothing, so between its JoinGroup and the next assignment nobody holds its partitions. Connect's "
-        "workers hold connectors and tasks: these stand in place of topics and partitions. Groups of another protocol "
-        "type than consumer and connect, and bytes that cannot be read, give no rows."
+        "It begins when an assignment gives the member the partition (assigned), and goes on while each later "
+        "generation gives it again. It ends with a generation that does not, when the member goes, or when the member "
+        "joins again without claiming the partition. A cooperative member claims what it keeps (KIP-429). An eager one "
+        "claims nothing, so from its JoinGroup to the next assignment its partitions have no owner. For Connect's "
+        "workers connectors and tasks are shown as topics and partitions. Groups of other protocol types than consumer "
+        "and connect, and bytes that cannot be read, give no rows."
     ),
     columns=(
         GROUP_ID,
@@ -27,7 +27,7 @@ ASSIGNMENTS = View(
         Column("to_at", "timestamp", "until when, null: it still holds it"),
         Column("generation_id", "int", "the generation whose assignment gave it"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH turns AS (
   SELECT group_id, member_id, client_id, effect, generation_id, detail, at_ms,
     lead(at_ms) OVER member AS until_ms,
@@ -45,8 +45,7 @@ WITH turns AS (
 ), runs AS (
   SELECT group_id, topic, partition, member_id, client_id, effect, generation_id, at_ms, until_ms, turn,
     turn - row_number() OVER (PARTITION BY group_id, member_id, topic, partition ORDER BY turn) AS run
-  FROM holdings
-  LATERAL VIEW explode(partitions) AS partition
+  FROM (SELECT *, explode(partitions) AS partition FROM holdings)
 ), intervals AS (
   SELECT group_id, topic, partition, member_id, max_by(client_id, turn) AS client_id,
     min(struct(at_ms, generation_id)) FILTER (WHERE effect = 'assigned') AS given,

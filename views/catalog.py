@@ -1,34 +1,46 @@
-"""Every view, once: in the order in which people read of them, and in the order in which they are registered.
+"""Every view, once, in the order of the documentation, and what each reads from.
 
-Knows the views, and which of them another one's SQL reads from. Must not know where their tables are.
+Knows the views, and what their SQL reads from, which sqlglot finds. Must not know where their tables are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cache
+
+from sqlglot import exp, parse_one
 
 from schemas.effect_names import EffectName
 from views.assignments import ASSIGNMENTS
 from views.deploys import DEPLOYS
 from views.double_owners import DOUBLE_OWNERS
+from views.falling_behind import FALLING_BEHIND
 from views.flapping_members import FLAPPING_MEMBERS
+from views.group_configs import GROUP_CONFIGS
 from views.groups import GROUPS
 from views.heartbeat_slack import HEARTBEAT_SLACK
+from views.held_not_moving import HELD_NOT_MOVING
 from views.join_waits import JOIN_WAITS
+from views.lag import LAG
+from views.lag_history import LAG_HISTORY
 from views.leader_only_loops import LEADER_ONLY_LOOPS
 from views.members import MEMBERS
 from views.near_misses import NEAR_MISSES
 from views.offsets import OFFSETS
+from views.partition_lag import PARTITION_LAG
+from views.rebalance_costs import REBALANCE_COSTS
 from views.rebalances import REBALANCES
+from views.records_lost import RECORDS_LOST
 from views.replies import REPLIES
 from views.sessions import SESSIONS
 from views.standstills import STANDSTILLS
 from views.storms import STORMS
 from views.tables import TABLE_VIEWS
+from views.unconsumed import UNCONSUMED
 from views.view import View
 
-LISTED: tuple[View, ...] = (
+VIEWS: tuple[View, ...] = (
     GROUPS,
     MEMBERS,
     REBALANCES,
@@ -37,6 +49,11 @@ LISTED: tuple[View, ...] = (
     SESSIONS,
     HEARTBEAT_SLACK,
     OFFSETS,
+    GROUP_CONFIGS,
+    LAG,
+    LAG_HISTORY,
+    PARTITION_LAG,
+    REBALANCE_COSTS,
     REPLIES,
     STANDSTILLS,
     STORMS,
@@ -45,53 +62,81 @@ LISTED: tuple[View, ...] = (
     NEAR_MISSES,
     DEPLOYS,
     DOUBLE_OWNERS,
+    FALLING_BEHIND,
+    HELD_NOT_MOVING,
+    RECORDS_LOST,
+    UNCONSUMED,
 )
-"""The one list of views, in the order in which people read of them; a new view is added here."""
+"""The one list of views, in the order of the documentation; a new view is added here."""
 
 
-def foundations_first(views: Iterable[View]) -> tuple[View, ...]:
-    """The views in an order in which each comes after those that its SQL reads from."""
-    left, ordered = list(views), list[View]()
-    while left:
-        names = {view.name for view in left}
-        free = [view for view in left if not (_reads_from(view) & (names - {view.name}))]
-        if not free:
-            raise ValueError(f"views that read from each other: {', '.join(sorted(names))}")
-        ordered += free
-        left = [view for view in left if view not in free]
-    return tuple(ordered)
+@cache
+def _tree(sql: str) -> exp.Expr:
+    return parse_one(sql, read="spark")
 
 
-def _reads_from(view: View) -> set[str]:
-    return set(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", view.sql))
+@cache
+def reads_from(view: View) -> frozenset[str]:
+    """The tables and views that a view's SQL names."""
+    tree = _tree(view.sql)
+    own = {one.alias for one in tree.find_all(exp.CTE)}
+    return frozenset(table.name for table in tree.find_all(exp.Table) if table.name not in own)
 
-
-VIEWS = foundations_first(LISTED)
-"""Every view, in the order in which they are registered."""
 
 NAMES = (*(table.name for table in TABLE_VIEWS), *(view.name for view in VIEWS))
 """Everything that a query may name."""
 
 
-DETECTORS: dict[str, View] = {view.name: view for view in LISTED if view.detector is not None}
-"""The views that look for trouble, by name, in the order in which people read of them."""
+DETECTORS: dict[str, View] = {view.name: view for view in VIEWS if view.detector is not None}
+"""The views that look for trouble, by name, in the order of the documentation."""
+
+
+JOINED_AS_WRITTEN = {view.name for view in VIEWS if view.is_joined_as_written}
 
 
 def facts_read(view: View) -> set[str]:
-    """The kinds of effects that a view's SQL names, those of the views that it stands on included."""
-    below = (facts_read(one) for one in LISTED if one is not view and one.name in _reads_from(view))
-    return (set(re.findall(r"'(\w+)'", view.sql)) & set(EffectName)).union(*below)
+    """The kinds of effects that a view's SQL names, including those of the views that it reads from."""
+    below = (facts_read(one) for one in VIEWS if one is not view and one.name in reads_from(view))
+    texts = {literal.name for literal in _tree(view.sql).find_all(exp.Literal) if literal.is_string}
+    return (texts & set(EffectName)).union(*below)
+
+
+def does_with_recent_commits(names: Collection[str]) -> bool:
+    """Whether of all commits those that `tables.recent_commits` keeps suffice for all that a query names."""
+    reading = [view for view in views_of(names) if EffectName.OFFSETS_COMMITTED in facts_read(view)]
+    return bool(reading) and "effects" not in names and all(view.does_with_recent_commits for view in reading)
 
 
 def names_in(query: str) -> set[str]:
-    """The views and tables that a query names."""
+    """The views and tables whose names occur in a query."""
     return set(re.findall(r"\w+", query.lower())) & set(NAMES)
 
 
-def with_foundations(names: Collection[str]) -> set[str]:
-    """The names and those of every view and table that their SQL stands on."""
-    found = {name for name in NAMES if name in names}
-    for view in reversed(VIEWS):
-        if view.name in found:
-            found |= names_in(view.sql)
-    return found
+def with_foundations(names: Iterable[str], views: Iterable[View] = VIEWS) -> tuple[str, ...]:
+    """The names, each after those of the views and tables that its SQL reads from.
+
+    Raises ValueError: views that read from each other.
+    """
+    known = {view.name: view for view in views}
+    found, under_way = dict[str, None](), dict[str, None]()
+
+    def take(name: str) -> None:
+        if name in found:
+            return
+        if name in under_way:
+            raise ValueError(f"views that read from each other: {', '.join(sorted(under_way))}")
+        under_way[name] = None
+        if name in known:
+            for below in sorted(reads_from(known[name])):
+                take(below)
+        found[name] = under_way.pop(name)
+
+    for name in names:
+        take(name)
+    return tuple(found)
+
+
+def views_of(names: Iterable[str]) -> list[View]:
+    """The views of these names and those that they read from, each after those."""
+    known = {view.name: view for view in VIEWS}
+    return [known[name] for name in with_foundations(names) if name in known]

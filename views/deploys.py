@@ -33,7 +33,7 @@ DEPLOYS = View(
         Column("partitions_moved", "bigint", "how many partitions another client held for a while; null: unknown"),
         Column("partitions_moved_back", "bigint", "how many of those are back where they were; null: unknown"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH known AS (
   SELECT *, coalesce('static ' || group_instance_id, 'dynamic ' || client_id) AS client,
     coalesce(group_instance_id, client_id) AS name
@@ -67,18 +67,13 @@ WITH known AS (
   GROUP BY group_id, burst
   HAVING count_if(since_at <= first_at) >= {CLIENTS}
 ), deployed AS (
-  SELECT group_id, from_at, restarts, clients,
-    greatest(max(back_at), max(coalesce(ended_at, started_at))) AS to_at,
-    count(started_at) AS rebalances,
+  SELECT c.group_id, from_at, restarts, clients,
+    greatest(max(back_at), max(coalesce(ended_at, known_from))) AS to_at,
+    count(known_from) AS rebalances,
     coalesce(sum(duration_ms), 0) AS rebalancing_ms
-  FROM counted
-  LEFT JOIN (
-    SELECT group_id, from_at, known_from AS started_at, ended_at, duration_ms
-    FROM rebalances
-    JOIN counted USING (group_id)
-    WHERE known_from BETWEEN from_at AND back_at
-  ) USING (group_id, from_at)
-  GROUP BY group_id, from_at, restarts, clients
+  FROM counted c
+  LEFT JOIN rebalances r ON r.group_id = c.group_id AND known_from BETWEEN from_at AND back_at
+  GROUP BY c.group_id, from_at, restarts, clients
 ), stopped AS (
   SELECT group_id, d.from_at,
     sum(unix_millis(least(s.to_at, d.to_at)) - unix_millis(greatest(s.from_at, d.from_at))) AS stopped_ms
@@ -123,6 +118,7 @@ LEFT JOIN shared s USING (group_id, from_at)
         "deploys",
         "{restarts:restart} in {duration_ms}, {rebalances:rebalance}, nobody consumed for {stopped_ms}",
         is_harm=False,
+        severity="info",
     ),
     of_consumers=("The same; a member of one client id that comes back is a restart, whatever its member id."),
 )

@@ -9,10 +9,10 @@ DOUBLE_OWNERS = View(
     row="a partition that two members took for theirs at one time",
     rule=(
         "A partition's old owner sent a Heartbeat or an OffsetCommit after the next owner had been given it, and was "
-        "refused with UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID: it had not learned by then that the "
-        "partition was no longer its own. It had learned that, and is not listed, if it gave the partition up itself "
-        "by joining again, or if a heartbeat, JoinGroup or SyncGroup of its was taken in between. What it processed "
-        "meanwhile may have been processed twice; whether it did process anything is unknown."
+        "refused with UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID: it did not know yet that it "
+        "had lost the partition. It knew, and is not listed, if it gave the partition up itself by joining again, or "
+        "if a heartbeat, JoinGroup or SyncGroup of it was accepted in between. Records that it processed in that time "
+        "may have been processed twice; whether it processed any is unknown."
     ),
     columns=(
         GROUP_ID,
@@ -30,7 +30,7 @@ DOUBLE_OWNERS = View(
         Column("commits", "bigint", "how many OffsetCommits"),
         Column("error_code", "string", "how the first of them was refused"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH acts AS (
   SELECT group_id, member_id, api, error_code, timestamp_millis(received_at_ms) AS acted_at
   FROM effects
@@ -86,6 +86,7 @@ GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_cl
         since="given_at",
         until="last_acted_at",
         link=("topic", "partition"),
+        rebalance="first",
     ),
     of_consumers=(
         "A partition is given away only when its owner has let go of it or is a member no more. A member that was "

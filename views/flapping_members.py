@@ -26,11 +26,10 @@ FLAPPING_MEMBERS = View(
     rule=(
         f"At least {MEMBERSHIPS} memberships of one client, each begun within {WITHIN_MINUTES} minutes of the one "
         "before. A client is known by client id and host, a static one by its group.instance.id. The period is the "
-        "median time from one join to the next, and lasted_ms the median time from a join to its end. One that is at "
-        f"most {TOLERANCE:.0%} of a setting away from one to {MULTIPLES} times that setting matches it: lasted_ms is "
-        "looked at before the period, "
-        "session.timeout.ms before max.poll.interval.ms (known as the rebalance timeout, which most clients set to "
-        "it), the smallest multiple first. A match is a hint, no proof."
+        "median time from one join to the next, and lasted_ms the median time from a join to its end. A duration "
+        f"matches a setting if it is within {TOLERANCE:.0%} of 1x to {MULTIPLES}x its value. The first match counts: "
+        "lasted_ms before the period, session.timeout.ms before max.poll.interval.ms (known as the rebalance timeout, "
+        "which most clients set to it), the smallest multiple first. A match is a hint, not a proof."
     ),
     columns=(
         GROUP_ID,
@@ -56,7 +55,7 @@ FLAPPING_MEMBERS = View(
         Column("matching_multiple", "int", "how many times that setting"),
         Column("is_ambiguous", "boolean", "two of these memberships ran at one time, so it may be several clients"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH known AS (
   SELECT *,
     coalesce('static ' || group_instance_id, 'dynamic ' || client_id || ' ' || client_host) AS client,
@@ -123,6 +122,7 @@ FROM matched
         "flapping members",
         "{client_id} came {memberships} times, every {period_ms}[; how most of these memberships ended: {end_cause}]"
         "[; its {matching} matches {matching_setting}]",
+        rebalance="latest",
     ),
     of_consumers=("A member that polls too late leaves and comes back under the same id."),
 )

@@ -7,6 +7,12 @@ from schemas.effects import GroupFound, MemberIdGiven, StateChanged, TimerArmed
 from views.details import opened
 from views.view import GROUP_ID, LIVES, Column, View
 
+_MOVE = opened(
+    "to_state generation_id protocol_type protocol_name leader_id",
+    StateChanged,
+    of="last.detail",
+)
+
 GROUPS = View(
     name="groups",
     row="a group now",
@@ -38,10 +44,12 @@ GROUPS = View(
         ),
         Column("state_since", "timestamp", "when it came into this state"),
         Column("created_at", "timestamp", "when it became known"),
-        Column("found_at", "timestamp", "as of when a recording found it that was there before; null: it was created"),
+        Column(
+            "found_at", "timestamp", "when the recording first showed this existing group; null: its creation is known"
+        ),
         Column("updated_at", "timestamp", "when the latest fact about it happened"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH turns AS (
   SELECT group_id, effect, at_ms, struct(at_ms, seq, effect, detail) AS turn
   FROM effects
@@ -62,13 +70,7 @@ WITH turns AS (
     CASE WHEN created IS NULL OR kind > created THEN
       {opened("group_type to_type", GroupFound, GroupTypeChanged, of="kind.detail")}
     END AS type,
-    {
-        opened(
-            "to_state generation_id protocol_type protocol_name leader_id",
-            StateChanged,
-            of="last.detail",
-        )
-    } AS move,
+    {_MOVE} AS move,
     timer.at_ms + {opened("length_ms", TimerArmed, of="timer.detail")}.length_ms AS timer_due_ms
   FROM moves
   WHERE last.effect <> 'group_removed'

@@ -1,4 +1,4 @@
-"""The view `heartbeat_slack`: how near each member came to losing its session."""
+"""The view `heartbeat_slack`: how close each member came to losing its session."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ HEARTBEAT_SLACK = View(
     name="heartbeat_slack",
     row="a membership, over or not",
     rule=(
-        "A gap is the time that its session timer ran: from the moment it was restarted to the next request that "
-        "restarted or held it, or to the expiry. While an answer is owed to it the timer is held, so that silence is "
-        "no gap; the answer restarts it."
+        "A gap is the time for which the session timer ran: from its restart to the next request that restarted or "
+        "stopped it, or to the expiry. While a request of the member is parked the timer is stopped, so this silence "
+        "is no gap; the answer restarts the timer."
     ),
     columns=(
         GROUP_ID,
@@ -25,7 +25,7 @@ HEARTBEAT_SLACK = View(
         Column("ended_at", "timestamp", "when it was one no longer, null: it still is"),
         Column("end_cause", "string", "see sessions"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH {SILENCES}, gaps AS (
   SELECT group_id, member_id, timestamp_millis(joined_ms) AS joined_at, max(struct(gap_ms, from_ms)) AS longest
   FROM silences

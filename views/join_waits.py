@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.effects import RebalanceEnded
+from schemas.effects import RebalanceEnded, RebalanceStarted
 from views.details import opened
 from views.view import AT_DATE, GROUP_ID, Column, View
 
@@ -33,9 +33,9 @@ JOIN_WAITS = View(
         Column("outcome", "string", "the rebalance's outcome, null while it runs"),
         AT_DATE,
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH ended AS (
-  SELECT group_id, at_date, 
+  SELECT group_id, at_date,
     {opened("from_generation_id to_generation_id started_at_ms outcome waits", RebalanceEnded)} AS told
   FROM effects
   WHERE effect = 'rebalance_ended'
@@ -47,9 +47,17 @@ WITH ended AS (
   WHERE effect IN ('join_received', 'sync_received')
   GROUP BY group_id, member_id
 ), running AS (
-  SELECT group_id, from_generation_id, started_at, unix_millis(started_at) AS started_at_ms, at_date
-  FROM rebalances
-  WHERE outcome IS NULL
+  SELECT group_id, {opened("at_ms from_generation_id", RebalanceStarted, of="last.detail")} AS started, last.at_date
+  FROM (
+    SELECT group_id, max(struct(at_ms, seq, effect, detail, at_date)) AS last
+    FROM (
+      SELECT group_id, at_ms, seq, effect, CASE WHEN effect = 'rebalance_started' THEN detail END AS detail, at_date
+      FROM effects
+      WHERE effect IN ('rebalance_started', 'rebalance_ended')
+    )
+    GROUP BY group_id
+  )
+  WHERE last.effect = 'rebalance_started'
 )
 SELECT group_id, told.from_generation_id, told.to_generation_id,
   wait.member_id, wait.client_id, wait.client_host, wait.group_instance_id,
@@ -58,13 +66,12 @@ SELECT group_id, told.from_generation_id, told.to_generation_id,
   wait.held_others_ms,
   timestamp_millis(told.started_at_ms) AS started_at,
   told.outcome, at_date
-FROM ended
-LATERAL VIEW explode(told.waits) AS wait
+FROM (SELECT *, explode(told.waits) AS wait FROM ended)
 UNION ALL
-SELECT group_id, from_generation_id, NULL, member_id, client_id, client_host, group_instance_id,
-  CASE WHEN joined_at_ms >= started_at_ms THEN timestamp_millis(joined_at_ms) END,
-  CASE WHEN synced_at_ms >= started_at_ms THEN timestamp_millis(synced_at_ms) END,
-  NULL, started_at, NULL, at_date
+SELECT group_id, started.from_generation_id, NULL, member_id, client_id, client_host, group_instance_id,
+  CASE WHEN joined_at_ms >= started.at_ms THEN timestamp_millis(joined_at_ms) END,
+  CASE WHEN synced_at_ms >= started.at_ms THEN timestamp_millis(synced_at_ms) END,
+  NULL, timestamp_millis(started.at_ms), NULL, at_date
 FROM running
 JOIN sessions USING (group_id)
 LEFT JOIN arrivals USING (group_id, member_id)

@@ -33,7 +33,7 @@ LEADER_ONLY_LOOPS = View(
         Column("client_reason", "string", "what the leader said at the latest, where it gave a reason"),
         Column("members", "bigint", "how many members the group had"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH leaders AS (
   SELECT group_id, generation_id, timestamp_millis(at_ms) AS formed_at,
     {opened("leader_id", JoinPhaseEnded)}.leader_id AS leader_id
@@ -81,7 +81,10 @@ GROUP BY group_id, cause_member_id, row, loop
 HAVING count(*) >= {REBALANCES}
 """,
     detector=Detector(
-        "leader-only loop", "leader-only loops", "the leader {client_id} alone set off {rebalances:rebalance}"
+        "leader-only loop",
+        "leader-only loops",
+        "the leader {client_id} alone set off {rebalances:rebalance}",
+        rebalance="latest",
     ),
     of_consumers=("There is no leader, so there are no such loops."),
 )

@@ -1,4 +1,4 @@
-"""The view `members`: who is a member now, what it said of itself, what it holds, and until when its session runs."""
+"""The view `members`: who is a member now, its fields, what it owns, and until when its session runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ MEMBERS = View(
     name="members",
     row="a member now",
     rule=(
-        "The sessions that have not ended. Its session timer began anew with every Heartbeat and OffsetCommit that "
-        "was taken, with every answer to a parked JoinGroup or SyncGroup, and with every join phase that ended with it "
-        "as a member. The partitions are those of `assignments` that it still holds."
+        "The sessions that have not ended. A member's session timer restarts with every accepted Heartbeat and "
+        "OffsetCommit, with every answer to its parked JoinGroup or SyncGroup, and with every join phase that ends "
+        "with it as a member. The partitions are those of `assignments` that it still holds."
     ),
     columns=(
         GROUP_ID,
@@ -32,7 +32,7 @@ MEMBERS = View(
         Column("topics", "array<string>", "what it subscribes to, null where its bytes do not say"),
         Column("assigned_partitions", "array<string>", "what it holds, as topic-partition, in order; empty: nothing"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH lives AS ({LIVES}
 ), holdings AS (
   SELECT group_id, member_id,

@@ -26,7 +26,7 @@ NEAR_MISSES = View(
         Column("session_timeout_ms", "bigint", "how long it may be silent, ms"),
         Column("slack_ms", "bigint", "what was left of the session, ms; 0 or less: none, and it was lucky"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH {SILENCES}
 SELECT group_id, member_id, client_id, client_host, group_instance_id,
   timestamp_millis(from_ms) AS from_at,
@@ -42,6 +42,7 @@ WHERE is_request AND NOT is_expiry AND gap_ms >= {SHARE} * session_timeout_ms
         "near miss",
         "near misses",
         "{client_id} was silent for {gap_ms} of its session of {session_timeout_ms}",
+        severity="info",
     ),
     of_consumers=("Heartbeats come at an interval that the group sets, by default a ninth of the session timeout."),
 )

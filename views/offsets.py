@@ -20,7 +20,7 @@ OFFSETS = View(
         Column("committed_at", "timestamp", "when it was committed"),
         Column("member_id", "string", "who committed it, null for a consumer that assigns its own partitions"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH commits AS (
   SELECT group_id, at_ms, seq, member_id, posexplode(told.offsets) AS (place, offset)
   FROM (
@@ -40,8 +40,7 @@ WITH commits AS (
   FROM commits
   UNION ALL
   SELECT group_id, topic, partition, struct(at_ms, seq, 0 AS place), NULL, NULL
-  FROM removals
-  LATERAL VIEW explode(partitions) AS partition
+  FROM (SELECT *, explode(partitions) AS partition FROM removals)
 ), latest AS (
   SELECT group_id, topic, partition, max_by(struct(member_id, offset), turn) AS last
   FROM turns

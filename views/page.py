@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemas.causes import CAUSES
-from views.catalog import LISTED
+from views.catalog import VIEWS
 from views.tables import TABLE_VIEWS
 from views.view import Column, View
 
@@ -18,26 +18,24 @@ SAME = "the same."
 _HEAD = """\
 # The views
 
-What `make sql` and `jobs.sql.register_views` give, for a home whose job runs, has stopped, or was a replay. Every view
-stands on the facts in the effects table alone (see decisions/0004-views-stand-on-facts.md), so it is as new as the
-job's last commit, in a session that stays open too.
+The views that `make sql` and `jobs.sql.register_views` give, for the home of a running job, a stopped one or a replay.
+Every view reads the facts in the effects table (see decisions/0004-views-stand-on-facts.md); those of lag also read
+`log_ends` and `fetches`. So a view is as new as the job's last commit, also in a session that stays open.
 
 - A time is a TIMESTAMP; `make sql` shows all of them in UTC. A duration is a BIGINT of milliseconds, named `..._ms`.
 - Groups of either protocol stand in the same views; each says what its row means for a consumer group (KIP-848).
 - An array of members holds client ids; a static member without one is named by its instance id.
-- What looks for trouble (`storms` to `double_owners`) goes by the rule that its section gives, no more: thresholds
-  stand there.
-- What a cause means stands under [Causes](#causes).
+- The detectors (`storms` to `unconsumed`) look for trouble. Each section gives the whole rule, with its thresholds.
+- [Causes](#causes) says what each cause means.
 - `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
   at the end of that millisecond, from the facts up to then alone: `groups` and `members` of any moment.
-- `make sql` asks DuckDB, without Spark, where the query is proven to be answered alike, else Spark: see
+- `make sql` asks DuckDB if the query is known to give Spark's result, else Spark: see
   [decision 8](decisions/0008-duckdb-answers-spark-sql.md).
-- Ask for one group by `group_id`, and for some days by `at_date` where a view has it: files that hold neither are
-  skipped.
+- Filter by `group_id`, and by `at_date` if the view has it: files without them are skipped.
 """
 
 
-def page(views: Sequence[View] = LISTED) -> str:
+def page(views: Sequence[View] = VIEWS) -> str:
     """The whole page, in Markdown."""
     parts = [_HEAD, "\n".join(f"- [{view.name}](#{view.name}): {view.row}" for view in views) + "\n"]
     for view in views:
@@ -57,7 +55,7 @@ def _columns(columns: Iterable[Column]) -> str:
 
 
 def _causes() -> str:
-    """What stands in `cause` and `end_cause`, a row each."""
+    """The values of `cause` and `end_cause`, a row each."""
     rows = [
         f"| `{key}` | {row.sentence_of_anybody} | {'yes' if row.starts_rebalances else 'no'} | "
         f"{'yes' if row.ends else 'no'} | {row.concluded_from} |"

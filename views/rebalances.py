@@ -1,4 +1,4 @@
-"""The view `rebalances`: each one's cause and culprit, who came and went, and who kept the others waiting."""
+"""The view `rebalances`: each one's cause and culprit, who joined and left, and who kept the others waiting."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REBALANCES = View(
     name="rebalances",
     row="a rebalance",
     rule=(
-        "What rebalance_ended says; for one that still runs, what its rebalance_started said, with null where only "
-        "its end will tell. Where a later fact says more of the cause (cause_found), that holds. Of a classic group "
-        "that only the offsets topic tells of it is not known when a rebalance began, nor who waited for whom."
+        "What rebalance_ended says. While a rebalance runs, what rebalance_started says, with null for what only the "
+        "end shows. If a later fact names a better cause (cause_found), that one is shown. For a classic group known "
+        "only from __consumer_offsets, started_at and the slowest_ columns are null."
     ),
     columns=(
         GROUP_ID,
@@ -37,9 +37,13 @@ REBALANCES = View(
         Column("cause_client_host", "string", "its host"),
         Column("cause_group_instance_id", "string", "its group.instance.id"),
         Column("client_reason", "string", "what it said itself, where it gave a reason"),
-        Column("is_inferred", "boolean", "the cause was concluded from what a recording tells besides"),
+        Column("is_inferred", "boolean", "the cause was concluded from other facts of a recording"),
         Column("cause_candidates", "array<string>", "the causes that fit, where more than one does; else empty"),
-        Column("cause_candidate_clients", "array<string>", "whose deed it may be, where that is open; else empty"),
+        Column(
+            "cause_candidate_clients",
+            "array<string>",
+            "the clients that may have caused it, if that is open; else empty",
+        ),
         Column("members_before", "bigint", "how many members before"),
         Column("members_after", "bigint", "how many members after"),
         Column("joined", "array<string>", "client ids of those that became members"),
@@ -53,7 +57,7 @@ REBALANCES = View(
         Column("known_from", "timestamp", "the first moment at which it surely ran: started_at where that is known"),
         AT_DATE,
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH turns AS (
   SELECT group_id, effect, at_ms, at_date, detail,
     lead(effect) OVER (PARTITION BY group_id ORDER BY at_ms, seq) IS NULL AS is_latest

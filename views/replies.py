@@ -1,4 +1,4 @@
-"""The view `replies`: what every client was told, and how long it waited for it."""
+"""The view `replies`: the answer to every client, and how long it waited for it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ REPLIES = View(
     name="replies",
     row="a reply",
     rule=(
-        "Every reply fact as it is, and every heartbeat of a run that was taken: it was answered NONE when it arrived. "
-        "The time a request was parked is the group's doing, not the coordinator's."
+        "Every reply fact, and every accepted heartbeat of a run, which was answered NONE when it arrived. While a "
+        "request is parked it waits for the group, not for the coordinator."
     ),
     columns=(
         GROUP_ID,
@@ -26,7 +26,7 @@ REPLIES = View(
         Column("response", "string", "the response as JSON, null where it carries no more than its error"),
         AT_DATE,
     ),
-    sql=f"""
+    sql=f"""--sql
 SELECT group_id, request_id, api, api_version, error_code, member_id, client_id, generation_id,
   timestamp_millis(received_at_ms) AS received_at,
   timestamp_millis(at_ms) AS replied_at,

@@ -7,13 +7,31 @@ from schemas.effects import CauseFound, MemberJoined, MemberRemoved, MemberUpdat
 from views.details import opened
 from views.view import GROUP_ID, Column, View
 
+_JOINED = opened(
+    "client_host group_instance_id replaces_member_id is_inferred",
+    MemberJoined,
+    of="max(detail) FILTER (WHERE effect = 'member_joined')",
+)
+
+_TERMS = opened(
+    "session_timeout_ms rebalance_timeout_ms topics",
+    MemberUpdated,
+    of="max(struct(at_ms, seq, detail)) FILTER (WHERE effect <> 'member_removed').detail",
+)
+
+_REMOVED = opened(
+    "client_reason replaced_by_member_id candidates is_inferred",
+    MemberRemoved,
+    of="max(detail) FILTER (WHERE effect = 'member_removed')",
+)
+
 SESSIONS = View(
     name="sessions",
     row="a membership: from the join of a client to its leaving, expiry or replacement",
     rule=(
-        "A member_joined fact begins one, the next member_removed of the same member id ends it; member_updated brings "
-        "new terms. A static member that returns has one session an id: the old one ends with static_member_replaced "
-        "as the new one begins."
+        "It begins with a member_joined fact and ends with the next member_removed of the same member id; "
+        "member_updated changes its timeouts and topics. A static member that returns has one session for each member "
+        "id: the old one ends with static_member_replaced as the new one begins."
     ),
     columns=(
         GROUP_ID,
@@ -37,9 +55,10 @@ SESSIONS = View(
         Column("client_reason", "string", "the client's own words on leaving, where it gave any"),
         Column("replaces_member_id", "string", "the id whose place it took, where it returned as a static member"),
         Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
+        Column("end_is_inferred", "boolean", "nobody said how it ended: that was concluded; null while it lasts"),
         Column("end_candidates", "array<string>", "the ends that fit, where end_cause is unknown; else empty"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH turns AS (
   SELECT group_id, member_id, client_id, at_ms, seq, effect, cause, detail,
     count_if(effect = 'member_joined') OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS session
@@ -50,27 +69,9 @@ WITH turns AS (
     min(at_ms) FILTER (WHERE effect = 'member_joined') AS joined_at_ms,
     max(struct(at_ms, cause)) FILTER (WHERE effect = 'member_removed') AS ended,
     max(at_ms) FILTER (WHERE effect = 'member_removed') AS ended_at_ms,
-    {
-        opened(
-            "client_host group_instance_id replaces_member_id is_inferred",
-            MemberJoined,
-            of="max(detail) FILTER (WHERE effect = 'member_joined')",
-        )
-    } AS joined,
-    {
-        opened(
-            "session_timeout_ms rebalance_timeout_ms topics",
-            MemberUpdated,
-            of="max(struct(at_ms, seq, detail)) FILTER (WHERE effect <> 'member_removed').detail",
-        )
-    } AS terms,
-    {
-        opened(
-            "client_reason replaced_by_member_id candidates",
-            MemberRemoved,
-            of="max(detail) FILTER (WHERE effect = 'member_removed')",
-        )
-    } AS removed
+    {_JOINED} AS joined,
+    {_TERMS} AS terms,
+    {_REMOVED} AS removed
   FROM turns
   WHERE session > 0
   GROUP BY group_id, member_id, session
@@ -93,6 +94,8 @@ SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance
   terms.topics,
   coalesce(joined.is_inferred, false) AS is_inferred,
   removed.client_reason, joined.replaces_member_id, removed.replaced_by_member_id,
+  CASE WHEN ended.at_ms IS NOT NULL THEN found_cause IS NOT NULL OR coalesce(removed.is_inferred, false) END
+    AS end_is_inferred,
   CASE WHEN found_cause IS NULL THEN coalesce(removed.candidates, array()) ELSE array() END AS end_candidates
 FROM memberships
 LEFT JOIN found USING (group_id, member_id, ended_at_ms)

@@ -1,10 +1,12 @@
-"""The view `standstills`: when nobody in a group held any partition, so that nobody consumed."""
+"""The view `standstills`: when nobody in a group owned any partition, so that nobody consumed."""
 
 from __future__ import annotations
 
 from views.view import GROUP_ID, Column, Detector, View
 
 NOTICED_MS = 1000
+ALARMING_MS = 10_000
+"""Restarting an eager group stops it for some seconds, several times."""
 
 STANDSTILLS = View(
     name="standstills",
@@ -20,7 +22,7 @@ STANDSTILLS = View(
         Column("to_at", "timestamp", "when a partition was given to somebody again; null: it goes on"),
         Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
     ),
-    sql="""
+    sql="""--sql
 WITH begun AS (
   SELECT group_id, from_at, max(coalesce(to_at, timestamp'9999-12-31')) OVER (
       PARTITION BY group_id ORDER BY from_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -33,8 +35,7 @@ WHERE from_at > held_until
 UNION ALL
 SELECT group_id, max(to_at), NULL, NULL
 FROM assignments
-JOIN groups USING (group_id)
-WHERE member_count > 0
+JOIN (SELECT DISTINCT group_id FROM sessions WHERE ended_at IS NULL) USING (group_id)
 GROUP BY group_id
 HAVING count(to_at) = count(*)
 """,
@@ -43,6 +44,8 @@ HAVING count(to_at) = count(*)
         "standstills",
         "nobody held a partition for {duration_ms}",
         worth_telling=f"duration_ms >= {NOTICED_MS}",
+        worth_an_alarm=f"duration_ms >= {ALARMING_MS}",
+        rebalance="first",
         worth_said=(
             f"Listed as trouble are those of at least {NOTICED_MS // 1000} s: every rebalance of an eager group has "
             "one of some milliseconds, which nobody notices."

@@ -5,10 +5,13 @@ from __future__ import annotations
 from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 6
-"""So many rebalances within WITHIN_HOURS are a storm."""
+"""The least number of rebalances within WITHIN_HOURS that are a storm."""
 WITHIN_HOURS = 1
 DOMINANT_THIRDS = 2
-"""So many thirds of a storm's rebalances must have the cause member_joined for it to dominate."""
+"""The cause member_joined dominates a storm when it has at least this many thirds of the rebalances."""
+
+AGAIN = 3
+"""In a deploy or a change of scale each client joins and leaves less often."""
 
 STORMS = View(
     name="storms",
@@ -18,7 +21,7 @@ STORMS = View(
         f"{WITHIN_HOURS} hour; rebalances that follow each other within {WITHIN_HOURS} hour belong to the same storm. "
         "The cause that dominates is the most frequent one; a client's joining only if "
         f"{DOMINANT_THIRDS}/3 of all have it, since a client that left and comes back joins too. The client is the one "
-        "that set off most of those. Of equally frequent ones it is the first by name."
+        "that set off most rebalances with that cause. Of equally frequent ones the first by name is shown."
     ),
     columns=(
         GROUP_ID,
@@ -33,7 +36,7 @@ STORMS = View(
         Column("cause_client_host", "string", "that client's host"),
         Column("cause_client_rebalances", "bigint", "how many of its rebalances that client set off by that cause"),
     ),
-    sql=f"""
+    sql=f"""--sql
 WITH begun AS (
   SELECT group_id, started_at, ended_at, duration_ms, cause, cause_client_id, cause_client_host, cause_member_id,
     from_generation_id,
@@ -101,6 +104,11 @@ FROM named
         "storms",
         "{rebalances:rebalance}, {most_in_an_hour} within an hour; the most frequent cause: {cause}"
         "[, by {cause_client_id}]",
+        worth_an_alarm=(
+            f"(cause NOT IN ('member_joined', 'member_left', 'static_member_replaced') "
+            f"OR cause_client_rebalances >= {AGAIN}) AND cause <> 'cooperative_followup'"
+        ),
+        rebalance="latest",
     ),
     of_consumers=(
         "A deploy of several members raises the epoch once for each that leaves or comes: it takes fewer restarts "

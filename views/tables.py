@@ -8,8 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.tables import (
+    ALERTS,
+    ALERTS_FOLDER,
     EFFECTS,
     EFFECTS_FOLDER,
+    FETCHES,
+    FETCHES_FOLDER,
+    LOG_ENDS,
+    LOG_ENDS_FOLDER,
     QUARANTINE,
     QUARANTINE_FOLDER,
     REQUESTS,
@@ -71,5 +77,26 @@ TABLE_VIEWS = (
         folder=QUARANTINE_FOLDER,
         table=QUARANTINE,
         times=(("at", "at_ms"), ("received_at", "received_at_ms")),
+    ),
+    TableView(
+        name="log_ends",
+        row="where a partition's log began and ended at one moment",
+        folder=LOG_ENDS_FOLDER,
+        table=LOG_ENDS,
+        times=(("at", "at_ms"),),
+    ),
+    TableView(
+        name="fetches",
+        row="a partition from which a client fetched on",
+        folder=FETCHES_FOLDER,
+        table=FETCHES,
+        times=(("at", "at_ms"),),
+    ),
+    TableView(
+        name="alerts",
+        row="what a receiver of alarms got",
+        folder=ALERTS_FOLDER,
+        table=ALERTS,
+        times=(("at", "at_ms"), ("since_at", "since_ms"), ("closed_at", "closed_ms")),
     ),
 )

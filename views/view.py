@@ -3,19 +3,26 @@
 Knows the columns of the effects table (`schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the shapes
 of `schemas.effects`). Must not know Spark's session, a path, or how a result is shown.
 
-Every view is one SELECT over `effects` and over other views. Facts of one group stand in order
-of (at_ms, seq). Only rows of the effects it needs are read, by `effect`, and JSON is opened last.
+Every view is one SELECT over `effects` and over other views. Facts of one group are in order of (at_ms, seq). Only rows
+of the effects it needs are read, by `effect`, and JSON is opened last. A block of SQL begins with --sql, by which
+editors recognise it. A query of one group reads only that group's files, as long as a filter on group_id reaches them:
+through GROUP BY, window and join by group_id, `explode` in a SELECT, and a table of a WITH that is read once; not
+through LATERAL VIEW, LEFT SEMI JOIN, or tables of a WITH that are read twice by one that is read twice itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from schemas.effects import HeartbeatsTaken, JoinPhaseEnded
 from schemas.tables import Column
 from views.details import opened
 
-__all__ = ["Column", "Detector", "View"]
+__all__ = ["Column", "Detector", "Severity", "View"]
+
+Severity = Literal["info", "warning", "critical"]
+"""How bad a kind of trouble is; info: alarms are only sent if asked for."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,8 @@ class Detector:
     """One of them; `plural` more than one."""
     plural: str
     sentence: str
-    """One row, told. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a cause;
-    `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
+    """One row as a sentence. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a
+    cause; `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
     """
     since: str = "from_at"
     """The column that says when it began."""
@@ -36,10 +43,15 @@ class Detector:
     link: tuple[str, ...] = ()
     """Further columns that the address of the group takes."""
     worth_telling: str = "true"
-    """The condition for a row that somebody noticed; `worth_said` says it."""
+    """The condition for a row worth showing; `worth_said` is its text."""
     worth_said: str = ""
     is_harm: bool = True
     """False: it explains what happened, and is no trouble by itself."""
+    severity: Severity = "warning"
+    worth_an_alarm: str = "true"
+    """The condition, in DuckDB's SQL, for a row worth an alarm; an open trouble lasts until now."""
+    rebalance: Literal["first", "latest"] | None = None
+    """Which rebalance belongs to it: the one that ran when it began, or the latest of many; None: none need be."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +67,17 @@ class View:
     """What a row means for a consumer group (KIP-848); empty: the same."""
     detector: Detector | None = None
     """Of a view that looks for trouble."""
+    does_with_recent_commits: bool = False
+    """Whether of all commits those suffice that `tables.recent_commits` keeps."""
+    is_joined_as_written: bool = False
+    """Whether each join keeps its right side in memory, which DuckDB's estimates would not choose reliably."""
 
 
 GROUP_ID = Column("group_id", "string", "the group")
 AT_DATE = Column("at_date", "date", "the day of the fact, UTC; the table's files are parted by it, so filter by it")
 
 
-IS_SIGN_OF_LIFE = """
+IS_SIGN_OF_LIFE = """--sql
       effect = 'member_joined'
       OR (effect = 'reply' AND api = 'Heartbeat' AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS'))
       OR (effect = 'reply' AND api = 'ConsumerGroupHeartbeat' AND error_code = 'NONE' AND generation_id >= 0)
@@ -76,13 +92,13 @@ of the newer protocol are shorter.
 
 IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""
-"""Whether a fact is the answer to a JoinGroup or SyncGroup that was taken, parked before or not."""
+"""Whether a fact is the answer to an accepted JoinGroup or SyncGroup, parked before or not."""
 
 FORMED_MEMBERS = f"explode({opened('member_ids', JoinPhaseEnded)}.member_ids) AS member_id"
 """Who is in a generation, of the detail of its join_phase_ended: Kafka restarts the session of each of them then, also
 of a static member that it awaited no longer and answers nothing."""
 
-BEATS = f"""
+BEATS = f"""--sql
   SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
     explode(one.beats) AS beat
   FROM (
@@ -97,7 +113,7 @@ BEATS = f"""
 """
 """One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's."""
 
-LIVES = f"""
+LIVES = f"""--sql
   SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
     CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
     CASE WHEN is_heard THEN greatest(beat_ms, released_ms, formed_ms) END AS session_from_ms
@@ -149,16 +165,17 @@ LIVES = f"""
     )
   ) USING (group_id, member_id)
 """
-"""One row is whoever facts of a group name, null for facts that name nobody: when the latest such fact happened, when a
-request of its was last taken, since when its session runs (every Heartbeat and OffsetCommit that is taken restarts it,
-every answer to a request that was parked, and every generation that it is in), what it waits for, the latest generation
-that it sent a SyncGroup for, and what became of the id that it was given. Where no request of its is known at all, as
-where only the offsets topic tells of it, nobody knows when it was heard of."""
+"""One row per member id in the facts of a group, and one with null for facts without one: the latest fact, the last
+accepted request, the start of the running session (restarted by every accepted Heartbeat and OffsetCommit, by the
+answer to a parked request, and by every generation with the member), what it waits for, the latest generation that it
+sent a SyncGroup for, and the outcome of an id that it was given. If no request of it is known, as from the offsets
+topic alone, the times of requests are null."""
 
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
 
-SILENCES = f"""signs AS (
+SILENCES = f"""--sql
+signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
     effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,

@@ -1,6 +1,6 @@
-"""A whole answer: what was recorded, what the baseline played, what each setting would have led to; and its rows.
+"""A whole answer: the outcome recorded, of the baseline, and of each setting; and its rows.
 
-Knows outcomes by group and by setting; knows neither a table's look nor how they were played.
+Knows outcomes by group and by setting; must not know how they are shown or were played.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from clients.assignors import ASSIGNORS
 from simulation.plan import GroupProtocol
-from whatif.changes import BASELINE, Setting, Trial
+from whatif.changes import BASELINE, Setting, SettingError, Trial
 from whatif.fidelity import Fidelity, fidelity_of
 from whatif.outcome import Outcome
 from whatif.play import DEFAULT_ASSIGNORS, DEFAULTS, plan_of
@@ -39,6 +39,27 @@ class Answer:
         recorded = self.recording.outcomes
         return {group_id: fidelity_of(recorded[group_id], played) for group_id, played in self.baseline.items()}
 
+    def figures(self, outcome: Outcome) -> dict[str, int | float | None]:
+        """The figures shown of a run, times in seconds."""
+        rates = self.recording.rates
+        mean_ms = outcome.mean_detection_ms
+        return {
+            "rebalances": outcome.rebalances,
+            "generations": outcome.generations,
+            "rebalancing_s": outcome.rebalancing_ms / 1000,
+            "stopped_member_s": outcome.stopped_member_ms / 1000,
+            "unserved_partition_s": outcome.unserved_partition_ms / 1000,
+            "records_delayed": None if rates is None else outcome.records_delayed(rates),
+            "partitions_moved": outcome.partitions_moved,
+            "expiries": outcome.expiries,
+            "wrongly_expired": outcome.wrongly_expired,
+            "deaths": outcome.deaths,
+            "detected": outcome.detected,
+            "mean_detection_s": None if mean_ms is None else round(mean_ms / 1000, 3),
+            "longest_detection_s": outcome.longest_detection_ms / 1000 if outcome.detected else None,
+            "refused": outcome.refused,
+        }
+
     def runs(self) -> Iterator[tuple[str, Setting, Outcomes]]:
         """(recorded, baseline or whatif; the setting; outcomes by group), in the order to show them."""
         yield "recorded", BASELINE, self.recording.outcomes
@@ -65,30 +86,10 @@ class Answer:
             "swept": self.trial.swept or None,
             "value": (int(value) if value.isdecimal() else value or None),
             "group_id": group_id,
-            **figures(outcome),
+            **self.figures(outcome),
             "causes": dict(sorted(outcome.causes.items())),
             "fidelity": None if share is None else round(share, 4),
         }
-
-
-def figures(outcome: Outcome) -> dict[str, int | float | None]:
-    """What is told of a run, times in seconds."""
-    mean_ms = outcome.mean_detection_ms
-    return {
-        "rebalances": outcome.rebalances,
-        "generations": outcome.generations,
-        "rebalancing_s": outcome.rebalancing_ms / 1000,
-        "stopped_member_s": outcome.stopped_member_ms / 1000,
-        "unserved_partition_s": outcome.unserved_partition_ms / 1000,
-        "partitions_moved": outcome.partitions_moved,
-        "expiries": outcome.expiries,
-        "wrongly_expired": outcome.wrongly_expired,
-        "deaths": outcome.deaths,
-        "detected": outcome.detected,
-        "mean_detection_s": None if mean_ms is None else round(mean_ms / 1000, 3),
-        "longest_detection_s": outcome.longest_detection_ms / 1000 if outcome.detected else None,
-        "refused": outcome.refused,
-    }
 
 
 def total(outcomes: Iterable[Outcome]) -> Outcome:
@@ -107,18 +108,24 @@ def share_of(fidelities: Iterable[Fidelity]) -> float:
 
 
 def refuse_unfit(recording: Recording, trial: Trial) -> None:
-    """Raises SettingError: a setting that some group's lives cannot be played with."""
+    """Raises SettingError: a setting that some group's schedules cannot be played with."""
     for setting in trial.settings:
-        for group_lives in recording.lives.values():
-            plan_of(group_lives, setting)
+        for group_id in setting.of_groups.keys() - recording.schedules.keys():
+            raise SettingError(f"{setting.text}: the log has no group {group_id} that can be played")
+        for of_group in recording.schedules.values():
+            plan_of(of_group, setting)
 
 
 def assumptions(recording: Recording, trial: Trial) -> list[str]:
     """What the answer takes for granted, in sentences: of every simulation, and of this trial."""
     said = [
         "Processes start, stall, close and die when they did; max.poll.interval.ms is taken for the rebalance timeout.",
-        "A silent process died half a heartbeat after its last word; brokers neither fail nor move groups.",
+        "A silent process died half a heartbeat after its last request; brokers neither fail nor move groups.",
     ]
+    if recording.rates is not None:
+        said.append(
+            "Records delayed are those written to a partition, at its recorded rate, while it had no living owner."
+        )
     said += _protocol_assumptions(recording, trial)
     if any(setting.is_static is False for setting in trial.settings):
         said.append("static=false: a static process that fell silent and had a successor closed, and sends LeaveGroup.")
@@ -127,8 +134,8 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
             "static=true: a process that starts after another of its client id has ended is its restart and has its "
             "instance id; a clean close sends no LeaveGroup then."
         )
-    lives = [life for group_lives in recording.lives.values() for life in group_lives.processes]
-    strange = sorted({name for life in lives for name in life.assignors if name not in ASSIGNORS})
+    schedules = [schedule for of_group in recording.schedules.values() for schedule in of_group.processes]
+    strange = sorted({name for schedule in schedules for name in schedule.assignors if name not in ASSIGNORS})
     if strange:
         said.append(f"Assignors of other libraries ({', '.join(strange)}) share out as roundrobin does.")
     if any("group.max.size" in setting.broker for setting in trial.settings):
@@ -137,16 +144,16 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
 
 
 def _protocol_assumptions(recording: Recording, trial: Trial) -> list[str]:
-    """What is taken for granted where some group is played by the newer protocol, or no longer."""
-    lives = [life for group_lives in recording.lives.values() for life in group_lives.processes]
-    was = {life.protocol for life in lives}
+    """The assumptions if some group is played under the other protocol."""
+    schedules = [schedule for of_group in recording.schedules.values() for schedule in of_group.processes]
+    was = {schedule.protocol for schedule in schedules}
     to = {setting.protocol for setting in trial.settings}
     said = []
     if GroupProtocol.CONSUMER in was | to:
         said.append(
             "A member of the newer protocol is never stopped as a whole: partition-seconds unserved tell the cost. Its "
-            "session and heartbeats are the broker's: group.consumer.session.timeout.ms (45000 unless WAS or SET says "
-            "another) and group.consumer.heartbeat.interval.ms."
+            "session and heartbeats are its group's, as they were in the end, else the broker's: "
+            "group.consumer.session.timeout.ms (45000 unless WAS or SET says another) and its heartbeat interval."
         )
     if GroupProtocol.CONSUMER in to and GroupProtocol.CLASSIC in was:
         said.append(

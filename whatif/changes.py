@@ -5,12 +5,13 @@
     key=6000,10000,45000    a sweep over these
     assignor=range+sticky   several assignors in one list
     group.protocol=consumer every group under the newer protocol, classic: under the older one
+    groups.orders.consumer.session.timeout.ms=8000  what is set for that group alone
 
 One key may be swept. Beside Kafka's keys of the broker's groups and of consumers: `assignor` is
 partition.assignment.strategy, `max.size` is group.max.size, and `static=true` gives every consumer an instance id, as
 `static=false` takes it away.
 
-Knows which keys change what; knows no lives and no coordinator.
+Knows which keys change what; knows no schedules and no coordinator.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
 from coordinator_udfs.protocol.config import GroupConfig
 from programs.errors import ConfigError, UserError
 from programs.settings import from_texts, split_pair
+from request_log.configs_given import PREFIX, GroupConfigs, split_given
 from simulation.plan import GroupProtocol
 
 ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
@@ -45,7 +47,7 @@ BROKER = frozenset(BROKER_KEYS.values()) & frozenset(
 }
 PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
 OF_CLASSIC_CLIENTS = (ASSIGNOR, "heartbeat.interval.ms", "session.timeout.ms")
-"""What a client of the newer protocol refuses: there the coordinator decides it."""
+"""Keys that a client of the newer protocol refuses, since the coordinator decides them."""
 CLIENT = frozenset(
     {
         ASSIGNOR,
@@ -75,6 +77,8 @@ class Setting:
     """The broker's settings that are changed, by Kafka's keys."""
     client: Mapping[str, str] = field(default_factory=dict)
     """The consumers' settings that are changed, by Kafka's keys."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """What is changed for single groups alone, as `groups.GROUP.KEY`."""
     is_static: bool | None = None
     """Whether every consumer has an instance id, or none has; None: as recorded."""
     value: str = ""
@@ -87,13 +91,18 @@ class Setting:
         return None if name is None else GroupProtocol(name)
 
     @property
+    def of_groups(self) -> GroupConfigs:
+        """What is changed for single groups alone, by group."""
+        return split_given(self.groups)[1]
+
+    @property
     def text(self) -> str:
-        """As it could be given to SET."""
-        pairs = {**self.client, **self.broker}
-        words = [f"{key}={text}" for key, text in pairs.items()]
+        """The text for SET."""
+        pairs = {**self.client, **self.broker, **self.groups}
+        texts = [f"{key}={text}" for key, text in pairs.items()]
         if self.is_static is not None:
-            words.append(f"{STATIC}={str(self.is_static).lower()}")
-        return " ".join(words)
+            texts.append(f"{STATIC}={str(self.is_static).lower()}")
+        return " ".join(texts)
 
 
 BASELINE = Setting()
@@ -109,16 +118,16 @@ class Trial:
     """The key that is swept; empty without a sweep."""
 
 
-def trial_of(words: Iterable[str]) -> Trial:
-    """`key=value` words, several in one text too. SettingError: nothing asked, an unknown key, an unfit value."""
+def trial_of(texts: Iterable[str]) -> Trial:
+    """From `key=value` texts, several in one text too. SettingError: no setting, an unknown key, an unfit value."""
     chosen: dict[str, list[str]] = {}
-    for word in (piece for text in words for piece in text.split()):
-        pair = split_pair(word)
+    for pair_text in (piece for text in texts for piece in text.split()):
+        pair = split_pair(pair_text)
         if pair is None:
-            raise SettingError(f"SET={word}: is not of the form key=value")
+            raise SettingError(f"SET={pair_text}: is not of the form key=value")
         key, text = pair
         name = ALIASES.get(key, key)
-        if name not in BROKER | CLIENT | {STATIC}:
+        if name not in BROKER | CLIENT | {STATIC} and not name.startswith(PREFIX):
             known = ", ".join(sorted(BROKER | CLIENT | set(ALIASES) | {STATIC}))
             raise SettingError(f"{key}={text}: is no setting that can be tried; known are {known}")
         if name in chosen:
@@ -135,7 +144,7 @@ def trial_of(words: Iterable[str]) -> Trial:
 
 
 def _values(key: str, text: str) -> list[str]:
-    """The values that one word asks for."""
+    """The values that one text asks for."""
     first, dots, rest = text.partition("..")
     if not dots:
         values = [value for value in text.split(",") if value]
@@ -159,6 +168,7 @@ def _setting(chosen: Mapping[str, str], swept: list[str], value: str) -> Setting
     setting = Setting(
         broker={key: text for key, text in texts.items() if key in BROKER},
         client={key: text for key, text in texts.items() if key in CLIENT},
+        groups={key: text for key, text in texts.items() if key.startswith(PREFIX)},
         is_static=None if static is None else static == "true",
         value=value,
     )
@@ -171,6 +181,7 @@ def _refuse_unfit(setting: Setting) -> None:
     try:
         broker = from_texts(GroupConfig, setting.broker)
         consumer_changes(setting)
+        _refuse_of_other_kinds(setting.of_groups)
     except ConfigError as error:
         raise SettingError(str(error)) from None
     for name in assignors_of(setting):
@@ -185,6 +196,13 @@ def _refuse_unfit(setting: Setting) -> None:
             f"session.timeout.ms={session}: a broker takes {low} to {high} "
             "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
         )
+
+
+def _refuse_of_other_kinds(of_groups: GroupConfigs) -> None:
+    for group_id, configs in of_groups.items():
+        for key, text in configs.items():
+            if not key.startswith("consumer."):
+                raise SettingError(f"{PREFIX}{group_id}.{key}={text}: is of no group that can be played")
 
 
 def _refuse_of_other_protocol(client: Mapping[str, str]) -> None:
@@ -210,7 +228,7 @@ def assignors_of(setting: Setting) -> tuple[str, ...]:
 
 
 def consumer_changes(setting: Setting) -> ConsumerConfig:
-    """The client's part as settings of a consumer, read and checked; what it does not name is at its default."""
+    """The client's part as settings of a consumer, read and checked; other settings have their defaults."""
     pairs = {key: text for key, text in setting.client.items() if key not in (ASSIGNOR, PROTOCOL)}
     if "session.timeout.ms" in pairs and "heartbeat.interval.ms" not in pairs:
         pairs["heartbeat.interval.ms"] = "1"

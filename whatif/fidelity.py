@@ -1,6 +1,6 @@
-"""How well the baseline equals what was recorded: a what-if is only as good as the lives played with nothing changed.
+"""How well the baseline equals the recording: a what-if is only as good as its run with nothing changed.
 
-Knows outcomes; knows no life.
+Knows outcomes; knows no schedule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ GOOD_STOPPED = 0.25
 """Stopped member-seconds count as different if they differ by more than this share of the larger and by more than the
 margin below."""
 STOPPED_MARGIN_MS = 3000
-"""More than one heartbeat interval of most clients: when between two heartbeats a rebalance begins is chance."""
+"""More than one heartbeat interval of most clients: a rebalance begins by chance anywhere between two heartbeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Fidelity:
 
 
 def fidelity_of(recorded: Outcome, played: Outcome) -> Fidelity:
-    """The baseline of one group held against its recording."""
+    """The baseline of one group compared with its recording."""
     return Fidelity(
         recorded=recorded.rebalances,
         played=played.rebalances,

@@ -1,9 +1,9 @@
-"""The requests of one group in, what each process was seen to do out: which ids are one process, and when it spoke.
+"""From the requests of one group, which member ids are one process, and what it did when.
 
 A process is known by the member ids it was given. One that asks for another id is the same process if it does so on a
-connection it has, or if its last id was of no use any more and client id, host and instance id are the same.
+connection it has, or if its last id was no longer valid and client id, host and instance id are the same.
 
-Knows requests and recorded answers; infers no life.
+Knows requests and recorded answers; infers no schedule.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from schemas.messages import (
     SyncGroupRequest,
 )
 from simulation.plan import Subscribed
-from whatif.lives import TopicGrowth
+from whatif.schedules import TopicGrowth
 
 FATAL = frozenset(
     {
@@ -47,7 +47,7 @@ FATAL = frozenset(
         Error.UNSUPPORTED_ASSIGNOR,
     }
 )
-"""Answers that end an application, unless it is started anew."""
+"""Errors that end an application, unless it is started anew."""
 IDLE_MS = 8000
 """A member beats more often than this: one that was silent for less is not the process that comes under a new id."""
 FromMember = (
@@ -79,8 +79,8 @@ class Seen:
     """None if the answer was never sent."""
     error: Error
     """The error of the answer."""
-    owes_word: bool = False
-    """By the newer protocol: it was told to own something else, and is to say when it does."""
+    owes_acknowledgement: bool = False
+    """By the newer protocol: it got a new assignment and has to acknowledge it."""
 
 
 @dataclass(slots=True)
@@ -98,23 +98,23 @@ class Process:
     """The version of each API that it used."""
     join: JoinGroupRequest | None = None
     """Its last JoinGroup."""
-    word: ConsumerGroupHeartbeatRequest | None = None
-    """The last heartbeat of the newer protocol that said all."""
+    heartbeat: ConsumerGroupHeartbeatRequest | None = None
+    """The last heartbeat of the newer protocol with all fields."""
     subscriptions: list[Subscribed] = field(default_factory=list)
-    """What it said by the newer protocol that it subscribes to, and when that was something else."""
-    told_beat_ms: int | None = None
-    """How often the broker told it to beat."""
+    """Its subscriptions by the newer protocol, with the time of each change."""
+    heartbeat_interval_ms: int | None = None
+    """The heartbeat interval in the broker's answers."""
     owned: frozenset[TopicPartition] = frozenset()
-    """What it said last, by the newer protocol, that it owns."""
+    """What it owns by its last heartbeat of the newer protocol."""
 
     @property
     def needs_another_id(self) -> bool:
-        """Whether its last id is of no use: it left with that id, or was told that nobody has it."""
+        """Whether its last id is no longer valid: it left with that id, or got UNKNOWN_MEMBER_ID."""
         last = self.seen[-1] if self.seen else None
         return last is not None and (last.act is Act.LEAVE_UNPOLLED or last.error in ID_IS_OF_NO_USE)
 
     def note_subscription(self, request: ConsumerGroupHeartbeatRequest) -> None:
-        """What it subscribes to from now on, if that is something else."""
+        """Notes its subscription from now on, if it has changed."""
         before = self.subscriptions[-1] if self.subscriptions else None
         said = request.subscribed_topic_regex
         pattern = said if said is not None else before.pattern if before is not None else ""
@@ -139,7 +139,7 @@ class GroupObserver:
     growths: list[TopicGrowth] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
     matched: frozenset[str] = frozenset()
-    """The topics that regular expressions were seen to stand for."""
+    """The topics that regular expressions were seen to match."""
     aways: list[tuple[int, int]] = field(default_factory=list)
     """From when to when the group had no coordinator."""
     _by_member: dict[str, Process] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class GroupObserver:
     _away_ms: int | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
-        """Takes in one request; one that no member sent shows nothing of a life."""
+        """Takes in one request; one that no member sent shows nothing."""
         request, recorded = ordered.request, ordered.recorded
         match request:
             case JoinGroupRequest():
@@ -194,20 +194,20 @@ class GroupObserver:
         process = known or self._stranger(request, request.member_id)
         if request.subscribed_topic_names is not None and request.member_epoch >= JOIN_EPOCH:
             if request.rebalance_timeout_ms >= 0:
-                process.word = request
+                process.heartbeat = request
             process.note_subscription(request)
         response = recorded.response if recorded is not None else None
         self._add(process, _act_of(request), request, recorded)
         if isinstance(response, ConsumerGroupHeartbeatResponse):
-            process.told_beat_ms = response.heartbeat_interval_ms or process.told_beat_ms
-            process.seen[-1].owes_word = _owes_word(process, request, response)
+            process.heartbeat_interval_ms = response.heartbeat_interval_ms or process.heartbeat_interval_ms
+            process.seen[-1].owes_acknowledgement = _owes_acknowledgement(process, request, response)
 
     def _note_cluster(self, request: ConsumerGroupHeartbeatRequest) -> None:
-        """What the recording shows with this heartbeat of the topics that there are."""
+        """Notes the topics that the recording shows with this heartbeat."""
         matched = {topic for topics in (request.resolved_patterns or {}).values() for topic in topics}
         for topic, count in (request.cluster_topics or {}).items():
             if topic not in self.topics and topic in matched and self.matched:
-                # All that matched was known before: this topic was made since.
+                # All matching topics were known before: this one was created since.
                 self.topics[topic] = 0
             self._note_count(topic, count, request.received_at_ms)
         self.matched |= matched
@@ -245,7 +245,8 @@ class GroupObserver:
         return same or self._begin(request, was_there=False)
 
     def _stranger(self, request: FromMember, member_id: str) -> Process:
-        """Who has a member id that no line gave out: a process that was silent under another id, or there before."""
+        """The process of a member id that no line gave out: one that was silent under another id, or was there
+        before."""
         silent_since_ms = request.received_at_ms - IDLE_MS
         idle = [each for each in self.processes if each.seen and each.seen[-1].at_ms < silent_since_ms]
         alike = next((each for each in reversed(idle) if _is_alike(each, request)), None)
@@ -285,18 +286,18 @@ def _instance_id_of(request: FromMember) -> str | None:
     return request.instance_id if isinstance(request, ConsumerGroupHeartbeatRequest) else request.group_instance_id
 
 
-def _owes_word(
+def _owes_acknowledgement(
     process: Process, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
 ) -> bool:
-    """Whether its application has something to give up or to take over; notes what it says that it owns."""
+    """Whether its application has partitions to give up or take over; notes what it owns."""
     if request.topic_partitions is not None:
         process.owned = _flat(request.topic_partitions)
-    told = response.assignment
-    return told is not None and _flat(told.topic_partitions) != process.owned
+    assignment = response.assignment
+    return assignment is not None and _flat(assignment.topic_partitions) != process.owned
 
 
 def _flat(topics: Iterable[ConsumerGroupTopicPartitions]) -> frozenset[TopicPartition]:
-    return frozenset(TopicPartition(topic.topic_id, number) for topic in topics for number in topic.partitions)
+    return frozenset(TopicPartition(topic.topic, number) for topic in topics for number in topic.partitions)
 
 
 def _act_of(request: ConsumerGroupHeartbeatRequest) -> Act:
@@ -315,7 +316,7 @@ def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGr
 
 
 def _is_same(process: Process, request: JoinGroupRequest) -> bool:
-    """Whether a process without an id is one that is known; one that closed and starts again is another life."""
+    """Whether a process without an id is one that is known; one that closed and starts again is another schedule."""
     if process.has_closed:
         return False
     if request.connection and request.connection in process.connections:

@@ -1,11 +1,11 @@
-"""What came of a run, recorded or played: the same figures, made by the same rules from the coordinator's effects.
+"""The figures of a run, recorded or played, by the same rules from the coordinator's effects.
 
 A member is stopped from a JoinGroup that keeps no partition until its group is stable again. A partition is unserved
 while its group has members and no living member owns it: all wait in a rebalance, or its owner is dead and the
 coordinator does not know yet. A partition moves if its new seat is not its last one. A seat is a member id, or the
 instance id of a static member, so that a static member's restart moves nothing.
 
-Who was a member and who owned what is `why`'s to say. Knows when processes ended; knows no log and no simulation.
+Memberships and ownership come from `why`. Knows when processes ended; knows no log and no simulation.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Counted = (
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A rebalance that began: its cause and whose doing it was, by client id."""
+    """A rebalance that began: its cause and its culprit's client id."""
 
     at_ms: int
     cause: str
@@ -73,8 +73,8 @@ class Outcome:
     """How long the group was in a rebalance."""
     stopped_member_ms: int = 0
     """How long members were stopped, all of them added up; one of the newer protocol goes on with what it keeps."""
-    unserved_partition_ms: int = 0
-    """How long partitions were unserved, all of them added up."""
+    unserved: dict[Partition, int] = field(default_factory=dict)
+    """How long each partition was unserved, ms."""
     partitions_moved: int = 0
     expiries: int = 0
     """Members whose session ended."""
@@ -93,6 +93,15 @@ class Outcome:
     begun: list[Begun] = field(default_factory=list)
 
     @property
+    def unserved_partition_ms(self) -> int:
+        """How long partitions were unserved, all of them added up."""
+        return sum(self.unserved.values())
+
+    def records_delayed(self, rates: Mapping[Partition, float]) -> int:
+        """How many records were written to partitions while these were unserved. rates: records a millisecond."""
+        return round(sum(rates.get(partition, 0.0) * ms for partition, ms in self.unserved.items()))
+
+    @property
     def mean_detection_ms(self) -> float | None:
         """None where no death was detected."""
         return self.detection_ms / self.detected if self.detected else None
@@ -104,8 +113,8 @@ class Outcome:
             match each.name:
                 case "longest_detection_ms":
                     self.longest_detection_ms = max(mine, theirs)
-                case "causes":
-                    self.causes = dict(Counter(mine) + Counter(theirs))
+                case "causes" | "unserved":
+                    setattr(self, each.name, dict(Counter(mine) + Counter(theirs)))
                 case "begun":
                     self.begun = sorted([*mine, *theirs], key=attrgetter("at_ms"))
                 case _:
@@ -168,7 +177,7 @@ def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int
     memberships, holdings = memberships_of(counted), holdings_of(counted)
     outcome = Outcome(
         stopped_member_ms=_stopped_ms(counted, span),
-        unserved_partition_ms=_unserved_ms(holdings, memberships, known, span),
+        unserved=_unserved_ms(holdings, memberships, known, span),
         partitions_moved=_moved(holdings, memberships, span),
     )
     _count_rebalances(outcome, counted, known, span)
@@ -201,7 +210,7 @@ def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: Known
 
 
 def _cause_of(started: RebalanceStarted, since_ms: int, known: Known) -> str:
-    """The cause as it would be told of a library that says all. since_ms: when the rebalance before it began."""
+    """The cause as of a client library that sends reasons. since_ms: when the rebalance before it began."""
     cause = started.cause
     if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in known.unpolled:
         return str(CauseKind.POLL_TIMEOUT)
@@ -247,18 +256,20 @@ def _stopped_ms(effects: Iterable[Counted], span: Span) -> int:
     return found_ms + sum(span.until_ms - since_ms for since_ms in stopped.values())
 
 
-def _unserved_ms(holdings: Iterable[Holding], memberships: Iterable[Membership], known: Known, span: Span) -> int:
-    """How long partitions, from their first owner on, had no living one while the group had members."""
+def _unserved_ms(
+    holdings: Iterable[Holding], memberships: Iterable[Membership], known: Known, span: Span
+) -> dict[Partition, int]:
+    """How long partitions, from their first owner on, had no live one while the group had members."""
     members = [(one.joined_at_ms, span.end(one.ended_at_ms)) for one in memberships]
     served: dict[Partition, list[tuple[int, int]]] = {}
     for one in holdings:
         to_ms = min(span.end(one.to_ms), span.end(known.ended_of(one.member_id)))
         served.setdefault(one.partition, []).append((one.from_ms, to_ms))
-    found_ms = 0
-    for spans in served.values():
+    found = dict[Partition, int]()
+    for partition, spans in served.items():
         owned = Span(max(spans[0][0], span.from_ms), span.until_ms)
-        found_ms += owned.covered_ms(members) - owned.covered_ms(spans)
-    return found_ms
+        found[partition] = owned.covered_ms(members) - owned.covered_ms(spans)
+    return found
 
 
 def _moved(holdings: Iterable[Holding], memberships: Iterable[Membership], span: Span) -> int:

@@ -1,11 +1,11 @@
-"""Lives under a setting: the pure clients and the pure coordinator in virtual time, and what came of it.
+"""Schedules under a setting: the pure clients and the pure coordinator in virtual time, and the outcome.
 
-Every process lives as it did: it starts, stalls, closes and dies when it did. What it does in between depends on the
+Every process acts as it did: it starts, stalls, closes and dies when it did. What it does in between depends on the
 answers it gets. A setting changes what it was configured with, or its broker. With `static=true` a process that starts
 after another one of its client id has ended is that one's restart, at best one on the same host, and has its instance
 id. With `static=false` a silent end that had a successor is a close.
 
-Knows lives and settings; knows no log and no Spark.
+Knows schedules and settings; knows no log and no Spark.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from clients.config import ApiVersions, ConsumerConfig
 from clients.events import LeftGroup
 from clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.group_configs import UnfitConfig, check_bounds, consumer_config_of
 from programs.settings import from_texts
 from schemas.effects import Reply
 from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from schemas.wire_fields import first_version
-from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, TopicChange, WorldPlan
+from simulation.plan import ConsumerPlan, GroupProtocol, NetworkPlan, Schedule, Span, TopicChange, WorldPlan
 from simulation.record import Record
 from simulation.world import World
 from whatif.changes import ASSIGNOR, REMOTE_ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
-from whatif.lives import GroupLives, ProcessLife
 from whatif.outcome import Known, Outcome, measure
+from whatif.schedules import GroupSchedules, ProcessSchedule
 
 SETTLES_WITHIN_MS = 15_000
 """How long before the recording, beside the initial delay, those members start that were there already."""
@@ -55,29 +56,29 @@ _CHANGES = {
 }
 
 
-def play(group_lives: GroupLives, setting: Setting) -> Outcome:
-    """One group through its whole time. Raises SettingError: a setting that does not fit these lives."""
-    plan, zero_ms = plan_of(group_lives, setting)
+def play(of_group: GroupSchedules, setting: Setting) -> Outcome:
+    """One group through its whole time. Raises SettingError: a setting that does not fit these schedules."""
+    plan, zero_ms = plan_of(of_group, setting)
     world = World(plan)
-    world.run_until(group_lives.until_ms - zero_ms)
-    lives = (
-        group_lives.processes if setting.is_static is None else tuple(_seated(group_lives.processes, setting.is_static))
+    world.run_until(of_group.until_ms - zero_ms)
+    schedules = (
+        of_group.processes if setting.is_static is None else tuple(_seated(of_group.processes, setting.is_static))
     )
-    ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(lives, setting).items()}
+    ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(schedules, setting).items()}
     grown_ms = tuple(each.at_ms for each in plan.topic_changes)
     known = Known(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
     effects = (each.effect for each in world.record.effects)
-    return measure(effects, known, group_lives.from_ms - zero_ms, group_lives.until_ms - zero_ms)
+    return measure(effects, known, of_group.from_ms - zero_ms, of_group.until_ms - zero_ms)
 
 
-def silent_ends(lives: tuple[ProcessLife, ...], setting: Setting) -> dict[str, int]:
-    """When processes ended without a word: killed, or closed by a client that sends no LeaveGroup then."""
+def silent_ends(schedules: tuple[ProcessSchedule, ...], setting: Setting) -> dict[str, int]:
+    """When processes ended silently: killed, or closed by a client that then sends no LeaveGroup."""
     says_nothing = setting.client.get("internal.leave.group.on.close", "").lower() == "false"
     ends = {}
-    for life in lives:
-        is_silent = life.kill_ms is not None or life.group_instance_id is not None or says_nothing
-        if is_silent and life.end_ms is not None:
-            ends[life.name] = life.end_ms
+    for schedule in schedules:
+        is_silent = schedule.kill_ms is not None or schedule.group_instance_id is not None or says_nothing
+        if is_silent and schedule.end_ms is not None:
+            ends[schedule.name] = schedule.end_ms
     return ends
 
 
@@ -100,55 +101,71 @@ def unpolled_in(record: Record) -> frozenset[str]:
 # ---------------------------------------------------------------- the plan
 
 
-def plan_of(group_lives: GroupLives, setting: Setting) -> tuple[WorldPlan, int]:
+def plan_of(of_group: GroupSchedules, setting: Setting) -> tuple[WorldPlan, int]:
     """What is simulated, and the moment of the recording that is its time 0. Raises SettingError."""
-    broker = from_texts(GroupConfig, {**group_lives.broker, **setting.broker})
-    lives = group_lives.processes if setting.is_static is None else _seated(group_lives.processes, setting.is_static)
+    broker = _broker_of(of_group, setting)
+    schedules = of_group.processes if setting.is_static is None else _seated(of_group.processes, setting.is_static)
     warm_up_ms = 0
-    if any(life.was_there for life in group_lives.processes):
+    if any(schedule.was_there for schedule in of_group.processes):
         warm_up_ms = SETTLES_WITHIN_MS + broker.group_initial_rebalance_delay_ms * 2
-    zero_ms = group_lives.from_ms - warm_up_ms
-    changes = [TopicChange(each.at_ms - zero_ms, each.topic, each.partitions) for each in group_lives.growths]
+    zero_ms = of_group.from_ms - warm_up_ms
+    changes = [TopicChange(each.at_ms - zero_ms, each.topic, each.partitions) for each in of_group.growths]
     plan = WorldPlan(
-        consumers=tuple(_consumer(life, group_lives, setting, zero_ms) for life in lives),
-        topics=group_lives.topics,
+        consumers=tuple(_consumer(schedule, of_group, setting, zero_ms) for schedule in schedules),
+        topics=of_group.topics,
         group_config=broker,
-        network=NetworkPlan(latency_ms=group_lives.latency_ms),
+        network=NetworkPlan(latency_ms=of_group.latency_ms),
         topic_changes=tuple(changes),
     )
     return plan, zero_ms
 
 
-def _consumer(life: ProcessLife, group_lives: GroupLives, setting: Setting, zero_ms: int) -> ConsumerPlan:
+def _broker_of(of_group: GroupSchedules, setting: Setting) -> GroupConfig:
+    """The broker's settings as they hold for the group. Raises SettingError: what is set for it does not fit."""
+    broker = from_texts(GroupConfig, {**of_group.broker, **setting.broker})
+    configs = {**of_group.configs, **setting.of_groups.get(of_group.group_id, {})}
+    if not configs:
+        return broker
+    # A broker may be set to take any value.
+    bounds = broker.of_a_recording().consumer
+    try:
+        check_bounds(configs, bounds)
+    except UnfitConfig as unfit:
+        raise SettingError(f"{setting.text}: of group {of_group.group_id} {unfit}") from None
+    return replace(broker, consumer=consumer_config_of(configs, bounds))
+
+
+def _consumer(schedule: ProcessSchedule, of_group: GroupSchedules, setting: Setting, zero_ms: int) -> ConsumerPlan:
     # A client looks for its coordinator before it joins: three messages, and the JoinGroup is what was seen.
-    trip_ms = sum(group_lives.latency_ms) // 2
-    start_ms = 0 if life.was_there else max(0, life.start_ms - zero_ms - 3 * trip_ms)
-    close_ms = None if life.close_ms is None else max(start_ms, life.close_ms - zero_ms - trip_ms)
-    config = _config(life, group_lives.group_id, setting)
+    trip_ms = sum(of_group.latency_ms) // 2
+    start_ms = 0 if schedule.was_there else max(0, schedule.start_ms - zero_ms - 3 * trip_ms)
+    close_ms = None if schedule.close_ms is None else max(start_ms, schedule.close_ms - zero_ms - trip_ms)
+    config = _config(schedule, of_group.group_id, setting)
     return ConsumerPlan(
-        name=life.name,
+        name=schedule.name,
         config=config,
-        topics=life.topics,
-        pattern=life.pattern,
-        host=life.client_host,
+        topics=schedule.topics,
+        pattern=schedule.pattern,
+        host=schedule.client_host,
         assignors=_assignors(config.partition_assignment_strategy),
-        protocol=setting.protocol or life.protocol,
-        life=Life(
+        protocol=setting.protocol or schedule.protocol,
+        schedule=Schedule(
             start_ms=start_ms,
             close_ms=close_ms,
-            kill_ms=None if life.kill_ms is None else life.kill_ms - zero_ms,
-            pauses=tuple(_shifted(_in_step(life) + life.pauses, zero_ms)),
-            slow=tuple(_shifted(life.slow, zero_ms)),
-            rejoin_delay_ms=life.rejoin_delay_ms,
-            subscribed=tuple(replace(each, at_ms=each.at_ms - zero_ms - trip_ms) for each in life.subscribed),
-            restart_after_ms=life.restart_after_ms,
+            kill_ms=None if schedule.kill_ms is None else schedule.kill_ms - zero_ms,
+            pauses=tuple(_shifted(_in_step(schedule) + schedule.pauses, zero_ms)),
+            slow=tuple(_shifted(schedule.slow, zero_ms)),
+            rejoin_delay_ms=schedule.rejoin_delay_ms,
+            subscribed=tuple(replace(each, at_ms=each.at_ms - zero_ms - trip_ms) for each in schedule.subscribed),
+            restart_after_ms=schedule.restart_after_ms,
         ),
     )
 
 
-def _in_step(life: ProcessLife) -> tuple[Span, ...]:
-    """Holds a process that was there back until its first recorded heartbeat: so it beats in the recorded rhythm."""
-    beat_ms, length_ms = life.first_beat_ms, life.heartbeat_interval_ms
+def _in_step(schedule: ProcessSchedule) -> tuple[Span, ...]:
+    """Stalls a process that was there before until its first recorded heartbeat, so that it beats in the recorded
+    rhythm."""
+    beat_ms, length_ms = schedule.first_beat_ms, schedule.heartbeat_interval_ms
     return () if beat_ms is None else (Span(beat_ms - length_ms, length_ms),)
 
 
@@ -158,41 +175,41 @@ def _shifted(spans: tuple[Span, ...], zero_ms: int) -> list[Span]:
     return [Span(from_ms, to_ms - from_ms) for from_ms, to_ms in moved if to_ms > from_ms]
 
 
-def _config(life: ProcessLife, group_id: str, setting: Setting) -> ConsumerConfig:
+def _config(schedule: ProcessSchedule, group_id: str, setting: Setting) -> ConsumerConfig:
     changed = consumer_changes(setting)
     fields: dict[str, Any] = {
         "group_id": group_id,
-        "client_id": life.client_id,
-        "group_instance_id": life.group_instance_id,
-        "session_timeout_ms": life.session_timeout_ms,
-        "heartbeat_interval_ms": life.heartbeat_interval_ms,
-        "group_remote_assignor": life.remote_assignor,
-        "max_poll_interval_ms": life.rebalance_timeout_ms,
+        "client_id": schedule.client_id,
+        "group_instance_id": schedule.group_instance_id,
+        "session_timeout_ms": schedule.session_timeout_ms,
+        "heartbeat_interval_ms": schedule.heartbeat_interval_ms,
+        "group_remote_assignor": schedule.remote_assignor,
+        "max_poll_interval_ms": schedule.rebalance_timeout_ms,
         "partition_assignment_strategy": assignors_of(setting)
-        or life.assignors
+        or schedule.assignors
         or DEFAULTS.partition_assignment_strategy,
-        "enable_auto_commit": life.auto_commit_interval_ms is not None,
-        "auto_commit_interval_ms": life.auto_commit_interval_ms or 0,
-        "api_versions": _versions(life),
-        "consumer_protocol_version": max(life.consumer_protocol_version, 1 if ASSIGNOR in setting.client else 0),
+        "enable_auto_commit": schedule.auto_commit_interval_ms is not None,
+        "auto_commit_interval_ms": schedule.auto_commit_interval_ms or 0,
+        "api_versions": _versions(schedule),
+        "consumer_protocol_version": max(schedule.consumer_protocol_version, 1 if ASSIGNOR in setting.client else 0),
     }
-    if life.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
-        # It was configured with neither: the broker decided both.
+    if schedule.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
+        # Neither was configured: the broker decided both.
         fields |= {name: getattr(DEFAULTS, name) for name in ("session_timeout_ms", "heartbeat_interval_ms")}
     fields |= {name: getattr(changed, name) for key, name in _CHANGES.items() if key in setting.client}
     if fields["heartbeat_interval_ms"] >= fields["session_timeout_ms"]:
         key = "heartbeat.interval.ms" if "heartbeat.interval.ms" in setting.client else "session.timeout.ms"
         raise SettingError(
-            f"{key}={setting.client[key]}: {life.name} of group {group_id} would beat every "
+            f"{key}={setting.client[key]}: {schedule.name} of group {group_id} would beat every "
             f"{fields['heartbeat_interval_ms']} ms in sessions of {fields['session_timeout_ms']} ms"
         )
     return ConsumerConfig(**fields)
 
 
-def _versions(life: ProcessLife) -> ApiVersions:
-    """A static member's requests must be able to say so."""
-    versions = life.api_versions
-    if life.group_instance_id is None:
+def _versions(schedule: ProcessSchedule) -> ApiVersions:
+    """The versions; a static member's requests must have an instance id."""
+    versions = schedule.api_versions
+    if schedule.group_instance_id is None:
         return versions
     return replace(versions, **{name: max(getattr(versions, name), least) for name, least in STATIC_VERSIONS.items()})
 
@@ -204,44 +221,45 @@ def _assignors(names: tuple[str, ...]) -> Mapping[str, Assignor]:
 # ---------------------------------------------------------------- seats
 
 
-def _seated(lives: tuple[ProcessLife, ...], is_static: bool) -> list[ProcessLife]:
-    """Every life with an instance id, or none with one; those that have one keep it."""
+def _seated(schedules: tuple[ProcessSchedule, ...], is_static: bool) -> list[ProcessSchedule]:
+    """Gives every process an instance id, or none; existing ones stay."""
     if not is_static:
-        return [_without_instance_id(life, lives) for life in lives]
-    seats: list[ProcessLife] = []
+        return [_without_instance_id(schedule, schedules) for schedule in schedules]
+    seats: list[ProcessSchedule] = []
     seated = []
-    for life in sorted(lives, key=lambda each: (each.start_ms, each.name)):
-        before = _predecessor(life, seats)
-        if life.group_instance_id is not None:
-            named = life
+    for schedule in sorted(schedules, key=lambda each: (each.start_ms, each.name)):
+        before = _predecessor(schedule, seats)
+        if schedule.group_instance_id is not None:
+            named = schedule
         elif before is not None:
-            named = replace(life, group_instance_id=before.group_instance_id)
+            named = replace(schedule, group_instance_id=before.group_instance_id)
         else:
-            named = replace(life, group_instance_id=f"{life.name}@{life.client_host.lstrip('/')}")
+            named = replace(schedule, group_instance_id=f"{schedule.name}@{schedule.client_host.lstrip('/')}")
         seats = [each for each in seats if each is not before]
         seats.append(named)
         seated.append(named)
     return seated
 
 
-def _without_instance_id(life: ProcessLife, lives: tuple[ProcessLife, ...]) -> ProcessLife:
-    """The life without an instance id. A static member closes as silently as it dies: one with a successor closed."""
-    instance_id, ended_ms = life.group_instance_id, life.kill_ms
+def _without_instance_id(schedule: ProcessSchedule, schedules: tuple[ProcessSchedule, ...]) -> ProcessSchedule:
+    """The process without an instance id. A static member closes silently, so one with a successor is taken to have
+    closed."""
+    instance_id, ended_ms = schedule.group_instance_id, schedule.kill_ms
     if instance_id is None or ended_ms is None:
-        return replace(life, group_instance_id=None)
-    is_succeeded = any(each.group_instance_id == instance_id and each.start_ms >= ended_ms for each in lives)
+        return replace(schedule, group_instance_id=None)
+    is_succeeded = any(each.group_instance_id == instance_id and each.start_ms >= ended_ms for each in schedules)
     if not is_succeeded:
-        return replace(life, group_instance_id=None)
-    return replace(life, group_instance_id=None, close_ms=ended_ms, kill_ms=None)
+        return replace(schedule, group_instance_id=None)
+    return replace(schedule, group_instance_id=None, close_ms=ended_ms, kill_ms=None)
 
 
-def _predecessor(life: ProcessLife, seats: list[ProcessLife]) -> ProcessLife | None:
+def _predecessor(schedule: ProcessSchedule, seats: list[ProcessSchedule]) -> ProcessSchedule | None:
     """The process that this one is the restart of: ended, of its client id, on its host if there is one; the latest."""
-    if life.group_instance_id is not None:
+    if schedule.group_instance_id is not None:
         return None
     free = [
         each
         for each in seats
-        if each.client_id == life.client_id and each.end_ms is not None and each.end_ms <= life.start_ms
+        if each.client_id == schedule.client_id and each.end_ms is not None and each.end_ms <= schedule.start_ms
     ]
-    return max(free, key=lambda each: (each.client_host == life.client_host, each.end_ms or 0), default=None)
+    return max(free, key=lambda each: (each.client_host == schedule.client_host, each.end_ms or 0), default=None)

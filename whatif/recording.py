@@ -1,79 +1,119 @@
-"""A request log in; the lives of its groups, and what was recorded to come of them.
+"""What a request log shows: the schedules of its groups' processes, and the outcome.
 
-The requests are read once: each goes to its group's observer and to the pure core, whose effects are what is recorded.
+Each group's requests go to its observer as they are followed; the core's effects then are the recorded outcome.
 
-Knows the importer, the replay and the observers; decides nothing.
+Knows the observers; decides nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
+from lag.rows import LogEnd
 from request_log.recorded import OrderedRequest
+from schemas.consumer_effects import GroupConfigsChanged
 from schemas.effects import Effect
 from whatif.changes import BASELINE
-from whatif.inferred_lives import lives_of, why_left_out
-from whatif.lives import GroupLives
+from whatif.inferred_schedules import schedules_of, why_left_out
 from whatif.observed_processes import GroupObserver
 from whatif.outcome import Known, Outcome, is_counted, measure
 from whatif.play import silent_ends
+from whatif.schedules import GroupSchedules
+from why.holdings import Partition
 
 
 @dataclass(slots=True)
 class Recording:
-    """The lives in a log, and what came of them."""
+    """The schedules in a log, and the outcome."""
 
     from_ms: int = 0
     until_ms: int = 0
-    lives: dict[str, GroupLives] = field(default_factory=dict)
+    schedules: dict[str, GroupSchedules] = field(default_factory=dict)
     """By group."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     """What was recorded, by group."""
     left_out: dict[str, str] = field(default_factory=dict)
     """The groups that are not played, with the reason."""
+    rates: dict[Partition, float] | None = None
+    """How many records were written to each partition a millisecond; None: the request log has no log ends."""
     moved: list[str] = field(default_factory=list)
     """The groups that had no coordinator for a while, which is not played."""
 
-
-def recording_of(log: LogImport, broker: dict[str, str]) -> Recording:
-    """Reads a whole log. broker: its settings by Kafka's keys, where they are known. Raises LogFileError."""
-    observers: dict[str, GroupObserver] = {}
-    effects: defaultdict[str, list[Effect]] = defaultdict(list)
-    log.config = from_texts(GroupConfig, broker)
-    replay = Replay(log.config)
-    for group_id, effect in replay.run(_observed(log, observers)):
-        if is_counted(effect):
-            effects[group_id].append(effect)
-    found = Recording(log.tally.first_at_ms or 0, log.tally.last_at_ms or 0)
-    for group_id, observer in sorted(observers.items()):
-        _settle(found, observer, effects[group_id], broker)
-    return found
+    def add(self, group: GroupRecording) -> None:
+        """Adds a group."""
+        if group.schedules is None or group.outcome is None:
+            self.left_out[group.group_id] = group.left_out
+            return
+        self.schedules[group.group_id] = group.schedules
+        self.outcomes[group.group_id] = group.outcome
+        if group.has_moved:
+            self.moved.append(group.group_id)
 
 
-def _observed(requests: Iterable[OrderedRequest], observers: dict[str, GroupObserver]) -> Iterator[OrderedRequest]:
-    for ordered in requests:
-        observer = observers.get(ordered.group_id)
-        if observer is None:
-            observer = observers[ordered.group_id] = GroupObserver(ordered.group_id)
-        observer.take(ordered)
-        yield ordered
+def rates_of(ends: Iterable[LogEnd]) -> dict[Partition, float]:
+    """How many records were written to each partition a millisecond, on the average between its first end and its last.
+
+    A log that was cut in between has no rate.
+    """
+    first, last = dict[Partition, LogEnd](), dict[Partition, LogEnd]()
+    for one in ends:
+        if one.end_offset is not None:
+            partition = Partition(one.topic, one.partition)
+            first.setdefault(partition, one)
+            last[partition] = one
+    return {
+        partition: ((one.end_offset or 0) - (first[partition].end_offset or 0)) / (one.at_ms - first[partition].at_ms)
+        for partition, one in last.items()
+        if one.at_ms > first[partition].at_ms and (one.end_offset or 0) >= (first[partition].end_offset or 0)
+    }
 
 
-def _settle(found: Recording, observer: GroupObserver, effects: list[Effect], broker: dict[str, str]) -> None:
-    group_id = observer.group_id
-    group_lives = lives_of(observer, found.from_ms, found.until_ms, broker)
-    if group_lives is None:
-        found.left_out[group_id] = why_left_out(observer) or "nobody was seen to be a member"
-        return
-    process_of = {member_id: life.name for life in group_lives.processes for member_id in life.member_ids}
-    known = Known(process_of, silent_ends(group_lives.processes, BASELINE))
-    found.lives[group_id] = group_lives
-    if observer.aways:
-        found.moved.append(group_id)
-    found.outcomes[group_id] = measure(effects, known, found.from_ms, found.until_ms)
+class GroupRecording(NamedTuple):
+    """One group of a recording."""
+
+    group_id: str
+    schedules: GroupSchedules | None
+    """None: it is not played."""
+    outcome: Outcome | None
+    left_out: str
+    """Why it is not played."""
+    has_moved: bool
+
+
+class GroupRecorder:
+    """The listener of one group."""
+
+    def __init__(self, group_id: str) -> None:
+        self._observer = GroupObserver(group_id)
+        self._effects: list[Effect] = []
+        self._configs: dict[str, str] = {}
+
+    def take(self, ordered: OrderedRequest) -> None:
+        """A request."""
+        self._observer.take(ordered)
+
+    def accept(self, beat: OrderedRequest) -> None:
+        """An accepted heartbeat."""
+        self._observer.take(beat)
+
+    def take_effects(self, effects: list[Effect]) -> None:
+        """The effects of a request or of a deadline."""
+        self._effects += filter(is_counted, effects)
+        for effect in effects:
+            if isinstance(effect, GroupConfigsChanged):
+                self._configs = effect.configs
+
+    def recording(self, from_ms: int, until_ms: int, broker: dict[str, str]) -> GroupRecording:
+        """The whole recording. from_ms, until_ms: the log's first and last moment. broker: its settings."""
+        observer = self._observer
+        of_group = schedules_of(observer, from_ms, until_ms, broker)
+        if of_group is None:
+            why = why_left_out(observer) or "nobody was seen to be a member"
+            return GroupRecording(observer.group_id, None, None, why, has_moved=False)
+        of_group = replace(of_group, configs=self._configs)
+        process_of = {member_id: schedule.name for schedule in of_group.processes for member_id in schedule.member_ids}
+        known = Known(process_of, silent_ends(of_group.processes, BASELINE))
+        outcome = measure(self._effects, known, from_ms, until_ms)
+        return GroupRecording(observer.group_id, of_group, outcome, "", has_moved=bool(observer.aways))

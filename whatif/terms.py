@@ -1,6 +1,6 @@
-"""On which terms a process was a member, as its own requests say: protocol, topics, assignors, timeouts.
+"""A member's protocol, topics, assignors and timeouts, from its own requests.
 
-Knows the requests of both protocols; infers no life.
+Knows the requests of both protocols; infers no schedule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simulation.plan import GroupProtocol
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a process asked for."""
+    """The fields of a process's join."""
 
     protocol: GroupProtocol
     topics: tuple[str, ...]
@@ -41,14 +41,14 @@ def classic_terms(join: JoinGroupRequest) -> Terms:
     )
 
 
-def newer_terms(word: ConsumerGroupHeartbeatRequest, broker: GroupConfig) -> Terms:
-    """The terms of a heartbeat that says all; the session timeout is its broker's."""
+def newer_terms(heartbeat: ConsumerGroupHeartbeatRequest, broker: GroupConfig) -> Terms:
+    """The terms of a heartbeat with all fields; the session timeout is its broker's."""
     return Terms(
         protocol=GroupProtocol.CONSUMER,
-        topics=tuple(sorted(word.subscribed_topic_names or ())),
+        topics=tuple(sorted(heartbeat.subscribed_topic_names or ())),
         session_timeout_ms=broker.consumer.session_timeout_ms,
-        rebalance_timeout_ms=word.rebalance_timeout_ms,
-        remote_assignor=word.server_assignor,
+        rebalance_timeout_ms=heartbeat.rebalance_timeout_ms,
+        remote_assignor=heartbeat.server_assignor,
     )
 
 

@@ -1,6 +1,6 @@
-"""One rebalance, explained: everything that can be said of it, as data.
+"""One rebalance, explained: everything that is known of it, as data.
 
-Knows the facts of the group around it. Must not know how it is worded or shown; who reads facts is handed in.
+Knows the facts of the group around it. Must not know how it is worded or shown; the reader of facts is a parameter.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import Effect, JoinPhaseEnded, StateChanged
+from why.cost import Cost
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.kinds import CLASSIC, GroupKind, Part, kind_at, kinds_of
@@ -19,7 +20,7 @@ from why.moves import Move, moves_of
 from why.parts import parts_of
 from why.past import EVER, LONGEST_SESSION_MS, Read, past_of
 from why.rebalances import Choice, Rebalance, Span, choose
-from why.slack import Slack, last_heard_ms, slack_of
+from why.slack import Slack, last_request_ms, slack_of
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
@@ -30,10 +31,10 @@ SILENT = ("session_expired", "sync_timeout")
 
 
 class Meanwhile(NamedTuple):
-    """When the group began to rebalance, since when all deeds were read, and the next rebalance."""
+    """When the group began to rebalance, from when on all of members' actions were read, and the next rebalance."""
 
     round_from_ms: int
-    deeds_from_ms: int
+    actions_from_ms: int
     after: Rebalance | None
 
 
@@ -47,7 +48,7 @@ class Explanation:
     others: list[Rebalance]
     round_from_ms: int
     """When the group began to rebalance: earlier than this rebalance where it superseded another."""
-    told_until_ms: int
+    known_until_ms: int
     """When the latest fact that was read happened."""
     names: Names
     culprit: Membership | None
@@ -62,13 +63,13 @@ class Explanation:
     unheld_ms: dict[Partition, int]
     """How long a partition had no owner."""
     standstill: tuple[int, int | None] | None
-    """(from, to) of the time when nobody held a partition; to is None if nobody does yet."""
+    """(from, to) of the time when nobody owned a partition; to is None if nobody does yet."""
     slack: list[Slack]
     unknown_slack: list[str]
     followed_by: Rebalance | None
     holdings: list[Holding] = field(repr=False)
     are_requests_known: bool = True
-    """False where no request of anybody is known, as where only the offsets topic tells of the group."""
+    """False if no request is known, as for a group known only from the offsets topic."""
     kind: GroupKind = CLASSIC
     """What kind of group it was when the rebalance ended."""
     protocol_type: str | None = None
@@ -78,6 +79,8 @@ class Explanation:
     assignment; 0: it holds nothing back."""
     conversions: tuple[GroupTypeChanged, ...] = ()
     """The changes from one protocol to the other meanwhile."""
+    cost: Cost | None = None
+    """What it cost in records; None: not computed, or the group's lag around it is not known."""
 
     @property
     def began_ms(self) -> int:
@@ -103,14 +106,14 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     last_ms = EVER if choice.rebalance.ended_at_ms is None else choice.rebalance.ended_at_ms + AFTERWARDS_MS
     memberships = memberships_of(effects_in(fact for fact in past.facts if fact.at_ms <= last_ms))
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
-    deeds_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
-    facts = past.around(read, round_from_ms, deeds_from_ms, last_ms)
-    if choice.rebalance.cause.kind in SILENT and _silent_since_ms(choice.rebalance, facts, deeds_from_ms) is None:
-        # A coordinator that was away, or a slow one, sees late that a session has ended.
-        deeds_from_ms = round_from_ms - 2 * LONGEST_SESSION_MS
-        facts = past.around(read, round_from_ms, deeds_from_ms, last_ms)
+    actions_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
+    facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
+    if choice.rebalance.cause.kind in SILENT and _silent_since_ms(choice.rebalance, facts, actions_from_ms) is None:
+        # A coordinator that was away, or is slow, notices the end of a session late.
+        actions_from_ms = round_from_ms - 2 * LONGEST_SESSION_MS
+        facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
     after = found[place + 1] if place + 1 < len(found) else None
-    meanwhile = Meanwhile(round_from_ms, deeds_from_ms, after)
+    meanwhile = Meanwhile(round_from_ms, actions_from_ms, after)
     return _explained(group_id, choice, facts, memberships, meanwhile)
 
 
@@ -130,18 +133,18 @@ def _explained(
 ) -> Explanation:
     rebalance, round_from_ms = choice.rebalance, meanwhile.round_from_ms
     cause = rebalance.cause
-    told_until_ms = facts[-1].at_ms
-    end_ms = told_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
+    known_until_ms = facts[-1].at_ms
+    end_ms = known_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
     around = [one for one in memberships if one.is_member_in(round_from_ms, end_ms + AFTERWARDS_MS)]
     names = Names(around)
     effects = [*effects_in(facts)]
     holdings = holdings_of(effects)
     moved = moves_of(holdings, round_from_ms, end_ms, names)
     phase = _join_phase(effects, rebalance, end_ms)
-    deeds = [fact for fact in facts if meanwhile.deeds_from_ms <= fact.at_ms <= end_ms]
+    actions = [fact for fact in facts if meanwhile.actions_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
-    slack, unknown_slack = slack_of(deeds if are_requests_known else [], others, names)
+    slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
     culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     protocol_type = _protocol_type(effects, end_ms)
     kind = kind_at(kinds_of(effects), end_ms)
@@ -151,10 +154,10 @@ def _explained(
         note=choice.note,
         others=choice.others,
         round_from_ms=round_from_ms,
-        told_until_ms=told_until_ms,
+        known_until_ms=known_until_ms,
         names=names,
         culprit=culprits[-1] if culprits else None,
-        silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.deeds_from_ms)
+        silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.actions_from_ms)
         if are_requests_known and cause.kind in SILENT
         else None,
         protocol_name=None if phase is None else phase.protocol_name,
@@ -178,9 +181,9 @@ def _explained(
 
 
 def _silent_since_ms(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> int | None:
-    """When the culprit was heard of last; None: not since from_ms, before which not everything was read."""
-    deeds = (fact for fact in facts if fact.at_ms >= from_ms)
-    return last_heard_ms(deeds, rebalance.cause.member_id, rebalance.started_at_ms)
+    """The culprit's last request; None: none since from_ms, before which not everything was read."""
+    actions = (fact for fact in facts if fact.at_ms >= from_ms)
+    return last_request_ms(actions, rebalance.cause.member_id, rebalance.started_at_ms)
 
 
 def _protocol_type(effects: Iterable[Effect], until_ms: int) -> str | None:
@@ -210,7 +213,7 @@ def _join_phase(effects: Iterable[Effect], rebalance: Rebalance, end_ms: int) ->
 def _standstill(
     holdings: Sequence[Holding], rebalance: Rebalance, from_ms: int, end_ms: int
 ) -> tuple[int, int | None] | None:
-    """When nobody held anything, around a rebalance: the longest such time that touches it, or the one that goes on.
+    """When nobody owned anything, around a rebalance: the longest such time that touches it, or the open one.
 
     For a group that had no members before, the time before the rebalance does not count.
     """

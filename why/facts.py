@@ -1,4 +1,4 @@
-"""One group's facts as they stand in the effects table, in their order, each with the effect that its row tells.
+"""One group's facts from the effects table, in order, each with the effect in its row.
 
 Knows the columns of `schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
 come from.
@@ -36,14 +36,14 @@ REBALANCES = (
     EffectName.CAUSE_FOUND,
     EffectName.GROUP_REMOVED,
 )
-"""The facts that say which rebalances there were: needed of the whole history."""
+"""The facts about rebalances: needed of the whole history."""
 MEMBERSHIPS = (EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED, EffectName.MEMBER_REMOVED)
-"""The facts that say who was a member and on which terms: they hold until the next of their kind."""
+"""The facts about membership, timeouts and topics: they hold until the next of their kind."""
 GROUP_TYPES = (EffectName.GROUP_TYPE_CHANGED, EffectName.GROUP_FOUND)
-"""The facts that say under which protocol the group is: they hold until the next of them."""
+"""The facts about the group's protocol: they hold until the next of them."""
 HOLDINGS = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED)
-"""The facts that, with a member's going, say who holds which partition: needed since the latest settled generation."""
-DEEDS = (
+"""The facts that show, with a member's end, who owns which partition: needed since the latest completed generation."""
+ACTIONS = (
     EffectName.REPLY,
     EffectName.HEARTBEATS_TAKEN,
     EffectName.SYNC_RECEIVED,
@@ -78,8 +78,8 @@ class Fact:
     member_id: str = ""
     client_id: str = ""
     cause: str = ""
-    said: Effect | None = None
-    """What its detail tells; None where the columns tell everything, as of an answer or a heartbeat of a run."""
+    content: Effect | None = None
+    """The effect in its detail; None if the columns have everything, as for an answer or a heartbeat of a run."""
 
     @property
     def is_sign_of_life(self) -> bool:
@@ -100,7 +100,7 @@ class Fact:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it answers a JoinGroup or SyncGroup that was taken."""
+        """Whether it answers a JoinGroup or SyncGroup that was accepted."""
         return self.effect == EffectName.REPLY and self.api in ("JoinGroup", "SyncGroup") and self.error_code in TAKEN
 
 
@@ -114,11 +114,11 @@ def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
     for row in rows:
         fact = Fact(**{name: row[name] for name in _OF_A_FACT if row.get(name) is not None})
         try:
-            said = effect_in(fact.effect, row.get("detail"))
+            content = effect_in(fact.effect, row.get("detail"))
         except (ValueError, RecursionError) as error:
             _say_left_out(fact, error)
             continue
-        found += _beats_of(fact, said) if isinstance(said, HeartbeatsTaken) else (replace(fact, said=said),)
+        found += _beats_of(fact, content) if isinstance(content, HeartbeatsTaken) else (replace(fact, content=content),)
     found.sort(key=in_order)
     return found
 
@@ -136,7 +136,7 @@ def in_order(fact: Fact) -> tuple[int, int, bool]:
 
 def effects_in(facts: Iterable[Fact]) -> Iterator[Effect]:
     """The effects of facts that have one."""
-    return (fact.said for fact in facts if fact.said is not None)
+    return (fact.content for fact in facts if fact.content is not None)
 
 
 def _beats_of(row: Fact, run: HeartbeatsTaken) -> Iterator[Fact]:

@@ -1,6 +1,6 @@
 """Which member held which partition, from when to when, by the rule of the view `assignments`.
 
-Knows what assigned and join_received say of partitions. Must not know any rebalance, nor who a member is.
+Knows the partitions in assigned and join_received. Must not know any rebalance, nor who a member is.
 """
 
 from __future__ import annotations
@@ -30,34 +30,51 @@ class Holding(NamedTuple):
         return self.from_ms <= at_ms and (self.to_ms is None or self.to_ms > at_ms)
 
 
-def holdings_of(effects: Iterable[Effect]) -> list[Holding]:
-    """Every ownership interval, by when it began.
+class Holdings:
+    """Every ownership interval, from effects that are taken one by one in their order.
 
     It begins when an assignment gives the partition; it ends when a later assignment to the same member does not, when
     the member goes, or when it joins again without claiming the partition (an eager member claims nothing).
     """
-    held: dict[str, dict[Partition, Holding]] = {}
-    over: list[Holding] = []
-    for effect in effects:
+
+    def __init__(self) -> None:
+        self._over: list[Holding] = []
+        self.current: dict[str, dict[Partition, Holding]] = {}
+        """Those that go on, by member id and partition."""
+
+    def take(self, effect: Effect) -> None:
+        """Takes in an effect, if it is about ownership."""
         match effect:
             case Assigned(member_id=member_id, generation_id=generation_id):
                 given = _partitions(effect.partitions)
             case JoinReceived(member_id=member_id, from_generation_id=generation_id):
-                given = _partitions(effect.owned_partitions) & held.get(member_id, {}).keys()
+                given = _partitions(effect.owned_partitions) & self.current.get(member_id, {}).keys()
             case MemberRemoved(member_id=member_id, generation_id=generation_id):
                 given = set()
             case _:
-                continue
-        own = held.setdefault(member_id, {})
-        over += [own.pop(gone)._replace(to_ms=effect.at_ms) for gone in sorted(own.keys() - given)]
+                return
+        own = self.current.setdefault(member_id, {})
+        self._over += [own.pop(gone)._replace(to_ms=effect.at_ms) for gone in sorted(own.keys() - given)]
         for partition in given - own.keys():
             own[partition] = Holding(partition, member_id, effect.at_ms, None, generation_id)
-    still = [holding for own in held.values() for holding in own.values()]
-    return sorted([*over, *still], key=lambda holding: (holding.from_ms, holding.partition))
+
+    @property
+    def all(self) -> list[Holding]:
+        """By when each began."""
+        still = [holding for own in self.current.values() for holding in own.values()]
+        return sorted([*self._over, *still], key=lambda holding: (holding.from_ms, holding.partition))
+
+
+def holdings_of(effects: Iterable[Effect]) -> list[Holding]:
+    """Every ownership interval, by when it began."""
+    found = Holdings()
+    for effect in effects:
+        found.take(effect)
+    return found.all
 
 
 def standstills(holdings: Sequence[Holding]) -> list[tuple[int, int]]:
-    """The times between the first holding and the last one during which nobody held any partition at all."""
+    """The times between the first ownership and the last one during which nobody owned any partition."""
     found: list[tuple[int, int]] = []
     held_until: int | None = None
     for holding in sorted(holdings, key=lambda holding: holding.from_ms):

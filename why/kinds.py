@@ -1,7 +1,6 @@
-"""A kind of group: its words, the moments that its members have in a rebalance, and what its members' bytes mean.
-
-A classic group, a consumer group (KIP-848) and a group of Connect's workers each are one object here. What explains a
-rebalance or draws a group asks the object, and never which kind it is. Must not know how anything is shown.
+"""A kind of group: its terms, the moments of its members in a rebalance, and what its members' bytes mean. A classic
+group, a consumer group (KIP-848) and a group of Connect's workers are one object each. Code that explains a rebalance
+or draws a group uses the object, and never asks which kind it is. Must not know how anything is shown.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from schemas.causes import name_of
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.consumer_effects import GroupTypeChanged, MemberProgressed
 from schemas.effect_names import EffectName
 from schemas.effects import Assigned, Effect, GroupFound, StateChanged
 from why.facts import Fact
-from why.words import duration
+from why.words import duration, ended
 
 CONSUMER_GROUP = "consumer"
 """A consumer group in `group_type`; among a classic group's protocol types, consumers."""
@@ -44,17 +42,18 @@ class Part:
     member_id: str
     host: str
     is_member: bool
-    """False for a client that was only told a member id."""
+    """False for a client that was only given a member id."""
     is_new: bool
     moments: dict[str, int]
-    """When it did or heard what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
+    """When it did what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
     held_others_ms: int | None
     end_cause: str | None
     """Why it was removed, where that was before the rebalance ended."""
+    is_end_inferred: bool
 
 
 class Course(Protocol):
-    """What a kind of group tells a rebalance's course from: an explanation has it."""
+    """What a kind of group needs to describe a rebalance: an explanation has it."""
 
     @property
     def parts(self) -> Sequence[Part]: ...
@@ -74,7 +73,7 @@ class Course(Protocol):
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that a member does or hears once in a rebalance."""
+    """Something that a member does or receives once in a rebalance."""
 
     key: str
     head: str
@@ -89,7 +88,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class GroupKind:
-    """A classic group of consumers, and what the other kinds have otherwise."""
+    """A classic group of consumers; the other kinds override what differs."""
 
     step: str = "generation"
     step_shown: str = "gen"
@@ -111,10 +110,10 @@ class GroupKind:
     ready: str = "synced"
     """The moment at which nobody waits for it any more."""
     back: str = "back"
-    """The moment from which on it works again; empty: it never ceased to."""
+    """The moment from which on it works again; empty: it never stopped."""
     hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
     tells_all: bool = True
-    """Whether each rebalance tells every member what it has."""
+    """Whether each rebalance gives every member its whole assignment."""
     formed_by: EffectName = EffectName.JOIN_PHASE_ENDED
     """The fact by which a generation begins to show on a timeline."""
 
@@ -138,18 +137,18 @@ class GroupKind:
         synced_ms = _assignment_wait_ms(e, part)
         if synced_ms and synced_ms == part.held_others_ms:
             return "for the assignment, since it leads"
-        came_ms, told_ms = part.moments[self.came], part.moments.get("told")
+        came_ms, notified_ms = part.moments[self.came], part.moments.get("told")
         took = duration(came_ms - e.began_ms)
         came = f"it {'joined' if part.is_new else 'rejoined'} {took} after the beginning"
-        if not part.is_new and told_ms is not None and told_ms <= came_ms:
-            came += f", {duration(came_ms - told_ms)} after a heartbeat had told it to"
+        if not part.is_new and notified_ms is not None and notified_ms <= came_ms:
+            came += f", {duration(came_ms - notified_ms)} after a heartbeat had told it to"
         return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
 
     def timeline(self, e: Course) -> Iterable[tuple[int, str]]:
         """The moments of its members that matter to all."""
-        told = [(part.moments["told"], part.name) for part in e.parts if "told" in part.moments]
-        if told:
-            at_ms, name = min(told, key=lambda one: one[0])
+        notified = [(part.moments["told"], part.name) for part in e.parts if "told" in part.moments]
+        if notified:
+            at_ms, name = min(notified, key=lambda one: one[0])
             yield at_ms, f"{name} was the first to be told, by the answer to a heartbeat or commit"
         came = [part for part in e.parts if self.came in part.moments]
         for part, place in ((came[0], "first"), (came[-1], "last")) if len(came) > 1 else ():
@@ -167,11 +166,11 @@ class GroupKind:
         return fact.generation_id
 
     def held_back_ms(self, effects: Iterable[Effect], generation_id: int | None) -> int:
-        """How long the assignments of a generation hold back what a lost member had; 0: they hold nothing back."""
+        """How long the assignments of a generation hold back the tasks of a lost member; 0: not at all."""
         return 0
 
     def unread(self, e: Course) -> list[str]:
-        """What the members' bytes say that is not shown, or needs a word."""
+        """What in the members' bytes is not shown, or needs an explanation."""
         if e.protocol_name == STREAMS:
             return [
                 "Kafka Streams: partitions are shown as they were assigned. Which tasks they are for, and which "
@@ -184,7 +183,7 @@ class GroupKind:
     def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
         """What a member is in from a fact of its own, or of its generation, on; None: what it was.
 
-        A member of whom no JoinGroup is known, as where only the offsets topic tells of it, is at work once it has its
+        A member without a known JoinGroup, as one known only from the offsets topic, is at work once it has its
         assignment; any other once its SyncGroup is answered. epoch: the group's, at this moment.
         """
         match fact.effect, fact.api, fact.error_code:
@@ -215,7 +214,7 @@ class ConsumerGroup(GroupKind):
 
     def delay(self, e: Course, part: Part) -> str:
         until = (
-            f" until it was removed ({name_of(part.end_cause)})"
+            f" until it was removed ({ended(part.end_cause, part.is_end_inferred)})"
             if self.came not in part.moments and part.end_cause
             else ""
         )
@@ -237,7 +236,7 @@ class ConsumerGroup(GroupKind):
         return []
 
     def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
-        said = fact.said
+        said = fact.content
         if not isinstance(said, MemberProgressed):
             is_classic_member = (fact.effect, fact.api, fact.error_code) == (EffectName.REPLY, "SyncGroup", "NONE")
             return AT_WORK if is_classic_member else None
@@ -324,7 +323,7 @@ def kinds_of(effects: Iterable[Effect]) -> list[tuple[int, GroupKind]]:
 
 
 def kind_at(kinds: Sequence[tuple[int, GroupKind]], at_ms: int) -> GroupKind:
-    """What kind of group it was at a moment; before it is told, that of a classic group."""
+    """The kind of group at a moment; before it is known, a classic group."""
     place = bisect_right(kinds, at_ms, key=lambda change: change[0])
     return kinds[place - 1][1] if place else CLASSIC
 

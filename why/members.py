@@ -1,4 +1,4 @@
-"""Who was a member from when to when and on which terms, and a short name for each that no two of them share.
+"""Who was a member from when to when, with timeouts and topics, and a unique short name for each.
 
 Knows what member_joined, member_updated and member_removed hold. Must not know any rebalance.
 """
@@ -29,6 +29,8 @@ class Membership:
     rebalance_timeout_ms: int | None
     ended_at_ms: int | None = None
     end_cause: str | None = None
+    is_end_inferred: bool = False
+    """Nobody said how it ended: that was concluded."""
     client_reason: str | None = None
 
     def is_member_in(self, from_ms: int, to_ms: int) -> bool:
@@ -36,11 +38,16 @@ class Membership:
         return self.joined_at_ms <= to_ms and (self.ended_at_ms is None or self.ended_at_ms >= from_ms)
 
 
-def memberships_of(effects: Iterable[Effect]) -> list[Membership]:
-    """Every membership that effects tell of, by when it began."""
-    ended: list[Membership] = []
-    open_ones: dict[str, Membership] = {}
-    for effect in effects:
+class Memberships:
+    """Every membership, from effects that are taken one by one in their order."""
+
+    def __init__(self) -> None:
+        self._ended: list[Membership] = []
+        self.current: dict[str, Membership] = {}
+        """The open ones, by member id."""
+
+    def take(self, effect: Effect) -> None:
+        """Takes in an effect, if it is about membership."""
         match effect:
             case MemberJoined(member_id=member_id):
                 joined = Membership(
@@ -48,25 +55,40 @@ def memberships_of(effects: Iterable[Effect]) -> list[Membership]:
                     session_timeout_ms=None,
                     rebalance_timeout_ms=None,
                 )
-                open_ones[member_id] = _with_terms(joined, effect)
-            case MemberUpdated(member_id=member_id) if member_id in open_ones:
-                open_ones[member_id] = _with_terms(open_ones[member_id], effect)
+                self.current[member_id] = _with_terms(joined, effect)
+            case MemberUpdated(member_id=member_id) if member_id in self.current:
+                self.current[member_id] = _with_terms(self.current[member_id], effect)
             case CauseFound():
                 found = (effect.member_id, effect.gone_at_ms)
-                ended = [
-                    replace(one, end_cause=effect.cause.kind) if (one.member_id, one.ended_at_ms) == found else one
-                    for one in ended
+                self._ended = [
+                    replace(one, end_cause=effect.cause.kind, is_end_inferred=effect.cause.is_inferred)
+                    if (one.member_id, one.ended_at_ms) == found
+                    else one
+                    for one in self._ended
                 ]
-            case MemberRemoved(member_id=member_id, end_cause=cause, client_reason=reason) if member_id in open_ones:
-                one = open_ones.pop(member_id)
-                ended.append(replace(one, ended_at_ms=effect.at_ms, end_cause=cause, client_reason=reason))
+            case MemberRemoved(member_id=member_id, end_cause=cause, client_reason=reason) if member_id in self.current:
+                one = self.current.pop(member_id)
+                ended = replace(one, ended_at_ms=effect.at_ms, end_cause=cause, client_reason=reason)
+                self._ended.append(replace(ended, is_end_inferred=effect.is_inferred))
             case _:
                 pass
-    return sorted([*ended, *open_ones.values()], key=lambda membership: membership.joined_at_ms)
+
+    @property
+    def all(self) -> list[Membership]:
+        """By when each began."""
+        return sorted([*self._ended, *self.current.values()], key=lambda membership: membership.joined_at_ms)
+
+
+def memberships_of(effects: Iterable[Effect]) -> list[Membership]:
+    """Every membership, by when it began."""
+    found = Memberships()
+    for effect in effects:
+        found.take(effect)
+    return found.all
 
 
 def _with_terms(membership: Membership, said: MemberJoined | MemberUpdated) -> Membership:
-    """-1 stands for a timeout that a recording does not show."""
+    """A timeout of -1 is one that a recording does not show."""
     session_ms, rebalance_ms = said.session_timeout_ms, said.rebalance_timeout_ms
     return replace(
         membership,
@@ -103,7 +125,7 @@ class Names:
 
 
 def host_of(client_host: str) -> str:
-    """A host as people write it: Kafka puts a slash before it."""
+    """A host without the slash that Kafka puts before it."""
     return client_host.lstrip("/") or "unknown host"
 
 

@@ -15,19 +15,18 @@ from why.members import Names
 
 @dataclass(frozen=True)
 class Move:
-    """A partition that has another owner. A name is None if nobody held it."""
+    """A partition that has another owner. A name is None if nobody owned it."""
 
     partition: Partition
     before: str | None
     after: str | None
     later: str | None
-    """Who got it later, where nobody held it at the end of the rebalance."""
-    later_at_ms: int | None
+    """Who got it later, if nobody owned it at the end of the rebalance."""
     back_at_ms: int | None
     """When its earlier owner had it again; None if it did not."""
     back_generation_id: int | None
     unheld_ms: int | None
-    """How long nobody held it; None if nobody does yet, or nobody did before."""
+    """How long nobody owned it; None if nobody does yet, or nobody did before."""
 
 
 class Moves(NamedTuple):
@@ -72,7 +71,6 @@ def _move(
         before=was,
         after=_name(after, names),
         later=None if later is None else names.of(later.member_id),
-        later_at_ms=None if later is None else later.from_ms,
         back_at_ms=None if back is None else back.from_ms,
         back_generation_id=None if back is None else back.generation_id,
         unheld_ms=_unheld_ms(before, [*after, *afterwards]),

@@ -26,15 +26,15 @@ def parts_of(
     """The parts of all clients that were members during it or that it waited for, in the order in which they came."""
     memberships = {one.member_id: one for one in around if one.is_member_in(rebalance.started_at_ms, end_ms)}
     waits = {wait.member_id: wait for wait in rebalance.waits}
-    told = _moments(facts, rebalance, end_ms)
+    by_member = _moments(facts, rebalance, end_ms)
     parts: list[Part] = []
     for member_id in dict.fromkeys([*memberships, *waits]):
         one, wait = memberships.get(member_id), waits.get(member_id)
-        moments = told.get(member_id, {})
+        moments = by_member.get(member_id, {})
         if wait is not None:
             known = {kind.came: wait.joined_at_ms, kind.ready: moments.get(kind.ready, wait.synced_at_ms)}
             moments = {name: at_ms for name, at_ms in {**moments, **known}.items() if at_ms is not None}
-        ended_ms = None if one is None else one.ended_at_ms
+        went = one if one is not None and one.ended_at_ms is not None and one.ended_at_ms <= end_ms else None
         host = one.client_host if one is not None else wait.client_host if wait is not None else ""
         parts.append(
             Part(
@@ -45,7 +45,8 @@ def parts_of(
                 is_new=one is not None and one.joined_at_ms >= rebalance.started_at_ms,
                 moments={moment.key: moments[moment.key] for moment in kind.moments if moment.key in moments},
                 held_others_ms=None if wait is None else wait.held_others_ms,
-                end_cause=one.end_cause if one is not None and ended_ms is not None and ended_ms <= end_ms else None,
+                end_cause=None if went is None else went.end_cause,
+                is_end_inferred=went is not None and went.is_end_inferred,
             )
         )
     return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
@@ -73,7 +74,7 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
                 if fact.generation_id == to_generation_id:
                     own.setdefault("back", fact.at_ms)
             case _:
-                match fact.said:
+                match fact.content:
                     case MemberProgressed(target_epoch=epoch) if epoch == to_generation_id and fact.at_ms <= end_ms:
                         own.setdefault("reported", fact.at_ms)
     return found

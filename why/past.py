@@ -1,7 +1,7 @@
 """A group's facts of a span of time, with the earlier ones that still hold in it.
 
-What is read so gives what reading everything gives. Knows which facts hold beyond their moment, and until when; must
-not know what is asked of them, nor where rows come from.
+The result is the same as of reading everything. Knows which facts hold beyond their moment, and until when; must not
+know how they are used, nor where rows come from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.effect_names import EffectName
 from schemas.membership_messages import LONGEST_RUN_MS
-from why.facts import DEEDS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, effects_in, facts_of, in_order
+from why.facts import ACTIONS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, effects_in, facts_of, in_order
 from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
@@ -27,22 +27,22 @@ Read = Callable[[Sequence[str], int, int], Iterable[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Past:
-    """What facts of a group's whole time say: who was a member, which rebalances there were, of what kind it was."""
+    """What needs a group's whole history: memberships, rebalances, its kinds."""
 
     facts: list[Fact]
     rebalances: list[Rebalance]
     memberships: list[Membership]
     kinds: list[tuple[int, GroupKind]]
 
-    def around(self, read: Read, from_ms: int, deeds_from_ms: int, to_ms: int) -> list[Fact]:
-        """The facts up to to_ms that hold at from_ms or happened since deeds_from_ms, in order."""
-        rows = [*read((*DEEDS, *HOLDINGS), deeds_from_ms, to_ms + LONGEST_RUN_MS)]
-        before = self._holding_at(read, from_ms, deeds_from_ms - 1)
+    def around(self, read: Read, from_ms: int, actions_from_ms: int, to_ms: int) -> list[Fact]:
+        """The facts up to to_ms that hold at from_ms or happened since actions_from_ms, in order."""
+        rows = [*read((*ACTIONS, *HOLDINGS), actions_from_ms, to_ms + LONGEST_RUN_MS)]
+        before = self._holding_at(read, from_ms, actions_from_ms - 1)
         facts = sorted([*self.facts, *before, *facts_of(rows)], key=in_order)
         return [fact for fact in facts if fact.at_ms <= to_ms]
 
     def _holding_at(self, read: Read, at_ms: int, to_ms: int) -> list[Fact]:
-        """The facts up to to_ms that say who holds what at a moment: the latest assignment of each member, at least.
+        """The facts up to to_ms that show who owns what at a moment: the latest assignment of each member, at least.
 
         A member of a classic group gets its assignment in every rebalance, unless another one comes before; a member
         of a consumer group when it changes.
@@ -62,7 +62,7 @@ class Past:
 
 
 def past_of(read: Read, to_ms: int = EVER) -> Past:
-    """Reads what holds beyond its moment, of a group's whole time up to to_ms."""
+    """Reads the facts that hold beyond their moment, of a group's whole history up to to_ms."""
     facts = facts_of(read((*REBALANCES, *MEMBERSHIPS, *GROUP_TYPES), 0, to_ms))
     effects = [*effects_in(facts)]
     return Past(facts, rebalances_of(effects), memberships_of(effects), kinds_of(effects))

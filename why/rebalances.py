@@ -1,4 +1,4 @@
-"""The rebalances of a group, as its facts tell them, and the one that a question means.
+"""The rebalances of a group, from its facts, and the one that a question means.
 
 Knows what rebalance_started and rebalance_ended hold. Must not know what a member did in between.
 """
@@ -30,7 +30,7 @@ class Rebalance:
     outcome: str | None = None
     members_after: int | None = None
     is_start_known: bool = True
-    """False: started_at_ms is the first moment at which it surely ran."""
+    """False: started_at_ms is the first moment at which it certainly ran."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
 
 def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
-    """Every rebalance that effects tell of, in order; the last may still run."""
+    """Every rebalance, in order; the last may still run."""
     found: list[Rebalance] = []
     running: Rebalance | None = None
     for effect in effects:
@@ -62,7 +62,7 @@ def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
             case RebalanceStarted():
                 running = _started(effect)
             case RebalanceEnded():
-                found.append(_ended(effect))
+                found.append(ended(effect))
                 running = None
             case CauseFound(gone_at_ms=gone_at_ms, cause=cause):
                 found = [replace(one, cause=cause) if one.started_at_ms == gone_at_ms else one for one in found]
@@ -129,7 +129,8 @@ def _started(said: RebalanceStarted) -> Rebalance:
     return Rebalance(said.from_generation_id, said.at_ms, said.cause, said.members_before)
 
 
-def _ended(said: RebalanceEnded) -> Rebalance:
+def ended(said: RebalanceEnded) -> Rebalance:
+    """A rebalance that is over. Raises ValueError: it is not known when it began or ran."""
     began_ms = said.known_from_ms if said.started_at_ms is None else said.started_at_ms
     if began_ms is None:
         raise ValueError(f"the rebalance that ended at {said.at_ms} ms has no beginning")

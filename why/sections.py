@@ -1,7 +1,7 @@
 """An explanation as a list of sections: what terminal, page, JSON and DataFrame show, each in its own form.
 
-A section has a title, and rows under columns or sentences. Behind each row stand its lines: the same as data, in one
-shape, for programs. Whoever renders sections must not know what is in them. Must not know Spark, a terminal or a page.
+A section has a title, and rows under columns or sentences. Each row has its lines: the same as data, in one shape, for
+programs. A renderer of sections must not know what is in them. Must not know Spark, a terminal or a page.
 """
 
 from __future__ import annotations
@@ -12,12 +12,25 @@ from itertools import groupby
 from typing import NamedTuple
 
 from schemas.causes import name_of
+from why.cost import Cost
 from why.explanation import Explanation
 from why.holdings import Partition
 from why.kinds import Moment, Part
 from why.moves import Move
-from why.telling import awaited, following, headline, held, remarks, since_beginning, stopped, timeline, title, trigger
-from why.words import clock, duration, partitions, some
+from why.telling import (
+    awaited,
+    cost_in_a_sentence,
+    following,
+    headline,
+    held,
+    remarks,
+    since_beginning,
+    stopped,
+    timeline,
+    title,
+    trigger,
+)
+from why.words import clock, count, duration, ended, partitions, some
 
 SLACK = "How close the others were to expiring"
 SHOWN_MEMBERS, SHOWN_MOVES, SHOWN_SLACK = 20, 30, 5
@@ -31,7 +44,7 @@ class At(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A cell with words for something that also has a key, such as a cause."""
+    """A cell with a text for something that also has a key, such as a cause."""
 
     words: str
     key: str
@@ -79,9 +92,9 @@ class Section:
     hint: str = ""
     if_none: str = ""
     sentences: tuple[str, ...] = ()
-    """What stands below the rows."""
+    """The sentences below the rows."""
     shown: int = 0
-    """How many rows are shown where there is little room, 0: all; `rest` then tells of the others."""
+    """How many rows are shown if there is little room, 0: all; `rest` mentions the others."""
     rest: str = ""
 
 
@@ -106,11 +119,13 @@ class Account:
 
 
 def account_of(e: Explanation) -> Account:
-    """The explanation; what nobody can know is left out."""
+    """The explanation; what cannot be known is left out."""
     sections = [_who(e), _timeline(e), _members(e)]
     if e.are_requests_known:
         sections.append(_held(e))
     sections += [_moved(e), _stopped(e)]
+    if e.cost is not None:
+        sections.append(_cost(e.cost))
     if e.are_requests_known or e.unknown_slack:
         sections.append(_slack(e) if e.are_requests_known else _unknown_slack(e))
     return Account(title(e), headline(e), remarks(e), sections, following(e), tuple(_what(e)))
@@ -123,7 +138,7 @@ def lines_of(e: Explanation) -> list[Line]:
 
 def _what(e: Explanation) -> Iterable[Line]:
     rebalance = e.rebalance
-    end_ms = e.told_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
+    end_ms = e.known_until_ms if rebalance.ended_at_ms is None else rebalance.ended_at_ms
     took_ms = end_ms - rebalance.started_at_ms
     yield Line("what", "rebalance", title(e), rebalance.started_at_ms, duration_ms=took_ms)
     yield Line("what", "sentence", headline(e), rebalance.started_at_ms)
@@ -156,7 +171,7 @@ def _timeline(e: Explanation) -> Section:
 
 
 def _members(e: Explanation) -> Section:
-    """Where no requests are known, with the columns alone of which something is known."""
+    """If no requests are known, only columns with something known."""
     slowest_first = sorted(e.parts, key=lambda part: -e.kind.slowness(part))
     known = [
         m for m in e.kind.moments if e.are_requests_known or any(_after_ms(e, one, m) is not None for one in e.parts)
@@ -187,16 +202,17 @@ def _member(e: Explanation, part: Part, known: Sequence[Moment], has_held: bool,
     if has_held:
         cells.append(duration(part.held_others_ms) if part.held_others_ms else "-")
     if has_gone:
-        cells.append(Named(name_of(part.end_cause), part.end_cause) if part.end_cause else "-")
+        end = part.end_cause and Named(ended(part.end_cause, part.is_end_inferred), part.end_cause)
+        cells.append(end or "-")
     lines = [line for moment in known for line in _step(e, part, moment)]
     if part.end_cause is not None:
-        text = f"{part.name} was a member no longer: {name_of(part.end_cause)}"
+        text = f"{part.name} was a member no longer: {ended(part.end_cause, part.is_end_inferred)}"
         lines.append(Line("member", "ended", text, client=part.name, member_id=part.member_id))
     return Row(tuple(cells), tuple(lines), part.member_id)
 
 
 def _after_ms(e: Explanation, part: Part, moment: Moment) -> int | None:
-    """How long after what it is measured from; None: it has not come, or nobody knows."""
+    """How long after what it is measured from; None: it has not come, or is not known."""
     since_ms = e.join_phase_ended_ms if moment.is_after_joins else e.rebalance.started_at_ms
     at_ms = part.moments.get(moment.key)
     return None if at_ms is None or since_ms is None or not e.rebalance.is_start_known else at_ms - since_ms
@@ -282,7 +298,7 @@ def _named(partition: Partition) -> str:
 
 
 def _way(move: Move, step: str) -> str:
-    """`a -> b, back in generation 3`; nobody stands for no owner."""
+    """`a -> b, back in generation 3`; `nobody` for no owner."""
     text = f"{move.before or 'nobody'} -> {move.after or 'nobody'}"
     if move.later is not None:
         text += f", later {move.later}"
@@ -311,6 +327,18 @@ def _stopped(e: Explanation) -> Section:
             line = line._replace(at_ms=from_ms, duration_ms=None if to_ms is None else to_ms - from_ms)
         rows.append(Row((text,), (line,)))
     return Section("stopped", f"How long {e.kind.nobody}", rows)
+
+
+def _cost(cost: Cost) -> Section:
+    """What it cost, in one sentence, and the partitions that were furthest behind."""
+    text = cost_in_a_sentence(cost)
+    line = Line("cost", "group", text, cost.peak_ms, duration_ms=cost.caught_up_after_ms)
+    rows = [Row((text,), (line,))]
+    for peak in cost.peaks:
+        sentence = f"{peak.topic}-{peak.partition} was at most {count(peak.records, 'record')} behind"
+        line = Line("cost", "partition", sentence, topic=peak.topic, partition=peak.partition)
+        rows.append(Row((sentence,), (line,)))
+    return Section("cost", "What it cost", rows)
 
 
 # ---------------------------------------------------------------- sessions

@@ -1,4 +1,4 @@
-"""How near each member came to losing its session, by the rule of the view `heartbeat_slack`.
+"""How close each member came to losing its session, by the rule of the view `heartbeat_slack`.
 
 Knows which facts restart, hold or end a session's timer. Must not know any rebalance.
 """
@@ -15,7 +15,7 @@ from why.members import Membership, Names
 
 
 class Gap(NamedTuple):
-    """A time during which a member's session timer ran without a sign of life."""
+    """A time during which a member's session timer ran without a request."""
 
     member_id: str
     from_ms: int
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Slack:
-    """How near a member came to expiring: its longest silence around the rebalance, and its session timeout."""
+    """How close a member came to expiring: its longest silence around the rebalance, and its session timeout."""
 
     name: str
     silent_from_ms: int
@@ -64,9 +64,9 @@ def is_expiry(fact: Fact) -> bool:
     return fact.effect == EffectName.MEMBER_REMOVED and fact.cause == "session_expired"
 
 
-def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
-    """When a member's latest accepted request before a moment arrived; None if the facts do not tell."""
-    heard = [
+def last_request_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
+    """When a member's latest accepted request before a moment arrived; None if it is not known."""
+    seen = [
         fact.received_at_ms if fact.is_answer else fact.at_ms
         for fact in facts
         if fact.member_id == member_id
@@ -77,12 +77,12 @@ def last_heard_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int 
             or fact.effect in (EffectName.REQUEST_PARKED, EffectName.SYNC_RECEIVED)
         )
     ]
-    return max(heard, default=None)
+    return max(seen, default=None)
 
 
-def slack_of(deeds: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
+def slack_of(actions: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
     """Each member's slack at its longest gap, the least first; and the members without a gap."""
-    gaps = gaps_of(deeds)
+    gaps = gaps_of(actions)
     known: list[Slack] = []
     unknown: list[str] = []
     for one in others:

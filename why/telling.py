@@ -6,13 +6,17 @@ Knows what each cause means to a person on call. Must not know a table or a term
 from __future__ import annotations
 
 from schemas.causes import name_of, row_of
+from why.cost import Cost
 from why.explanation import Explanation
-from why.words import clock, count, duration, moment, partitions, some
+from why.rebalances import Rebalance
+from why.words import clock, count, duration, ended, moment, partitions, some
 
 NOT_IN_THE_TOPIC = (
     "only the offsets topic tells of this group: no requests, heartbeats, reasons or waits, so who kept whom waiting "
     "and how near others were to expiring is left out"
 )
+SHORTEST_SHOWN_MS = 50
+"""A shorter time would be 0.0 s in a line."""
 
 
 def title(e: Explanation) -> str:
@@ -24,7 +28,7 @@ def title(e: Explanation) -> str:
     if not rebalance.is_start_known and rebalance.ended_at_ms is not None:
         return f"{step}, over at {moment(rebalance.ended_at_ms)} UTC; when it began is not known"
     if rebalance.ended_at_ms is None:
-        return f"{began}, still running {duration(e.told_until_ms - rebalance.started_at_ms)} later"
+        return f"{began}, still running {duration(e.known_until_ms - rebalance.started_at_ms)} later"
     took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
     outcome = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
     return f"{began}, {outcome.get(rebalance.outcome or '', 'over after')} {took}"
@@ -33,22 +37,22 @@ def title(e: Explanation) -> str:
 def headline(e: Explanation) -> str:
     """What happened, in one sentence."""
     rebalance = e.rebalance
-    told = (
+    parts = (
         [_members(e)]
         if rebalance.members_after is not None
         else [f"{count(rebalance.members_before, 'member')} before"]
     )
     if e.moves:
-        told.append(f"{e.kind.count(len(e.moves))} moved")
-    told.append(_stopped(e))
+        parts.append(f"{e.kind.count(len(e.moves))} moved")
+    parts.append(_stopped(e))
     longest_ms = max(e.unheld_ms.values(), default=0)
     if not rebalance.is_start_known:
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
-        told += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
+        parts += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
     is_doubtful = rebalance.cause.is_inferred and rebalance.cause.kind != "unknown"
     doubt = " (concluded from what followed, not told)" if is_doubtful else ""
-    return f"{cause_clause(e)}{doubt}: {', '.join(told)}."
+    return f"{cause_clause(e)}{doubt}: {', '.join(parts)}."
 
 
 def cause_clause(e: Explanation) -> str:
@@ -66,25 +70,25 @@ def cause_clause(e: Explanation) -> str:
 def trigger(e: Explanation) -> list[tuple[str, str]]:
     """Who set it off and why, point by point."""
     cause = e.rebalance.cause
-    told: list[tuple[str, str]] = [("cause", cause.kind)]
+    points: list[tuple[str, str]] = [("cause", cause.kind)]
     if cause.member_id or cause.client_id or cause.group_instance_id:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
-        told.append(("client", f"{_culprit(e)}{instance}"))
-        told.append(("member id", cause.member_id or "unknown"))
+        points.append(("client", f"{_culprit(e)}{instance}"))
+        points.append(("member id", cause.member_id or "unknown"))
         if e.are_requests_known:
-            told.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
+            points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
     elif "{who}" in row_of(cause.kind).sentence or cause.kind == "unknown":
-        told.append(("client", "unknown"))
+        points.append(("client", "unknown"))
     if e.silent_since_ms is not None:
         silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)
-        told.append(("heard of last", f"{moment(e.silent_since_ms)} UTC, {silence} before"))
+        points.append(("heard of last", f"{moment(e.silent_since_ms)} UTC, {silence} before"))
     if cause.candidates:
-        told.append(("what fits", _candidates(e)))
+        points.append(("what fits", _candidates(e)))
     if cause.is_inferred and e.are_requests_known:
-        told.append(("how we know", "concluded from what followed in the recording; no request says it"))
+        points.append(("how we know", "concluded from what followed in the recording; no request says it"))
     if not e.are_requests_known:
-        told.append(("not known", NOT_IN_THE_TOPIC))
-    return told
+        points.append(("not known", NOT_IN_THE_TOPIC))
+    return points
 
 
 def timeline(e: Explanation) -> list[tuple[int, str]]:
@@ -92,7 +96,7 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
     rebalance = e.rebalance
     found: list[tuple[int, str]] = []
     if e.silent_since_ms is not None:
-        found.append((e.silent_since_ms, f"{e.culprit_name} was heard of last"))
+        found.append((e.silent_since_ms, f"{e.culprit_name} was last seen"))
     if e.round_from_ms < rebalance.started_at_ms:
         found.append((e.round_from_ms, "the group began to rebalance; others began and were superseded since"))
     if rebalance.is_start_known:
@@ -123,14 +127,14 @@ def awaited(e: Explanation) -> list[str]:
 
 
 def remarks(e: Explanation) -> list[str]:
-    """What stands beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
+    """Remarks beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
     found = [] if e.note is None else [e.note]
     if e.others:
-        told = (
+        others = (
             f"{moment(one.started_at_ms)} {name_of(one.cause.kind)} (GENERATION={one.to_generation_id})"
             for one in e.others
         )
-        found.append(f"The others: {some(told, 5)}.")
+        found.append(f"The others: {some(others, 5)}.")
     found += e.kind.unread(e)
     names = awaited(e)
     if names:
@@ -144,7 +148,7 @@ def remarks(e: Explanation) -> list[str]:
 
 
 def since_beginning(e: Explanation, at_ms: int) -> str:
-    """How long after the beginning of the rebalance a moment is: `+2.004 s`, `-10 s`; empty where nobody knows that."""
+    """How long after the beginning of the rebalance a moment is: `+2.004 s`, `-10 s`; empty if it is not known."""
     if not e.rebalance.is_start_known:
         return ""
     since_ms = at_ms - e.rebalance.started_at_ms
@@ -152,7 +156,7 @@ def since_beginning(e: Explanation, at_ms: int) -> str:
 
 
 def stopped(e: Explanation) -> list[str]:
-    """How long nobody consumed: the group as a whole, and the partitions that were longest without anybody."""
+    """How long nobody consumed: the group as a whole, and the partitions that were longest without an owner."""
     found = [f"{_stopped(e)[0].upper()}{_stopped(e)[1:]}{_span(e)}."]
     if not e.rebalance.is_start_known:
         return found
@@ -170,6 +174,21 @@ def stopped(e: Explanation) -> list[str]:
     return found
 
 
+def cost_in_a_sentence(cost: Cost) -> str:
+    """How many records waited longer, how far behind the group was, and when it had caught up."""
+    delayed = count(cost.records_delayed, "record") if cost.records_delayed else "no record"
+    since = "the member fell silent" if cost.is_from_silence else "the beginning"
+    after = (
+        "has not caught up yet"
+        if cost.caught_up_after_ms is None
+        else f"had caught up {duration(cost.caught_up_after_ms)} after {since}"
+    )
+    return (
+        f"{delayed} waited longer: the group was {count(cost.lag_before, 'record')} behind before, at most "
+        f"{count(cost.lag_peak, 'record')} after, and {after}"
+    )
+
+
 def following(e: Explanation) -> str | None:
     """What came next, if the group rebalanced again."""
     after = e.followed_by
@@ -182,6 +201,25 @@ def following(e: Explanation) -> str | None:
     return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{to}."
 
 
+def in_a_line(rebalance: Rebalance) -> str:
+    """A rebalance that is over, in one line; causes by their keys."""
+    cause = rebalance.cause
+    culprit = cause.client_id or cause.group_instance_id
+    by = f" by {culprit}" if culprit else ""
+    reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
+    fitting = dict.fromkeys(one.kind for one in cause.candidates)
+    kind = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
+    steps = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
+    members = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
+    took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
+    slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
+    waited = ""
+    if slowest is not None and slowest.held_others_ms >= SHORTEST_SHOWN_MS and slowest.client_id:
+        waited = f", waited {slowest.held_others_ms / 1000:.1f} s for {slowest.client_id}"
+    return f"rebalance {rebalance.outcome}: {kind}{by}{reason}, {steps}, {members}{took}{waited}"
+
+
 def _culprit(e: Explanation) -> str:
     host = e.rebalance.cause.client_host.lstrip("/")
     return f"{e.culprit_name} on {host}" if host and host not in e.culprit_name else e.culprit_name
@@ -190,13 +228,15 @@ def _culprit(e: Explanation) -> str:
 def _members(e: Explanation) -> str:
     """How many members before and after, and how many joined, left or expired in between."""
     rebalance = e.rebalance
-    told = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    change = f"{rebalance.members_before} -> {rebalance.members_after} members"
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
     joined = [part.name for part in others if part.is_new]
-    gone = [f"{part.name} ({name_of(part.end_cause)})" for part in others if part.end_cause is not None]
+    gone = [
+        f"{part.name} ({ended(part.end_cause, part.is_end_inferred)})" for part in others if part.end_cause is not None
+    ]
     meanwhile = [f"{some(joined)} also joined"] if joined else []
     meanwhile += [f"{some(gone)} also went"] if gone else []
-    return f"{told}, {'; '.join(meanwhile)}" if meanwhile else told
+    return f"{change}, {'; '.join(meanwhile)}" if meanwhile else change
 
 
 def _stopped(e: Explanation) -> str:
@@ -208,14 +248,14 @@ def _stopped(e: Explanation) -> str:
         return f"{e.kind.somebody} all the time"
     from_ms, to_ms = e.standstill
     if to_ms is None:
-        until_ms = e.told_until_ms if e.followed_by is None else max(e.told_until_ms, e.followed_by.started_at_ms)
+        until_ms = e.known_until_ms if e.followed_by is None else max(e.known_until_ms, e.followed_by.started_at_ms)
         since = f"{e.kind.nobody} any more"
         return f"{e.kind.nobody} for {duration(until_ms - from_ms)} or more" if until_ms > from_ms else since
     return f"{e.kind.nobody} for {duration(to_ms - from_ms)}"
 
 
 def _candidates(e: Explanation) -> str:
-    """Everything that fits, with whose deed it would be."""
+    """All causes that fit, each with its culprit."""
     found = []
     for one in e.rebalance.cause.candidates:
         name = e.names.of(one.member_id, one.client_id) if one.member_id else ""

@@ -1,6 +1,6 @@
 """How moments, durations and partitions are written.
 
-Knows the words alone: what happened is handed in. Times are UTC, and whoever shows them says so.
+Knows formats alone. Times are UTC, and the caller shows that.
 """
 
 from __future__ import annotations
@@ -45,6 +45,11 @@ def duration(length_ms: int) -> str:
 def count(number: int, what: str) -> str:
     """`1 member`, `3 members`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def ended(end_cause: str | None, is_inferred: bool) -> str:
+    """How a membership ended: `session expired`, or `session expired, concluded` where nobody said so."""
+    return name_of(end_cause) + (", concluded" if is_inferred and end_cause != "unknown" else "")
 
 
 def filled(sentence: str, values: Mapping[str, Any]) -> str:

@@ -33,11 +33,10 @@ from benchmarks.ports import free_port
 from benchmarks.soak.groups import PARTITIONS, TOPIC, Lived, live
 from benchmarks.soak.samples import Place, Watch
 from benchmarks.soak.verdict import Compared, compared, picture
-from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import PageProcess
-from pictures.plotly_page import as_html
-from pictures.png import write_png
+from listeners.addresses import Address
+from pictures.svg import svg_of
 from programs.command_line import examples, run_command
 from schemas.causes import EndCause
 from schemas.effect_names import EffectName
@@ -58,7 +57,7 @@ SETTINGS = {
 @click.option("--seed", default=1, show_default=True, help="Of who goes when.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/soak"), show_default=True)
 def command(hours: float, groups: int, seed: int, out: Path) -> int:
-    """Work for so long, and say what has grown."""
+    """Work for this time, and say what has grown."""
     shutil.rmtree(out / "home", ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     lived = Lived()
@@ -66,10 +65,9 @@ def command(hours: float, groups: int, seed: int, out: Path) -> int:
         samples = asyncio.run(_soak(place, address, groups, hours * 3600, random.Random(seed), lived, out))
         expired = _expired(place.home)
     scene = picture(samples)
-    (out / "soak.html").write_text(as_html(scene, library="cdn"))
-    write_png(scene, out / "soak.png")
+    (out / "soak.svg").write_text(svg_of(scene))
     found = compared(samples)
-    Console().print(_told(found))
+    Console().print(_table(found))
     missed = [each.name for each in found if each.holds is False]
     print(f"{readable(lived.beats)} heartbeats, {expired} members expired, told {lived.lost} times that they were none")
     if missed:
@@ -124,7 +122,7 @@ def _expired(home: Home) -> int:
     return removed.num_rows - removed.filter(pc.equal(removed["cause"], EndCause.MEMBER_LEFT)).num_rows
 
 
-def _told(found: list[Compared]) -> Table:
+def _table(found: list[Compared]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("figure", no_wrap=True)
     for heading in ("settled", "end", "times", ""):

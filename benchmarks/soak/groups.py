@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from benchmarks.live_consumer_group import ConsumerMember
 from benchmarks.live_group import ClassicMember, connected
-from gateway.settings import Address
+from listeners.addresses import Address
 
 TOPIC, PARTITIONS = "worked", 6
 CLASSIC_SIZE, CONSUMER_SIZE = 3, 2
 CONSUMER_EVERY = 3
 INTERVAL_S = 5.0
 COME_WITHIN_S = 120.0
-"""The first members come spread over so long."""
+"""The first members come spread over this many seconds."""
 COMMIT_EVERY = 12
 """Heartbeats between a member's commits."""
 STAYS_BEATS = 720
@@ -36,9 +36,9 @@ class Lived:
     commits: int = 0
     newcomers: int = 0
     rejoined: int = 0
-    """How often a member was told to join again, because others came and went."""
+    """How often a member had to join again, because others came and went."""
     lost: int = 0
-    """How often a member that lived was told that it was none."""
+    """How often a living member was answered that it is no member."""
     took: list[float] = field(default_factory=list)
     """Seconds of each heartbeat; whoever reads it may empty it."""
 
@@ -51,29 +51,29 @@ class Lived:
         return error
 
 
-Life = Callable[[Address, str, random.Random, Lived], Awaitable[None]]
+Behaviour = Callable[[Address, str, random.Random, Lived], Awaitable[None]]
 
 
 async def live(address: Address, count: int, dice: random.Random, lived: Lived) -> None:
-    """So many groups, until it is cancelled. Raises RuntimeError: a member was refused."""
+    """Keeps these groups at work until it is cancelled. Raises RuntimeError: a member was refused."""
     async with asyncio.TaskGroup() as tasks:
         for number in range(count):
             is_consumer = number % CONSUMER_EVERY == 0
-            life, size = (_consumer_life, CONSUMER_SIZE) if is_consumer else (_classic_life, CLASSIC_SIZE)
+            behaviour, size = (_consume_newer, CONSUMER_SIZE) if is_consumer else (_consume_classic, CLASSIC_SIZE)
             for _ in range(size):
                 group_id = f"{'consumer' if is_consumer else 'classic'}-{number}"
-                tasks.create_task(_seat(life, address, group_id, random.Random(dice.random()), lived))
+                tasks.create_task(_seat(behaviour, address, group_id, random.Random(dice.random()), lived))
 
 
-async def _seat(life: Life, address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
+async def _seat(behaviour: Behaviour, address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
     """One member after the other."""
     await asyncio.sleep(dice.uniform(0, COME_WITHIN_S))
     while True:
-        await life(address, group_id, dice, lived)
+        await behaviour(address, group_id, dice, lived)
         lived.newcomers += 1
 
 
-async def _classic_life(address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
+async def _consume_classic(address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
     (member,) = await connected(ClassicMember, address, group_id, 1)
     await member.join()
     for number in range(_beats(dice)):
@@ -95,7 +95,7 @@ async def _classic_life(address: Address, group_id: str, dice: random.Random, li
     await member.leave()
 
 
-async def _consumer_life(address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
+async def _consume_newer(address: Address, group_id: str, dice: random.Random, lived: Lived) -> None:
     (member,) = await connected(ConsumerMember, address, group_id, 1)
     await member.join(TOPIC)
 

@@ -102,8 +102,8 @@ class Watch:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def _open_page(self) -> None:
-        with urlopen(f"{self._place.page_address}group?group=classic-1", timeout=ANSWER_WITHIN_S) as told:
-            told.read()
+        with urlopen(f"{self._place.page_address}group?group=classic-1", timeout=ANSWER_WITHIN_S) as answer:
+            answer.read()
 
     def _median_ms(self, ask: Callable[[], None]) -> float:
         took = []
@@ -116,8 +116,8 @@ class Watch:
 
 def metrics(address: str) -> Mapping[str, float]:
     """The figures that are served there, those without labels."""
-    with urlopen(f"http://{address}/metrics", timeout=ANSWER_WITHIN_S) as told:
-        text = told.read().decode()
+    with urlopen(f"http://{address}/metrics", timeout=ANSWER_WITHIN_S) as answer:
+        text = answer.read().decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {sample.name: sample.value for sample in samples if not sample.labels}
 

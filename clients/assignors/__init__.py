@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from clients.assignors.common import MemberSubscription, RebalanceProtocol, ReplicaRacks
+from clients.assignors.common import MemberSubscription, RebalanceProtocol
 from clients.assignors.cooperative_sticky import CooperativeStickyAssignor
-from clients.assignors.racks import NO_RACKS
 from clients.assignors.range import RangeAssignor
 from clients.assignors.roundrobin import RoundRobinAssignor
 from clients.assignors.sticky import StickyAssignor
 from schemas.consumer_protocol import TopicPartition
 
-__all__ = ["ASSIGNORS", "Assignor", "MemberSubscription", "RebalanceProtocol", "ReplicaRacks"]
+__all__ = ["ASSIGNORS", "Assignor", "MemberSubscription", "RebalanceProtocol"]
 
 
 class Assignor(Protocol):
@@ -35,10 +34,7 @@ class Assignor(Protocol):
         """The userData of the subscription of a member that was last assigned `owned` (None: never) in `generation`."""
 
     def assign(
-        self,
-        partitions_by_topic: Mapping[str, int],
-        members: Mapping[str, MemberSubscription],
-        replica_racks: ReplicaRacks = NO_RACKS,
+        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, list[TopicPartition]]:
         """The partitions of every member, by member id; topics without partitions or subscribers are skipped."""
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 
 from clients.assignors.common import (
     MemberSubscription,
-    ReplicaRacks,
-    partitions_of,
     subscribed_partition_counts,
     subscribers_by_topic,
 )
-from clients.assignors.racks import RackView
 from clients.assignors.sticky_constrained import assign_constrained
 from clients.assignors.sticky_general import assign_general
 from schemas.consumer_protocol import NO_GENERATION, TopicPartition
@@ -42,7 +39,6 @@ def plan_sticky(
     partitions_by_topic: Mapping[str, int],
     members: Mapping[str, MemberSubscription],
     claims: Mapping[str, Claim],
-    replica_racks: ReplicaRacks,
 ) -> StickyPlan:
     """A balanced assignment that moves as few validly owned partitions as balance allows.
 
@@ -54,18 +50,17 @@ def plan_sticky(
     owned: dict[str, list[TopicPartition]] = {member_id: [] for member_id in members}
     for partition, member_id in owner.items():
         owned[member_id].append(partition)
-    racks = RackView(partitions_of(counts), members.values(), replica_racks)
     if len({frozenset(member.subscription.topics) for member in members.values()}) <= 1:
-        return StickyPlan(assign_constrained(counts, owned, racks), owner)
+        return StickyPlan(assign_constrained(counts, owned), owner)
     subscribers = {
         topic: [member.member_id for member in subscribed]
         for topic, subscribed in subscribers_by_topic(counts, members.values()).items()
     }
-    return StickyPlan(assign_general(counts, subscribers, owned, _earlier_owners(claims), racks), owner)
+    return StickyPlan(assign_general(counts, subscribers, owned, _earlier_owners(claims)), owner)
 
 
 def _valid_owners(counts: Mapping[str, int], claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
-    """The one member that claims a partition in the highest generation; nobody if several do."""
+    """The one member that claims a partition in the highest generation; none if several do."""
     owner: dict[TopicPartition, str] = {}
     claimed_in: dict[TopicPartition, int] = {}
     contested: set[TopicPartition] = set()

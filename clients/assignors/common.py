@@ -6,14 +6,11 @@ What it must not know: any one assignor's rule; brokers, groups and sockets.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
 from schemas.consumer_protocol import Subscription, TopicPartition, java_string_order
-
-# The racks that hold a replica of a partition; a partition that is not a key has no known rack.
-ReplicaRacks = Mapping[TopicPartition, Collection[str]]
 
 
 class RebalanceProtocol(IntEnum):
@@ -45,7 +42,7 @@ def _member_order(member: MemberSubscription) -> tuple[bool, bytes]:
 def subscribed_partition_counts(
     partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
 ) -> dict[str, int]:
-    """The number of partitions of each topic somebody subscribes to, by topic in Java's order; topics without any
+    """The number of partitions of each subscribed topic, by topic in Java's order; topics without any
     partition (no metadata) are left out."""
     topics = {topic for member in members.values() for topic in member.subscription.topics}
     counts = ((topic, partitions_by_topic.get(topic, 0)) for topic in sorted(topics, key=java_string_order))

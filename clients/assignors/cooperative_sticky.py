@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clients.assignors.abstract_sticky import Claim, StickyPlan, plan_sticky
-from clients.assignors.common import MemberSubscription, RebalanceProtocol, ReplicaRacks
-from clients.assignors.racks import NO_RACKS
+from clients.assignors.common import MemberSubscription, RebalanceProtocol
 from schemas.consumer_protocol import (
     NO_GENERATION,
     ConsumerProtocolError,
@@ -37,14 +36,11 @@ class CooperativeStickyAssignor:
         return encode_cooperative_sticky_user_data(generation)
 
     def assign(
-        self,
-        partitions_by_topic: Mapping[str, int],
-        members: Mapping[str, MemberSubscription],
-        replica_racks: ReplicaRacks = NO_RACKS,
+        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, list[TopicPartition]]:
         """Every member's partitions, those it keeps first, without those that must wait for a follow-up rebalance."""
         claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
-        return _hold_back(plan_sticky(partitions_by_topic, members, claims, replica_racks), claims)
+        return _hold_back(plan_sticky(partitions_by_topic, members, claims), claims)
 
 
 def _claim(subscription: Subscription) -> Claim:
@@ -59,7 +55,7 @@ def _claim(subscription: Subscription) -> Claim:
 
 
 def _hold_back(plan: StickyPlan, claims: Mapping[str, Claim]) -> dict[str, list[TopicPartition]]:
-    """The plan without the partitions that are new to their member while somebody else claims them."""
+    """The plan without the partitions that are new to their member while another member claims them."""
     claimants: dict[TopicPartition, set[str]] = {}
     for member_id, claim in claims.items():
         for partition in claim.partitions:

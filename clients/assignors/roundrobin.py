@@ -1,7 +1,7 @@
 """Kafka's "roundrobin" assignor: all partitions dealt one by one to the members in a ring.
 
 What it knows: the ring.
-What it must not know: racks, earlier assignments, generations, brokers.
+What it must not know: earlier assignments, generations, brokers.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from clients.assignors.common import (
     MemberSubscription,
     RebalanceProtocol,
-    ReplicaRacks,
     partitions_of,
     sorted_members,
     subscribed_partition_counts,
 )
-from clients.assignors.racks import NO_RACKS
 from schemas.consumer_protocol import TopicPartition
 
 
@@ -27,15 +25,12 @@ class RoundRobinAssignor:
     rebalance_protocols = frozenset({RebalanceProtocol.EAGER})
 
     def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> None:
-        """Round robin tells the leader nothing beside its topics."""
+        """Round robin has no user data: the leader gets only the topics."""
 
     def assign(
-        self,
-        partitions_by_topic: Mapping[str, int],
-        members: Mapping[str, MemberSubscription],
-        replica_racks: ReplicaRacks = NO_RACKS,
+        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, list[TopicPartition]]:
-        """Every member's partitions, in the order dealt; members without any get an empty list. Racks play no part."""
+        """Every member's partitions, in the order dealt; members without any get an empty list."""
         assignment: dict[str, list[TopicPartition]] = {member_id: [] for member_id in members}
         ring = [(each.member_id, frozenset(each.subscription.topics)) for each in sorted_members(members.values())]
         position = 0

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clients.assignors.abstract_sticky import Claim, plan_sticky
-from clients.assignors.common import MemberSubscription, RebalanceProtocol, ReplicaRacks
-from clients.assignors.racks import NO_RACKS
+from clients.assignors.common import MemberSubscription, RebalanceProtocol
 from schemas.consumer_protocol import (
     NO_GENERATION,
     ConsumerProtocolError,
@@ -37,14 +36,11 @@ class StickyAssignor:
         return encode_sticky_user_data(StickyUserData(tuple(owned), generation))
 
     def assign(
-        self,
-        partitions_by_topic: Mapping[str, int],
-        members: Mapping[str, MemberSubscription],
-        replica_racks: ReplicaRacks = NO_RACKS,
+        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, list[TopicPartition]]:
         """Every member's partitions, those it keeps first; members without any get an empty list."""
         claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
-        return plan_sticky(partitions_by_topic, members, claims, replica_racks).assignment
+        return plan_sticky(partitions_by_topic, members, claims).assignment
 
 
 def _claim(subscription: Subscription) -> Claim:

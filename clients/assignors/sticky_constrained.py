@@ -10,12 +10,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from clients.assignors.common import partitions_of
-from clients.assignors.racks import RackView
 from schemas.consumer_protocol import TopicPartition, java_string_order
 
 
 def assign_constrained(
-    counts: Mapping[str, int], owned: Mapping[str, Sequence[TopicPartition]], racks: RackView
+    counts: Mapping[str, int], owned: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, list[TopicPartition]]:
     """Every member's partitions: what it keeps by (partition, topic), then what it is newly given.
 
@@ -27,13 +26,10 @@ def assign_constrained(
     quotas = _Quotas(sum(counts.values()), owned)
     topic_order = {topic: index for index, topic in enumerate(counts)}
     for member_id, partitions in owned.items():
-        kept = [partition for partition in partitions if not racks.is_mismatch(member_id, partition)]
-        quotas.keep(member_id, sorted(kept, key=lambda each: (each.partition, topic_order[each.topic])))
+        quotas.keep(member_id, sorted(partitions, key=lambda each: (each.partition, topic_order[each.topic])))
     taken = {partition for partitions in quotas.assignment.values() for partition in partitions}
     unassigned = [partition for partition in partitions_of(counts) if partition not in taken]
     quotas.sort_unfilled()
-    if racks.is_useful:
-        unassigned = quotas.deal_near(sorted(unassigned, key=racks.candidates), racks)
     quotas.deal(unassigned)
     return quotas.assignment
 
@@ -68,45 +64,22 @@ class _Quotas:
         self._under = deque(sorted(self._under, key=java_string_order))
         self._exact = deque(sorted(self._exact, key=java_string_order))
 
-    def deal_near(self, partitions: Iterable[TopicPartition], racks: RackView) -> list[TopicPartition]:
-        """Assigns partitions to members in the right rack that have room, members under the least first; returns the
-        rest.
-        """
-        left = []
-        position = 0
-        for partition in partitions:
-            near = next((at for at in self._ring(position) if racks.is_match(self._under[at], partition)), None)
-            if near is not None:
-                is_filled = self._fill_under(near, partition)
-                position = (near if is_filled else near + 1) % max(1, len(self._under))
-                continue
-            member_id = next((each for each in self._exact if racks.is_match(each, partition)), None)
-            if member_id is None:
-                left.append(partition)
-            else:
-                self._give_extra(member_id, partition)
-        return left
-
     def deal(self, partitions: Iterable[TopicPartition]) -> None:
         """Deals round robin to the members under the least, then one each to those at it."""
         for partition in partitions:
             if not self._under:
                 self._give_extra(self._exact[0], partition)
-            elif not self._fill_under(0, partition):
-                self._under.rotate(-1)
+            else:
+                self._fill_under(partition)
 
-    def _ring(self, start: int) -> Iterable[int]:
-        return (index % len(self._under) for index in range(start, start + len(self._under)))
-
-    def _fill_under(self, index: int, partition: TopicPartition) -> bool:
-        """Gives a partition to a member under the least. True if the member then has the least."""
-        member_id = self._under[index]
+    def _fill_under(self, partition: TopicPartition) -> None:
+        """Gives a partition to the next member under the least."""
+        member_id = self._under.popleft()
         self.assignment[member_id].append(partition)
         if len(self.assignment[member_id]) < self._least:
-            return False
-        del self._under[index]
-        self._offer_extra(member_id)
-        return True
+            self._under.append(member_id)
+        else:
+            self._offer_extra(member_id)
 
     def _give_extra(self, member_id: str, partition: TopicPartition) -> None:
         self.assignment[member_id].append(partition)

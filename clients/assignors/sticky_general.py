@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from clients.assignors.common import partitions_of
 from clients.assignors.partition_movements import PartitionMovements
-from clients.assignors.racks import RackView
 from schemas.consumer_protocol import TopicPartition, java_string_order
 
 
@@ -19,7 +18,6 @@ def assign_general(
     subscribers: Mapping[str, Sequence[str]],
     owned: Mapping[str, Sequence[TopicPartition]],
     earlier_owners: Mapping[TopicPartition, str],
-    racks: RackView,
 ) -> dict[str, list[TopicPartition]]:
     """Every member's partitions: kept ones first, then new ones, until no move could even out two loads further.
 
@@ -29,9 +27,9 @@ def assign_general(
     by_demand = sorted(counts, key=lambda topic: len(subscribers[topic]))
     partitions = partitions_of({topic: counts[topic] for topic in by_demand})
     loads = _Loads(subscribers, owned)
-    is_revoking = any([not loads.keep(member_id, owned[member_id], racks) for member_id in owned])
+    is_revoking = any([not loads.keep(member_id, owned[member_id]) for member_id in owned])
     unassigned = [partition for partition in partitions if not loads.is_owned(partition)]
-    loads.place(unassigned, racks)
+    loads.place(unassigned)
     if not is_revoking:
         loads.even_out(unassigned, earlier_owners)
     loads.even_out(partitions, earlier_owners)
@@ -51,28 +49,16 @@ class _Loads:
     def is_owned(self, partition: TopicPartition) -> bool:
         return partition in self._owner
 
-    def keep(self, member_id: str, partitions: Sequence[TopicPartition], racks: RackView) -> bool:
-        """Lets a member keep what it still subscribes to and what is in its rack. True if that is everything."""
-        valid = [
-            partition
-            for partition in partitions
-            if member_id in self._subscribers[partition.topic] and not racks.is_mismatch(member_id, partition)
-        ]
+    def keep(self, member_id: str, partitions: Sequence[TopicPartition]) -> bool:
+        """Lets a member keep what it still subscribes to. True if that is everything."""
+        valid = [partition for partition in partitions if member_id in self._subscribers[partition.topic]]
         for partition in valid:
             self._give(partition, member_id)
         return len(valid) == len(partitions)
 
-    def place(self, partitions: Iterable[TopicPartition], racks: RackView) -> None:
-        """Gives each partition to its lightest subscriber: first where the rack matches, then the rest."""
-        left = []
+    def place(self, partitions: Iterable[TopicPartition]) -> None:
+        """Gives each partition to its lightest subscriber."""
         for partition in partitions:
-            subscribers = self._subscribers[partition.topic]
-            near = [member_id for member_id in subscribers if not racks.is_mismatch(member_id, partition)]
-            if near:
-                self._give(partition, min(near, key=self._weight))
-            else:
-                left.append(partition)
-        for partition in left:
             self._give(partition, min(self._subscribers[partition.topic], key=self._weight))
 
     def even_out(self, partitions: Sequence[TopicPartition], earlier_owners: Mapping[TopicPartition, str]) -> None:

@@ -49,14 +49,25 @@ def answer(
 
 
 def refuse_join(request: JoinGroupRequest, error: Error, turn: Turn, *, member_id: str) -> None:
-    """Answers a JoinGroup with an error: without generation, protocol and leader."""
-    send_join(request, request.client_id, JoinGroupResponse(error_code=error, member_id=member_id), turn)
+    """Answers a JoinGroup with an error."""
+    send_join(request, request.client_id, join_refusal(request, error, member_id), turn)
+
+
+def join_refusal(request: JoinGroupRequest, error: Error, member_id: str) -> JoinGroupResponse:
+    """The answer to a JoinGroup that is refused: without generation, protocol and leader."""
+    return JoinGroupResponse(
+        error_code=error, member_id=member_id, protocol_name=_missing_protocol_name(request.api_version)
+    )
+
+
+def _missing_protocol_name(api_version: int) -> str | None:
+    """Up to v6 a missing protocol name is an empty text, from v7 an empty one is null."""
+    return None if api_version >= NULL_PROTOCOL_NAME_SINCE else ""
 
 
 def send_join(to: JoinGroupRequest | ParkedJoin, client_id: str, response: JoinGroupResponse, turn: Turn) -> None:
-    """Answers a JoinGroup. Up to v6 a missing protocol name is an empty text, from v7 an empty one is null."""
-    missing = None if to.api_version >= NULL_PROTOCOL_NAME_SINCE else ""
-    response.protocol_name = response.protocol_name or missing
+    """Answers a JoinGroup."""
+    response.protocol_name = response.protocol_name or _missing_protocol_name(to.api_version)
     turn.emit(
         Reply(
             at_ms=turn.now_ms,
@@ -99,7 +110,7 @@ def send_sync(
 
 
 def current_generation(group: Group, member: Member) -> JoinGroupResponse:
-    """The answer to a member of the current generation; the leader alone is told who the members are."""
+    """The answer to a member of the current generation; the leader alone gets the members."""
     is_leader = group.leader_id == member.member_id
     return JoinGroupResponse(
         generation_id=group.generation_id,

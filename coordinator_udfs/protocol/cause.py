@@ -1,6 +1,6 @@
 """Why a rebalance began, as data: decided when it begins, not read from text later.
 
-Knows the words of the history (`Cause.kind`) and the reasons that client libraries send; knows no group.
+Knows the names of causes (`Cause.kind`) and the reasons that client libraries send; knows no group.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from schemas.causes import CauseKind
 def cause_of_leaving(
     reason: str | None, inferred: str | None, *, by_instance_id_only: bool, by_another: bool
 ) -> CauseKind:
-    """Tells a clean leave, a poll timeout and an administrator apart by what the LeaveGroup says.
+    """Distinguishes a clean leave, a poll timeout and an administrator's removal by the LeaveGroup's fields.
 
     An administrator's tool names a static member by its instance id alone, gives its own reason, or is at least
-    another client on another host than the member (by_another). Libraries that send no reason leave poll timeout and
-    clean leave alike: MEMBER_LEFT, unless a replay inferred more.
+    another client on another host than the member (by_another). Without a reason a poll timeout looks like a clean
+    leave: MEMBER_LEFT, unless a replay inferred more.
     """
     text = (reason or "").lower()
     if inferred:

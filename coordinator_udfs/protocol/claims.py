@@ -1,8 +1,8 @@
-"""What the bytes of a classic group's members say: what they subscribe to, what they own, what they are given.
+"""Decodes the bytes of a classic group's members: what they subscribe to, what they own, what they are given.
 
-Knows the two protocol types whose bytes can be read, consumer and connect: a connector stands where a topic stands, and
-its tasks where partitions stand, with -1 for the connector itself, as Connect's own bytes have it. Must not know
-rebalances. No answer to a client depends on anything here.
+Knows the two protocol types whose bytes can be read, consumer and connect: for Connect a topic is a connector and its
+partitions are tasks, with -1 for the connector itself, as in Connect's own bytes. Must not know rebalances. No answer
+to a client depends on anything here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONNECT = "connect"
 
 
 def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
-    """The topics a consumer subscribes to; None where the bytes do not say."""
+    """The topics a consumer subscribes to; None if they cannot be read from the bytes."""
     if protocol_type != CONSUMER:
         return None
     try:
@@ -29,7 +29,7 @@ def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
 
 
 def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions] | None:
-    """What a member says it still owns as it joins; None where the bytes do not say."""
+    """What a member claims to own as it joins; None if it cannot be read from the bytes."""
     try:
         match protocol_type:
             case "consumer":
@@ -43,10 +43,9 @@ def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions]
 
 
 def owned(protocol_type: str | None, metadata: bytes, assignment: bytes) -> list[TopicPartitions] | None:
-    """What a member owns from its assignment on; None where the bytes do not say.
-
-    Connect's incremental assignments say what is new and what is revoked: the rest is what the worker claimed as it
-    joined. metadata: the member's for the protocol that was chosen.
+    """What a member owns from its assignment on; None if it cannot be read from the bytes. Connect's incremental
+    assignments list what is new and what is revoked: the rest is what the worker claimed as it joined. metadata: the
+    member's for the protocol that was chosen.
     """
     if protocol_type not in (CONSUMER, CONNECT):
         return None

@@ -27,6 +27,9 @@ def _setting(key: str, default: Any, least: int = 0) -> Any:
 
 # ---------------------------------------------------------------- the newer group protocol
 
+BOUNDED = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
+"""The settings of consumer groups that may be set for a single group, within bounds."""
+
 
 class MigrationPolicy(StrEnum):
     """Which way a group with members may change its protocol, as Kafka spells it."""
@@ -49,15 +52,23 @@ class MigrationPolicy(StrEnum):
 class ConsumerConfig:
     """Kafka's settings of consumer groups (KIP-848). Times in ms.
 
-    Raises ValueError: heartbeats as long as a session, an assignor that is unknown or named twice.
+    Raises ValueError: heartbeats as long as a session, a least value above the greatest, an assignor that is unknown or
+    named twice.
     """
 
     session_timeout_ms: int = _setting("group.consumer.session.timeout.ms", 45_000, 1)
     heartbeat_interval_ms: int = _setting("group.consumer.heartbeat.interval.ms", 5_000, 1)
     assignment_interval_ms: int = _setting("group.consumer.assignment.interval.ms", 1_000)
+    min_session_timeout_ms: int = _setting("group.consumer.min.session.timeout.ms", 45_000, 1)
+    """The bounds of what may be set for a single group; the value for all groups may always be set for one."""
+    max_session_timeout_ms: int = _setting("group.consumer.max.session.timeout.ms", 60_000, 1)
+    min_heartbeat_interval_ms: int = _setting("group.consumer.min.heartbeat.interval.ms", 5_000, 1)
+    max_heartbeat_interval_ms: int = _setting("group.consumer.max.heartbeat.interval.ms", 15_000, 1)
+    min_assignment_interval_ms: int = _setting("group.consumer.min.assignment.interval.ms", 0)
+    max_assignment_interval_ms: int = _setting("group.consumer.max.assignment.interval.ms", 15_000)
     max_size: int = _setting("group.consumer.max.size", INT32_MAX, 1)
     assignors: tuple[str, ...] = _setting("group.consumer.assignors", ASSIGNORS)
-    """The first is that of members that ask for none."""
+    """The first is used for members that ask for none."""
     migration_policy: MigrationPolicy = _setting(  # noqa: RUF009 - a frozen value, like the others
         "group.consumer.migration.policy", MigrationPolicy.BIDIRECTIONAL
     )
@@ -69,6 +80,11 @@ class ConsumerConfig:
                 f"group.consumer.heartbeat.interval.ms={self.heartbeat_interval_ms}: "
                 f"is not below group.consumer.session.timeout.ms={self.session_timeout_ms}"
             )
+        for name in BOUNDED:
+            least, most = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
+            if least > most:
+                kind = name.removesuffix("_ms").replace("_", ".")
+                raise ValueError(f"group.consumer.min.{kind}.ms={least}: is above group.consumer.max.{kind}.ms={most}")
         known, named = set(ASSIGNORS), set(self.assignors)
         if not named or len(named) < len(self.assignors) or not named <= known:
             text = ",".join(self.assignors)
@@ -82,7 +98,7 @@ CONSUMER_KEYS: dict[str, str] = {f.name: f.metadata["key"] for f in fields(Consu
 class ExpressionLimits:
     """How many regular expressions the members of one group may subscribe to together; Kafka has no such limits.
 
-    Matching costs by instructions and by names, about 3 ns for an instruction and a byte of a name at worst.
+    Matching costs at worst about 3 ns per instruction and byte of a name.
     """
 
     count: int = 100
@@ -92,7 +108,7 @@ class ExpressionLimits:
     program_size: int = 2_000
     """Instructions; `orders-.*` has 19, a list of 60 topics with nothing in common about 1,800."""
     topics_bytes: int = 8_388_608
-    """The names that they stand for, of each of them; one that is not resolved yet may stand for all."""
+    """The topic names that they match, summed over all expressions; an unresolved one may match all topics."""
 
 
 # ---------------------------------------------------------------- all of it
@@ -114,21 +130,21 @@ class GroupConfig:
     offsets_retention_check_interval_ms: int = _setting("offsets.retention.check.interval.ms", 600_000, least=1)
     offsets_topic_num_partitions: int = _setting("offsets.topic.num.partitions", 50, least=1)
     topics: Mapping[str, int] | None = _setting("topics", None)
-    """The topics that exist, with their partition counts; None means every topic and partition exists.
-
-    A consumer group is then given none: nobody knows how many there are.
+    """The topics that exist, with their partition counts; None: every topic and partition exists, but a consumer group
+    is assigned none, since nobody knows how many there are.
     """
     offsets_max_bytes: int = INT32_MAX
-    """How much a group's committed offsets may take; none of Kafka's settings, for Kafka does not limit them."""
+    """How many bytes a group's committed offsets may take. Not a setting of Kafka, which has no such limit."""
     members_max_bytes: int = INT32_MAX
-    """How much a group's members may take together, one of them an eighth of it; none of Kafka's settings either."""
+    """How many bytes a group's members may take together, one of them an eighth of it. Not a setting of Kafka
+    either."""
     expressions: ExpressionLimits | None = None
-    """None: no limits, as for what a broker has taken."""
+    """None: no limits, as for requests that a broker has already accepted."""
     topics_version: int = 0
-    """Another one whenever a topic has been created; no setting."""
-    are_patterns_told: bool = False
-    """Regular expressions are not resolved here, but as requests say; no setting: a broker resolves them beside its
-    requests, so a recording alone shows when.
+    """Changes whenever a topic has been created; no setting."""
+    are_patterns_recorded: bool = False
+    """Regular expressions are resolved when requests say so, not here; no setting. A broker resolves them in the
+    background, and only a recording shows when.
     """
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     """The settings of the newer protocol."""
@@ -141,8 +157,14 @@ class GroupConfig:
             )
 
     def of_a_recording(self) -> GroupConfig:
-        """The same for requests that were recorded: what a broker did beside its requests is told by them."""
-        return replace(self, are_patterns_told=True)
+        """The same settings for requests that were recorded, which also report what a broker did in the background."""
+        widest: dict[str, Any] = {f"min_{name}": 0 for name in BOUNDED} | {f"max_{name}": INT32_MAX for name in BOUNDED}
+        return replace(self, are_patterns_recorded=True, consumer=replace(self.consumer, **widest))
+
+    @property
+    def is_of_a_recording(self) -> bool:
+        """Whether requests are those of a recording, which a broker has accepted: see `of_a_recording`."""
+        return self.are_patterns_recorded
 
     @property
     def offsets_retention_ms(self) -> int:

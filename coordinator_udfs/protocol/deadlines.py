@@ -16,8 +16,8 @@ from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.turn import Timer, Turn
 from schemas.effects import TimerArmed
 
-TOLD_EVERY_MS = 1000
-"""A join timer that ends in vain and starts again is not told more often."""
+REPORTED_EVERY_MS = 1000
+"""A join timer that expires without effect and starts again is reported at most this often."""
 
 
 class Due(NamedTuple):
@@ -27,7 +27,7 @@ class Due(NamedTuple):
     timer: Timer | None
     member_id: str
     member_timer: MemberTimer | None = None
-    """Which other timer of a consumer group's member it is; None for its session."""
+    """Which timer of a consumer group's member it is; None for its session."""
 
 
 def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:
@@ -55,18 +55,18 @@ def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
 
 
 def arm_join_again(group: Group, length_ms: int, turn: Turn) -> None:
-    """The same when it has ended in vain; of a short one only the first start in a second is told."""
+    """The same after it expired and found no member; a short timer is reported only once a second."""
     if not group.has_known_timeouts:
         group.join_deadline_ms = None
         return
-    if turn.armed_from_ms // TOLD_EVERY_MS != (turn.now_ms - length_ms) // TOLD_EVERY_MS:
+    if turn.armed_from_ms // REPORTED_EVERY_MS != (turn.now_ms - length_ms) // REPORTED_EVERY_MS:
         turn.emit(TimerArmed(at_ms=turn.now_ms, timer=Timer.JOIN, length_ms=length_ms))
     group.join_deadline_ms = note_deadline(group, turn.armed_from_ms + length_ms)
 
 
-def told_from_ms(at_ms: int, length_ms: int) -> int:
-    """From when on the next start of such a timer is told, if it ends at at_ms and every length_ms after that."""
-    return ((at_ms - length_ms) // TOLD_EVERY_MS + 1) * TOLD_EVERY_MS
+def reported_from_ms(at_ms: int, length_ms: int) -> int:
+    """When the next start of such a timer is reported, if it ends at at_ms and then every length_ms."""
+    return ((at_ms - length_ms) // REPORTED_EVERY_MS + 1) * REPORTED_EVERY_MS
 
 
 def arm_sync(group: Group, length_ms: int, turn: Turn) -> None:
@@ -104,7 +104,7 @@ def next_deadline_ms(group: Group) -> int | None:
     return group.next_due_ms
 
 
-def settle_next_deadline_ms(group: Group) -> int | None:
+def exact_next_deadline_ms(group: Group) -> int | None:
     """The exact earliest deadline; also raises the bound to it. For a caller that is about to wait."""
     due = earliest(group)
     group.next_due_ms = None if due is None else due.deadline_ms

@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42, v0-2): an Empty group goes, with its offsets and the ids it has given out.
+"""DeleteGroups (key 42, v0-2): removes an Empty group, its offsets and the ids it has given out.
 
 Source: GroupCoordinatorShard.deleteGroups, ClassicGroup.validateDeleteGroup.
 """

@@ -11,9 +11,10 @@ from math import inf
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.expiry import expire_member
-from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
+from coordinator_udfs.protocol.consumer.lifecycle import learn_topics
 from coordinator_udfs.protocol.deadlines import Due, earliest
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.group_configs import consumer_config_of
 from coordinator_udfs.protocol.membership import remove_member
 from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
 from coordinator_udfs.protocol.rebalance import (
@@ -29,7 +30,7 @@ from schemas.causes import Cause, CauseKind, EndCause
 from schemas.effects import Effect, PendingMemberRemoved
 
 _DEADLINE_WORK, _MEMBERS_A_UNIT = 30, 10
-"""What a deadline costs, about in microseconds: each time all members are looked through for the next."""
+"""What a deadline costs in about microseconds: each time all members are searched for the next one."""
 
 
 def fire_due(
@@ -48,8 +49,10 @@ def fire_due(
         if due is None or due.deadline_ms > now_ms:
             break
         turn = Turn(due.deadline_ms, config, armed_from_ms, effects)
+        if group.configs:
+            turn.consumer = consumer_config_of(group.configs, config.consumer)
         if group.consumer is not None:
-            see_cluster(group.consumer, turn)
+            learn_topics(group.consumer, turn)
         _fire(group, due, turn)
         fire_at_once(group, turn)
         group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)
@@ -60,7 +63,7 @@ def fire_due(
 
 
 def pass_idle(group: Group, until_ms: int, config: GroupConfig) -> None:
-    """Passes the deadlines up to until_ms that come again and again and find nothing to do."""
+    """Skips recurring deadlines up to until_ms that find nothing to do."""
     pass_idle_joins(group, until_ms)
     pass_idle_sweeps(group, until_ms, config)
 
@@ -107,10 +110,8 @@ def _fire_group_timer(group: Group, timer: Timer, turn: Turn) -> None:
 
 
 def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
-    """A session timer fired: drops an id given out; a member that waits for an answer stays, and its timer does not
-    start again.
-
-    Both may end the join phase, also that of an initial rebalance.
+    """A session timer fired: drops an id given out, or removes the member. A member that waits for an answer stays, and
+    its timer does not start again. Either may end the join phase, also that of an initial rebalance.
     """
     pending = group.take_back(member_id)
     if pending is not None:

@@ -1,6 +1,6 @@
 """FindCoordinator (key 10, v0-6): which broker coordinates a group.
 
-No group answers this. v1 adds the key type, v4 several keys. Source: KafkaApis.handleFindCoordinatorRequest,
+It needs no group. v1 adds the key type, v4 several keys. Source: KafkaApis.handleFindCoordinatorRequest,
 GroupCoordinatorService.partitionFor.
 """
 
@@ -27,7 +27,7 @@ def partition_of(group_id: str, num_partitions: int) -> int:
 
 
 def find_coordinator(request: FindCoordinatorRequest, node_id: int, host: str, port: int) -> FindCoordinatorResponse:
-    """This node for every key, "" and repeated ones too.
+    """Answers this node for every key, also "" and repeated ones.
 
     Error: INVALID_REQUEST for an unknown key type, for share before v6, and for a share key that is malformed.
     """
@@ -54,9 +54,7 @@ def _found(request: FindCoordinatorRequest, key: str, node_id: int, host: str, p
 
 
 def _refusal(request: FindCoordinatorRequest, key: str) -> str:
-    """What is wrong with a key; "" if nothing is. The words are our own: Kafka gives none or refers to the broker's
-    log.
-    """
+    """What is wrong with a key; "" if nothing is. The text is our own: Kafka has none or refers to its log."""
     match request.key_type:
         case 0 | 1:
             return ""

@@ -1,4 +1,4 @@
-"""A group and its members: what is remembered between two requests, and the counts that must always be right.
+"""A group and its members: what is remembered between two requests, and the counts kept in step with it.
 
 A deadline is a field on its owner, so whoever removes the owner removes the deadline. A parked request is data on its
 member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored. Knows no
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Protocol
@@ -76,7 +75,7 @@ class Member:
 
     @property
     def supported(self) -> Iterable[str | None]:
-        """The names of its protocols; only None where they are unknown, as for a member that only a recording shows."""
+        """The names of its protocols; one None if they are unknown, as for a member that only a recording shows."""
         return self.protocols.keys() or (None,)
 
     @property
@@ -116,7 +115,7 @@ class CommittedOffset:
 
 
 class Roster(Protocol):
-    """Who is a member by which names: of a classic group the group itself, of a consumer group its `consumer`."""
+    """Members by id and by instance id: the group itself if it is classic, else its `consumer`."""
 
     @property
     def members(self) -> Mapping[str, object]: ...
@@ -128,8 +127,7 @@ class Roster(Protocol):
 class Group:
     """One consumer group. `is_known` is False until it is created and again after it is removed.
 
-    join_deadline_ms is the one join timer; while initial_delay_left_ms is not None it is the initial rebalance's, to be
-    extended by newcomers.
+    join_deadline_ms is the one join timer; while initial_delay_left_ms is set it is that of the initial rebalance.
     """
 
     group_id: str
@@ -144,7 +142,7 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     pending: dict[str, PendingMember] = field(default_factory=dict)
     pending_sync: dict[str, None] = field(default_factory=dict)
-    """Member ids whose SyncGroup is awaited; as in Kafka, an id that a returning static member has replaced stays."""
+    """Member ids whose SyncGroup is awaited; as in Kafka, an id stays that a returning static member has replaced."""
     subscribed_topics: frozenset[str] | None = None
     """None means unknown."""
     new_member_added: bool = False
@@ -159,9 +157,11 @@ class Group:
     next_due_ms: int | None = None
     session_starts: int = 0
     work: int = field(default=0, compare=False)
-    """What turns have cost beyond their requests and facts, about in microseconds, by sizes alone; not stored."""
+    """What turns have cost beyond their requests and facts, in about microseconds, computed from sizes; not stored."""
     held_at_most: int | None = None
-    """No less than `held_bytes`, which need not be counted then; None: not known. See `protocol.members_room`."""
+    """An upper bound of `held_bytes`, which saves counting them; None: not known. See `protocol.members_room`."""
+    configs: dict[str, str] = field(default_factory=dict)
+    """What is set for this group alone, also before it exists and after it is removed. Never changed in place."""
     consumer: ConsumerGroup | None = None
     """Set in the newer protocol: generation_id is its epoch then, and the fields of the classic protocol are unused."""
     _awaiting_join: int = 0
@@ -172,12 +172,17 @@ class Group:
     # ------------------------------------------------------------ questions
 
     @property
+    def is_kept(self) -> bool:
+        """Whether it must be stored: it is known, or something is set for it."""
+        return self.is_known or bool(self.configs)
+
+    @property
     def group_type(self) -> GroupType:
         return GroupType.CLASSIC if self.consumer is None else GroupType.CONSUMER
 
     @property
     def shown_state(self) -> GroupState | ConsumerGroupState:
-        """The state that tools are shown, of either kind of group."""
+        """The state as tools show it, for either kind of group."""
         return self.state if self.consumer is None else self.consumer.state
 
     @property
@@ -187,7 +192,7 @@ class Group:
 
     @property
     def roster(self) -> Roster:
-        """Who is a member by which names."""
+        """Members by id and by instance id."""
         return self if self.consumer is None else self.consumer
 
     @property
@@ -212,7 +217,7 @@ class Group:
 
     @property
     def held_bytes(self) -> int:
-        """What its members take, and those of the rebalance under way that went; see `protocol.held_bytes`."""
+        """Bytes that its members take, also those that left in the rebalance under way; see `protocol.held_bytes`."""
         gone_bytes = 0 if self.rebalance is None else self.rebalance.gone_bytes
         if self.consumer is not None:
             return gone_bytes + self.consumer.held_bytes
@@ -236,9 +241,7 @@ class Group:
     # ------------------------------------------------------------ members
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Adds a member; the first member sets the protocol type, and a member that joins a group without a leader
-        becomes the leader.
-        """
+        """Adds a member: the first one sets the protocol type, and becomes the leader if there is none."""
         if not self.members:
             self.protocol_type = protocol_type
         if self.leader_id is None:
@@ -266,10 +269,7 @@ class Group:
         return member
 
     def replace_static(self, old: Member, new_member_id: str) -> Member:
-        """Gives a static member a new id: settings, assignment and leader role move to it, parked requests do not.
-
-        pending_sync does not change: Kafka leaves the old id there.
-        """
+        """Gives a static member a new id, without its parked requests; Kafka leaves the old id in pending_sync."""
         new = Member(
             member_id=new_member_id,
             client_id=old.client_id,
@@ -305,7 +305,7 @@ class Group:
             self._held.put(pending.member_id, size_of_pending(pending))
 
     def take_back(self, member_id: str) -> PendingMember | None:
-        """An id given out is awaited no more; None if it is none."""
+        """Stops waiting for an id given out; None if it is none."""
         pending = self.pending.pop(member_id, None)
         if pending is not None and self._held is not None:
             self._held.drop(member_id)
@@ -320,7 +320,7 @@ class Group:
     def update(
         self, member: Member, protocols: dict[str, bytes], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
-        """Takes over what a JoinGroup says about its sender."""
+        """Takes over a JoinGroup's fields into its member."""
         self.update_protocols(member, protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
@@ -369,12 +369,10 @@ class Group:
 
     def copy(self) -> Group:
         """An independent copy; only what never changes is shared."""
-        other = copy(self)
+        other = Group(*_fields_of_group(self))
         other.members = {member_id: member.copy() for member_id, member in self.members.items()}
-        other.pending = self.pending.copy()
-        other.pending_sync = self.pending_sync.copy()
-        other.offsets = self.offsets.copy()
-        other._support = self._support.copy()
+        other.pending, other.pending_sync = self.pending.copy(), self.pending_sync.copy()
+        other.offsets, other._support = self.offsets.copy(), self._support.copy()
         other._static, other._held = self._static.copy(), None
         if self.rebalance is not None:
             other.rebalance = self.rebalance.copy()
@@ -383,10 +381,10 @@ class Group:
         return other
 
     def forget(self) -> None:
-        """Makes the group unknown again."""
-        self.__init__(self.group_id)  # type: ignore[misc]
+        """Makes the group unknown again; what is set for it stays."""
+        self.__init__(self.group_id, configs=self.configs)  # type: ignore[misc]
 
-    # ------------------------------------------------------------ the rebalance's story
+    # ------------------------------------------------------------ the rebalance's record
 
     def note_gone(self, member: Member | ConsumerMember, end_cause: EndCause) -> None:
         """Notes in the running rebalance that a member has gone."""
@@ -397,3 +395,6 @@ class Group:
             self.rebalance.left.append(member.name)
         elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
             self.rebalance.expired.append(member.name)
+
+
+_fields_of_group = attrgetter(*(field.name for field in fields(Group)))

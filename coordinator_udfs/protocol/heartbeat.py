@@ -6,8 +6,10 @@ Source: GroupMetadataManager.classicGroupHeartbeat; NONE in CompletingRebalance 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.group import Group, Roster
 from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
@@ -28,17 +30,30 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
     answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
 
 
-def error_of_heartbeat(group: Group, request: HeartbeatRequest) -> Error:
+class ClassicGroupView(Roster, Protocol):
+    """What the rule of a heartbeat needs: the coordinator's own group has it, and a group known from its facts."""
+
+    @property
+    def is_known(self) -> bool: ...
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def generation_id(self) -> int: ...
+
+
+def error_of_heartbeat(group: ClassicGroupView, request: HeartbeatRequest) -> Error:
     """The error that a heartbeat is answered with; changes nothing."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     if not group.is_known:
         return Error.UNKNOWN_MEMBER_ID
-    if group.state is GroupState.DEAD:
+    if group.state == GroupState.DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     refusal = refusal_of_member(group, request.member_id, request.group_instance_id)
     if refusal is not None:
         return refusal
     if request.generation_id != group.generation_id:
         return Error.ILLEGAL_GENERATION
-    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
+    return Error.REBALANCE_IN_PROGRESS if group.state == GroupState.PREPARING_REBALANCE else Error.NONE

@@ -1,8 +1,8 @@
 """A run of heartbeats: the rule of `heartbeat` for each, one effect for all that are taken.
 
 Nothing but a deadline can change a group between two heartbeats of a run. So a run is cut where a deadline passes, and
-within a piece all heartbeats of one member with the same words have the same answer. A heartbeat that comes to the
-group late, after facts that are younger, keeps its own moment.
+within a piece all heartbeats of one member with the same fields have the same answer. A heartbeat that arrives after
+later facts keeps its own moment.
 
 Knows a run and where deadlines cut it; the rule of a heartbeat stands in `heartbeat`. Must not know who packs runs.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.consumer.classic_members import heartbeat_to_consumer_group
-from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
 from coordinator_udfs.protocol.expiry import fire_due
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
@@ -35,7 +35,7 @@ class Beat(NamedTuple):
 
     moment_ms: int
     place: int
-    """That of its MemberBeats in the run."""
+    """The place of its MemberBeats in the run."""
 
 
 def beats_of(run: HeartbeatRunRequest) -> list[Beat]:
@@ -62,8 +62,8 @@ def request_of(run: HeartbeatRunRequest, beat: Beat) -> HeartbeatRequest:
 def heartbeat_run(group: Group, run: HeartbeatRunRequest, turn: Turn) -> None:
     """Takes every heartbeat of a run at its own moment, none later than the turn's, after what falls due before it.
 
-    A session counts from its heartbeat's moment, also where the run waited to be handed on, but no heartbeat makes one
-    shorter: lost time may have been given back since. Errors: see `heartbeat`.
+    A session counts from its heartbeat's moment, even if the run was held in the gateway. But no heartbeat shortens a
+    session: lost time may have been given back since. Errors: see `heartbeat`.
     """
     rest: HeartbeatRunRequest | None = run
     while rest is not None:
@@ -89,7 +89,7 @@ def _up_to_a_deadline(
     """The heartbeats up to and at the next deadline, and those after it; None: there are none."""
     due_ms, last_ms = group.next_due_ms, min(_last_ms(run), now_ms)
     if due_ms is not None and due_ms < last_ms:
-        due_ms = settle_next_deadline_ms(group)
+        due_ms = exact_next_deadline_ms(group)
     if due_ms is None or due_ms >= last_ms:
         return run, None
     return cut(run, due_ms)
@@ -116,13 +116,13 @@ def _session_from_ms(group: Group, member_id: str) -> int | None:
 
 
 class _Taking:
-    """A piece of a run, in which no deadline passes, while it is taken."""
+    """Takes a piece of a run in which no deadline passes."""
 
     def __init__(self, group: Group, run: HeartbeatRunRequest, turn: Turn) -> None:
         self._group, self._run = group, run
         self._now_ms, self._config = turn.now_ms, turn.config
         self._topics = turn.topics, turn.topics_version
-        # A session counts from its heartbeat's moment. Live, the batch stands for the moment of handing on.
+        # A session counts from its heartbeat's moment. Live, the batch's time is the moment of handing on.
         until_ms = run.received_at_ms
         if turn.is_live and run.handed_on_ms is not None:
             until_ms = max(run.handed_on_ms, until_ms)
@@ -140,11 +140,11 @@ class _Taking:
         return from_ms if known_ms is None else max(from_ms, known_ms)
 
     def _is_taken(self, error: Error) -> bool:
-        """Whether a heartbeat is told of among those that were answered NONE."""
+        """Whether a heartbeat is reported among those that were answered NONE."""
         return error is Error.NONE or (error is Error.REBALANCE_IN_PROGRESS and self._run.is_answered)
 
     def together(self) -> list[Effect]:
-        """Of a classic group: one check for all of a member's heartbeats, and its session begins anew once."""
+        """In a classic group: one check for all of a member's heartbeats, and its session begins anew once."""
         group, run = self._group, self._run
         effects: list[Effect] = []
         alive: list[Beat] = []
@@ -164,7 +164,7 @@ class _Taking:
                 effects += self._refused(place, one, error)
         for last in sorted(alive):
             self._keep_alive(last)
-        return [*effects, *self._told(taken)]
+        return [*effects, *self._reported(taken)]
 
     def _keep_alive(self, last: Beat) -> None:
         member = self._group.members[self._run.members[last.place].member_id]
@@ -182,10 +182,9 @@ class _Taking:
             yield from turn.effects
 
     def one_by_one(self) -> tuple[list[Effect], int]:
-        """Of a group under the newer protocol, where a heartbeat may do more than keep its member alive.
-
-        One that must rejoin has a deadline from then on, which may pass before the next heartbeat: that one and those
-        after it are not taken. Also returns the moment of the last one that is.
+        """In a group under the newer protocol, where a heartbeat may do more than keep its member alive. A member that
+        must rejoin gets a deadline, which may pass before its next heartbeat: that one and those after it are not
+        taken. Also returns the moment of the last one that is.
         """
         effects: list[Effect] = []
         taken = [with_beats(one, []) for one in self._run.members]
@@ -205,9 +204,9 @@ class _Taking:
                 else:
                     effects.append(effect)
         assert last_ms is not None
-        return [*effects, *self._told(taken)], last_ms
+        return [*effects, *self._reported(taken)], last_ms
 
-    def _told(self, taken: list[MemberBeats]) -> Iterator[Effect]:
+    def _reported(self, taken: list[MemberBeats]) -> Iterator[Effect]:
         run = self._run
         last = max((one.beats[-1] for one in taken if one.beats), default=None)
         if last is not None:

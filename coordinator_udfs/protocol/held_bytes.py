@@ -1,7 +1,7 @@
 """How many bytes a group's members take: in its stored document, in its facts and in answers about them.
 
-A size is what the longest of these needs: texts as JSON writes them, bytes as base64, and what stands around them.
-Knows what members of either kind and ids given out have to say; knows no group and no limit.
+A size is that of the longest of these: texts as in JSON, bytes as base64, and what surrounds them. Knows the fields of
+members of either kind and of ids given out; knows no group and no limit.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 _MEMBER_BYTES = 650
-"""What a member takes beside its own texts and bytes, its part in the rebalance under way included."""
+"""What a member takes beside its own texts and bytes, including its part in the rebalance under way."""
 _PART_BYTES = 150
 
 
 class HeldBytes:
-    """The sizes of many, by member id, and what they come to."""
+    """Sizes by member id, and their sum."""
 
     __slots__ = ("_sizes", "total")
 
@@ -24,12 +24,12 @@ class HeldBytes:
         self.total = sum(self._sizes.values())
 
     def put(self, member_id: str, size: int) -> None:
-        """This one has that size from now on."""
+        """Sets the size of one."""
         self.total += size - self._sizes.get(member_id, 0)
         self._sizes[member_id] = size
 
     def drop(self, member_id: str) -> None:
-        """This one is there no more, if it was."""
+        """Removes one, if it is there."""
         self.total -= self._sizes.pop(member_id, 0)
 
 
@@ -64,7 +64,7 @@ def held_by(members: Iterable[_Classic], pending: Iterable[_Named]) -> HeldBytes
 
 
 def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
-    """Of a member's names, which stand in several places each."""
+    """Of a member's names, each of which is written in several places."""
     twice = size_of_text(client_host + instance_id if instance_id else client_host)
     return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
 
@@ -81,7 +81,7 @@ def size_of_pending(pending: _Named) -> int:
 
 
 def size_of_gone(member: _Named) -> int:
-    """Of what the rebalance under way keeps of one that went."""
+    """Of what the rebalance under way keeps of a member that left."""
     return size_of_pending(member) + 2 * size_of_text(member.client_id)
 
 
@@ -91,7 +91,7 @@ def size_of_protocols(protocols: Mapping[str, bytes]) -> int:
 
 
 def size_of_topics(topics: Collection[str]) -> int:
-    """Of a list of topics; looked at together, for they may be many."""
+    """Of a list of topics, computed at once, since it may be long."""
     return 3 * len(topics) + size_of_text("".join(topics))
 
 

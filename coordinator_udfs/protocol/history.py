@@ -1,4 +1,4 @@
-"""The history of a group's rebalances: who set one off, who came and went, who kept the others waiting.
+"""The history of a group's rebalances: who set one off, who joined and left, who kept the others waiting.
 
 No answer to a client depends on anything here.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
+from coordinator_udfs.protocol.consumer.states import MemberState
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.held_bytes import size_of_pending
 from coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
@@ -24,6 +25,7 @@ from schemas.effects import (
     MemberWait,
     RebalanceEnded,
     RebalanceStarted,
+    StateChanged,
     SyncReceived,
 )
 
@@ -31,7 +33,11 @@ AnyMember = Member | ConsumerMember
 """A member of a group of either kind."""
 
 
-def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) -> Cause:
+Terms = tuple[int, int, list[str] | None]
+"""What the history keeps of a member's settings: session timeout and rebalance timeout in ms, topics."""
+
+
+def cause_by(kind: CauseKind, member: AnyMember, client_reason: str | None = None) -> Cause:
     """A cause with its culprit."""
     return Cause(
         kind=kind,
@@ -47,9 +53,15 @@ def cause_by(kind: CauseKind, member: Member, client_reason: str | None = None) 
 
 
 def member_joined(
-    group: Group, member: Member, turn: Turn, replaces_member_id: str | None = None, *, is_inferred: bool = False
+    member: AnyMember,
+    terms: Terms,
+    turn: Turn,
+    replaces_member_id: str | None = None,
+    *,
+    is_inferred: bool = False,
 ) -> None:
     """Emits that a client became a member."""
+    session_timeout_ms, rebalance_timeout_ms, topics = terms
     turn.emit(
         MemberJoined(
             at_ms=turn.now_ms,
@@ -57,23 +69,23 @@ def member_joined(
             client_id=member.client_id,
             client_host=member.client_host,
             group_instance_id=member.group_instance_id,
-            session_timeout_ms=member.session_timeout_ms,
-            rebalance_timeout_ms=member.rebalance_timeout_ms,
-            topics=subscription_topics(group, member),
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            topics=topics,
             replaces_member_id=replaces_member_id,
             is_inferred=is_inferred,
         )
     )
 
 
-def terms_of(group: Group, member: Member) -> tuple[int, int, list[str] | None]:
-    """What the history tells of a member's JoinGroup: session timeout, rebalance timeout, topics."""
+def terms_of(group: Group, member: Member) -> Terms:
+    """The terms of a member's JoinGroup."""
     return member.session_timeout_ms, member.rebalance_timeout_ms, subscription_topics(group, member)
 
 
-def member_updated(group: Group, member: Member, turn: Turn) -> None:
+def member_updated(member: AnyMember, terms: Terms, turn: Turn) -> None:
     """Emits a member's new timeouts and topics."""
-    session_timeout_ms, rebalance_timeout_ms, topics = terms_of(group, member)
+    session_timeout_ms, rebalance_timeout_ms, topics = terms
     turn.emit(
         MemberUpdated(
             at_ms=turn.now_ms,
@@ -88,21 +100,29 @@ def member_updated(group: Group, member: Member, turn: Turn) -> None:
 
 def member_removed(
     group: Group,
-    member: Member,
+    member: AnyMember,
     end_cause: EndCause,
     turn: Turn,
     *,
     client_reason: str | None = None,
     replaced_by: str | None = None,
+    is_inferred: bool = False,
 ) -> None:
-    """Emits that a member was removed, and notes it in the join phase under way.
+    """Emits that a member was removed, and notes until when it kept the rebalance under way waiting.
 
-    In the other states a rebalance follows, and its own record says who went.
+    In a classic group's states other than PreparingRebalance a rebalance follows, and its own record says who went. A
+    member of a consumer group kept the others waiting if it had partitions to give up.
     """
-    if group.rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
+    rebalance = group.rebalance
+    if rebalance is not None and isinstance(member, ConsumerMember):
+        if member.state is MemberState.UNREVOKED and member.pending_revocation:
+            part = part_of(rebalance, member)
+            part.held_others_ms = max(part.held_others_ms, turn.now_ms - rebalance.started_at_ms)
+            part.gone_at_ms = turn.now_ms
+    elif rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
         group.note_gone(member, end_cause)
         if replaced_by is None:
-            _part(group.rebalance, member).gone_at_ms = turn.now_ms
+            part_of(rebalance, member).gone_at_ms = turn.now_ms
     turn.emit(
         MemberRemoved(
             at_ms=turn.now_ms,
@@ -114,6 +134,7 @@ def member_removed(
             end_cause=end_cause,
             client_reason=client_reason or None,
             replaced_by_member_id=replaced_by,
+            is_inferred=is_inferred,
         )
     )
 
@@ -164,7 +185,7 @@ def rebalance_started(
     joined: Sequence[AnyMember],
     gone: Sequence[tuple[AnyMember, EndCause]],
 ) -> None:
-    """Begins the record of a rebalance. joined, gone: members that came or went by the request that set it off."""
+    """Begins the record of a rebalance. joined, gone: members that joined or left by the request that set it off."""
     rebalance = Rebalance(
         cause=cause,
         started_at_ms=turn.now_ms,
@@ -193,7 +214,7 @@ def join_received(group: Group, member: Member, turn: Turn) -> None:
     rebalance = group.rebalance
     if rebalance is None:
         return
-    part = _part(rebalance, member)
+    part = part_of(rebalance, member)
     if part.joined_at_ms is not None:
         return
     part.joined_at_ms = turn.now_ms
@@ -248,7 +269,7 @@ def sync_received(group: Group, member: Member, turn: Turn) -> None:
     rebalance = group.rebalance
     is_leader = group.leader_id == member.member_id
     if rebalance is not None and rebalance.join_phase_ended_at_ms is not None:
-        part = _part(rebalance, member)
+        part = part_of(rebalance, member)
         if part.synced_at_ms is None:
             part.synced_at_ms = turn.now_ms
             if is_leader and len(group.members) > 1:
@@ -265,8 +286,8 @@ def sync_received(group: Group, member: Member, turn: Turn) -> None:
 
 
 def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int | None = None) -> None:
-    """Ends the record of the rebalance under way, if there is one. members_after: the number to tell, if not the number
-    of members now.
+    """Ends the record of the rebalance under way, if there is one. members_after: the number to report, if not the
+    number of members now.
     """
     rebalance = group.rebalance
     if rebalance is None:
@@ -295,7 +316,8 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int |
     )
 
 
-def _part(rebalance: Rebalance, member: Member) -> MemberPart:
+def part_of(rebalance: Rebalance, member: AnyMember) -> MemberPart:
+    """A member's part in a rebalance, which begins here if it had none."""
     part = rebalance.parts.get(member.member_id)
     if part is None:
         part = MemberPart(member.client_id, member.client_host, member.group_instance_id)
@@ -322,10 +344,25 @@ def _name(part: MemberPart) -> str:
 def note_absent(group: Group, member: Member) -> None:
     """Notes a static member that did not join in the join phase and stays a member."""
     if group.rebalance is not None:
-        _part(group.rebalance, member)
+        part_of(group.rebalance, member)
 
 
-def note_newcomer(group: Group, member: Member) -> None:
-    """Notes a member that came into a rebalance already under way."""
+def note_newcomer(group: Group, member: AnyMember) -> None:
+    """Notes a member that joined a rebalance already under way."""
     if group.rebalance is not None:
         group.rebalance.joined.append(member.name)
+
+
+def state_changed(group: Group, from_state: str, to_state: str, turn: Turn) -> None:
+    """Emits the group's new state, by the names of its kind."""
+    turn.emit(
+        StateChanged(
+            at_ms=turn.now_ms,
+            from_state=from_state,
+            to_state=to_state,
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+        )
+    )

@@ -1,6 +1,5 @@
-"""The orders in which Java's and Kafka's hash tables walk, where Kafka's assignments depend on them.
-
-Pure arithmetic; knows nothing of groups. `MemberTable` retells the table that Kafka keeps a group's members in
+"""The order in which Java's and Kafka's hash tables are walked, where Kafka's assignments depend on it. Pure
+arithmetic; knows nothing of groups. `MemberTable` imitates the table that Kafka keeps a group's members in
 (org.apache.kafka.timeline.BaseHashTable), whose order depends on what was put into it and when.
 """
 
@@ -21,7 +20,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(slots=True)
 class MemberTable:
-    """Names by slot; a slot's latest comer stands first. Doubles before it is too full, and never shrinks."""
+    """Names by slot; the latest in a slot comes first. Doubles before it is too full, and never shrinks."""
 
     names: list[str]
     """In the order they are walked."""
@@ -36,7 +35,7 @@ class MemberTable:
         return iter(self.names)
 
     def put(self, name: str) -> None:
-        """Puts a name in, or again; the table is looked at before either."""
+        """Puts a name in, or in again; the table may grow in either case."""
         if (len(self.names) + 1) * _LOAD_FACTOR > self.slots:
             self._double()
         if name not in self.names:

@@ -8,11 +8,13 @@ Source: GroupMetadataManager.classicGroupJoin.
 from __future__ import annotations
 
 import uuid
-from typing import assert_never
+from collections.abc import Mapping
+from typing import Protocol
 
 from coordinator_udfs.protocol import history
 from coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
 from coordinator_udfs.protocol.cause import cause_of_rejoining
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.fresh_ids import fresh_id
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
@@ -38,10 +40,9 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     INCONSISTENT_GROUP_PROTOCOL, then by member: see below.
     """
     config, member_id = turn.config, request.member_id
-    if not request.group_id:
-        return refuse_join(request, Error.INVALID_GROUP_ID, turn, member_id=member_id)
-    if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
-        return refuse_join(request, Error.INVALID_SESSION_TIMEOUT, turn, member_id=member_id)
+    error = refusal_of_join_itself(request, config)
+    if error is not None:
+        return refuse_join(request, error, turn, member_id=member_id)
     if not group.is_known and member_id:
         return refuse_join(request, Error.UNKNOWN_MEMBER_ID, turn, member_id=member_id)
     if why_no_room_to_join(group, request, config) is not None:
@@ -52,28 +53,58 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
         return _refuse_for_size(group, request, turn)
     if group.state is GroupState.DEAD:
         return refuse_join(request, Error.COORDINATOR_NOT_AVAILABLE, turn, member_id=member_id)
-    if not _supports(group, request):
+    if not supports(group, request):
         return refuse_join(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn, member_id=member_id)
     if member_id:
         return _join_known(group, request, turn)
     return _join_new(group, request, turn)
 
 
+class JoinedGroupView(Protocol):
+    """What the rules of a newcomer need: the coordinator's own group has it, and a group known from its facts."""
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def protocol_type(self) -> str | None: ...
+
+    @property
+    def members(self) -> Mapping[str, object]: ...
+
+    def is_supported_by_all(self, protocol_name: str, /) -> bool: ...
+
+
+def refusal_of_join_itself(request: JoinGroupRequest, config: GroupConfig) -> Error | None:
+    """What is wrong with a JoinGroup, whatever the group: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
+    if not request.group_id:
+        return Error.INVALID_GROUP_ID
+    is_within = config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms
+    return None if is_within else Error.INVALID_SESSION_TIMEOUT
+
+
+def is_first_join(request: JoinGroupRequest) -> bool:
+    """Whether it is a dynamic client's first one: from v4 it gets an id, and joins with it (KIP-394)."""
+    is_dynamic = not request.member_id and request.group_instance_id is None
+    return is_dynamic and request.api_version >= TWO_STEP_JOIN_SINCE
+
+
 def _accepts(group: Group, member_id: str, max_size: int) -> bool:
     """Whether group.max.size leaves room (KIP-389): while the group awaits joins, the waiting joins count, not the
     members.
     """
-    match group.state:
-        case GroupState.EMPTY | GroupState.DEAD:
-            return True
-        case GroupState.PREPARING_REBALANCE:
-            member = group.members.get(member_id)
-            is_waiting = member is not None and member.parked_join is not None
-            return is_waiting or group.awaiting_join_count < max_size
-        case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
-            return member_id in group.members or len(group.members) < max_size
-        case _:
-            assert_never(group.state)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        member = group.members.get(member_id)
+        is_waiting = member is not None and member.parked_join is not None
+        return is_waiting or group.awaiting_join_count < max_size
+    return has_place(group, member_id, max_size)
+
+
+def has_place(group: JoinedGroupView, member_id: str, max_size: int) -> bool:
+    """The same for a group that awaits no joins."""
+    if group.state in (GroupState.EMPTY, GroupState.DEAD):
+        return True
+    return member_id in group.members or len(group.members) < max_size
 
 
 def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
@@ -89,19 +120,19 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
 
 
 def _refuse_for_room(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """Refuses the JoinGroup as above; a member that nobody waits for keeps its place, as long as its session lasts."""
+    """Refuses the JoinGroup as above; a member that nobody waits for stays as long as its session lasts."""
     if group.state is GroupState.PREPARING_REBALANCE:
         return _refuse_for_size(group, request, turn)
     return refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
 
 
-def _supports(group: Group, request: JoinGroupRequest) -> bool:
+def supports(group: JoinedGroupView, request: JoinGroupRequest) -> bool:
     """Whether the member fits: an Empty group takes any type and any protocol; else the type must be the group's and
     one protocol common to all.
     """
     if not request.protocol_type or not request.protocols:
         return False
-    if group.state is GroupState.EMPTY:
+    if group.state == GroupState.EMPTY:
         return True
     if request.protocol_type != group.protocol_type:
         return False
@@ -109,13 +140,13 @@ def _supports(group: Group, request: JoinGroupRequest) -> bool:
 
 
 def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """A JoinGroup without member id: a static client joins or returns; a dynamic one joins up to v3 and is told an id
+    """A JoinGroup without member id: a static client joins or returns; a dynamic one joins up to v3 and gets an id
     from v4.
     """
     member_id = _unused_member_id(group, request)
     if group.static_member_id(request.group_instance_id) is not None:
         return replace_static_member(group, member_id, request, turn)
-    if request.group_instance_id is not None or request.api_version < TWO_STEP_JOIN_SINCE:
+    if not is_first_join(request):
         return add_member(group, member_id, request, turn)
     deadline_ms = note_deadline(group, turn.armed_from_ms + request.session_timeout_ms)
     group.session_starts += 1
@@ -133,7 +164,7 @@ def _join_new(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
 
 
 def _unused_member_id(group: Group, request: JoinGroupRequest) -> str:
-    """A member id that no member has: the same request arriving again counts as another client."""
+    """A member id that no member has: a request that arrives twice counts as two clients."""
     attempt = 0
     member_id = request.recorded_member_id or new_member_id(request)
     while member_id in group.members:

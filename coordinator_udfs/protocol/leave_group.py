@@ -67,11 +67,10 @@ def _leave(
     group: Group, identity: MemberIdentity, request: LeaveGroupRequest, causes: list[Cause], gone: _Gone, turn: Turn
 ) -> Error:
     """Removes one member. An id given out may leave too, whatever instance id is sent with it."""
-    by_instance_id_only = not identity.member_id
     member_id = identity.member_id or group.static_member_id(identity.group_instance_id) or ""
     if not group.is_known:
         return Error.UNKNOWN_MEMBER_ID
-    pending = None if by_instance_id_only else group.take_back(member_id)
+    pending = group.take_back(member_id) if identity.member_id else None
     if pending is not None:
         history.pending_member_gone(group, pending, turn)
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.MEMBER_LEFT))
@@ -89,19 +88,26 @@ def _leave(
     if refusal is not None:
         return refusal
     member = group.members[member_id]
+    cause = cause_of_leave(request, identity, member)
+    causes.append(cause)
+    end_cause = EndCause(cause.kind)
+    remove_member(group, member, end_cause, turn, client_reason=identity.reason, is_inferred=cause.is_inferred)
+    gone.append((member, end_cause))
+    return Error.NONE
+
+
+def cause_of_leave(request: LeaveGroupRequest, identity: MemberIdentity, member: history.AnyMember) -> Cause:
+    """Why a member that a LeaveGroup names leaves, with what a replay inferred."""
     inferred = identity.inferred_cause or request.inferred_cause
     kind = cause_of_leaving(
         identity.reason,
         inferred,
-        by_instance_id_only=by_instance_id_only,
+        by_instance_id_only=not identity.member_id,
         by_another=request.client_id != member.client_id and request.client_host != member.client_host,
     )
     cause = history.cause_by(kind, member, identity.reason)
     cause.is_inferred = inferred is not None
-    causes.append(cause)
-    remove_member(group, member, EndCause(kind), turn, client_reason=identity.reason)
-    gone.append((member, EndCause(kind)))
-    return Error.NONE
+    return cause
 
 
 def reply_to_leave(

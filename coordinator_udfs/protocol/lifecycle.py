@@ -1,4 +1,4 @@
-"""A group's beginning and end: created Empty, loaded after a failover, unloaded when its coordinator moves away.
+"""A group's creation and end: created Empty, loaded after a failover, unloaded when its coordinator moves away.
 
 Source: GroupMetadataManager.getOrMaybeCreateClassicGroup, onLoaded, onUnloaded. No job unloads a group: see
 docs/decisions/0009-dead-stays.md.
@@ -29,7 +29,7 @@ def create_group(group: Group, turn: Turn) -> None:
 
 
 def unload_group(group: Group, turn: Turn) -> None:
-    """any -> Dead: the coordinator moves away; what is parked is answered NOT_COORDINATOR and no timer is left."""
+    """any -> Dead: the coordinator moves away; parked requests are answered NOT_COORDINATOR and no timer is left."""
     end_pending_sync(group)
     group.join_deadline_ms = group.sweep_deadline_ms = group.initial_delay_left_ms = None
     _forget_pending(group, turn)

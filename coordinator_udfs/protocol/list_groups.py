@@ -1,6 +1,6 @@
 """ListGroups (key 16, v0-5): which groups there are, filtered by state and type.
 
-No single group answers this: whoever knows all groups asks with one row each. Source: Group.isInStates, KIP-518.
+Answered by whoever knows all groups, with one row each. Source: Group.isInStates, KIP-518.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 class KnownGroup(NamedTuple):
-    """A group as whoever knows all of them lists it."""
+    """A group as it is listed."""
 
     group_id: str
     protocol_type: str
@@ -25,7 +25,7 @@ class KnownGroup(NamedTuple):
 def list_groups(
     groups: Iterable[tuple[str, str, str] | tuple[str, str, str, str] | KnownGroup], request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    """Filters ignore case, states blanks around them too; a name that no group has matches none."""
+    """Filters ignore case, those of states also surrounding blanks; an unknown name matches no group."""
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     return ListGroupsResponse(

@@ -1,7 +1,7 @@
-"""How much room a group has for its members: every turn reads and writes them all, and a leader is told of all at once.
+"""How much room a group has for its members: every turn reads and writes them all, and a leader gets them all at once.
 
 Kafka has no such limit, but stores a group's members in one record, of 1 MB unless it is configured otherwise. See
-`GroupConfig.members_max_bytes`. Knows what a request would have a group remember; must not know what follows from it.
+`GroupConfig.members_max_bytes`. Knows what a request adds to a group; must not know what follows from it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from coordinator_udfs.protocol.membership import protocols_of
 from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 
 _MEMBER_SHARE = 8
-"""One member takes at most that part of a group's room."""
+"""One member takes at most one in this many parts of a group's room."""
 _NEWCOMERS_NINTHS = 9
-"""Newcomers are taken while nine tenths are not used up; the last tenth is for what members say anew."""
+"""Newcomers are accepted while nine tenths are not used up; the last tenth is for updates of members."""
 
 
 def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupConfig) -> str | None:
@@ -36,7 +36,7 @@ def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupCo
     size = _size_of_names(request.member_id, request.client_id, request.client_host, request.group_instance_id)
     size += size_of_protocols(protocols)
     if group.consumer is not None and protocols:
-        # The topics stand there once more, read from the metadata, as JSON writes them.
+        # The topics are stored once more, read from the metadata, as JSON.
         size += 6 * len(request.protocols[0].metadata)
     size += size_of_bytes(member.assignment) if isinstance(member, Member) else 0
     return _why_no_room(group, member, size + _size_of_replaced(member, request.member_id), config)
@@ -45,15 +45,15 @@ def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupCo
 def why_no_room_to_beat(
     group: Group, request: ConsumerGroupHeartbeatRequest, member_id: str, config: GroupConfig
 ) -> str | None:
-    """The same of a ConsumerGroupHeartbeat. member_id: the request's, or the one made for it."""
+    """The same for a ConsumerGroupHeartbeat. member_id: the request's, or the one made for it."""
     if _is_unlimited(group, config):
         return None
     member = _member_of(group, member_id, request.instance_id)
     if isinstance(member, ConsumerMember) and _says_nothing_longer(request, member):
         return None
     size = _size_of_names(member_id, request.client_id, request.client_host, request.instance_id)
-    said = (request.subscribed_topic_regex, request.rack_id, request.server_assignor)
-    size += sum(size_of_text(text or "") for text in said) + size_of_topics(request.subscribed_topic_names or ())
+    texts = (request.subscribed_topic_regex, request.rack_id, request.server_assignor)
+    size += sum(size_of_text(text or "") for text in texts) + size_of_topics(request.subscribed_topic_names or ())
     if isinstance(member, ConsumerMember):
         size += 0 if request.subscribed_topic_names is not None else size_of_topics(member.topics)
         size += 0 if request.subscribed_topic_regex is not None else size_of_text(member.pattern)
@@ -76,18 +76,18 @@ def has_room_to_assign(group: Group, request: SyncGroupRequest, config: GroupCon
 
 
 def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member | ConsumerMember | None:
-    """The member that a request is of, or whose place it takes."""
+    """The member that sent a request, or that it replaces."""
     roster: Group | ConsumerGroup = group if group.consumer is None else group.consumer
     return roster.members.get(roster.static_member_id(instance_id) or member_id)
 
 
 def _size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
-    """Of a member's names; an id that is not known yet is made of another name of it."""
+    """Of a member's names; an id that is not known yet begins with another name of it."""
     return size_of_names(member_id or (instance_id or client_id) + " " * 37, client_id, client_host, instance_id)
 
 
 def _size_of_replaced(member: Member | ConsumerMember | None, member_id: str) -> int:
-    """Of what the rebalance under way keeps of a static member that another takes the place of."""
+    """Of what the rebalance under way keeps of a static member that is replaced."""
     return 0 if member is None or member.member_id == member_id else size_of_gone(member)
 
 
@@ -122,13 +122,13 @@ def _why_no_room(group: Group, member: Member | ConsumerMember | None, size: int
 def _is_unlimited(group: Group, config: GroupConfig) -> bool:
     if config.members_max_bytes < INT32_MAX:
         return False
-    # What comes now is not counted.
+    # The request at hand is not counted.
     group.held_at_most = None
     return True
 
 
 def _surely_takes(group: Group, size: int, most: int) -> bool:
-    """Whether there is room for so much more, as far as can be said without looking at all members; it is used then."""
+    """Whether this many more bytes certainly fit, without looking at all members; if so they count as used."""
     if group.held_at_most is None or group.held_at_most + size > most:
         return False
     group.held_at_most += size

@@ -1,4 +1,4 @@
-"""Becoming a member, being one, and ceasing to be: what JoinGroup, LeaveGroup and the session timer share.
+"""How members join, stay and are removed: what JoinGroup, LeaveGroup and the session timer share.
 
 Knows the checks of a member's identity and what a new or a leaving member sets off; of answers it knows only those to
 requests parked on a member that leaves. Source: ClassicGroup.validateMember, addMemberThenRebalanceOrCompleteJoin.
@@ -23,7 +23,7 @@ from schemas.wire_fields import carries
 def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | None) -> Error | None:
     """Why this identity is refused, None if it is a member's. Order: the instance id first, then the member id.
 
-    UNKNOWN_MEMBER_ID: the instance id stands for nobody. FENCED_INSTANCE_ID: it stands for another member id.
+    UNKNOWN_MEMBER_ID: no member has the instance id. FENCED_INSTANCE_ID: it belongs to another member id.
     UNKNOWN_MEMBER_ID: no such member. Source: ClassicGroup.validateMember.
     """
     if group_instance_id is not None:
@@ -36,7 +36,7 @@ def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | N
 
 
 def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:
-    """Metadata by name, in the order of preference; of a name given twice the first place and bytes count."""
+    """Metadata by name, in the order of preference; if a name is given twice, the first counts."""
     protocols: dict[str, bytes] = {}
     for protocol in request.protocols:
         protocols.setdefault(protocol.name, protocol.metadata)
@@ -70,12 +70,13 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
         group.new_member_added = True
     group.add(member, request.protocol_type)
     arm_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, turn)
-    history.member_joined(group, member, turn)
+    is_inferred = request.inferred_cause is not None
+    history.member_joined(member, history.terms_of(group, member), turn, is_inferred=is_inferred)
     park_join(group, member, request, turn)
     if group.can_rebalance:
-        prepare_rebalance(
-            group, history.cause_by(CauseKind.MEMBER_JOINED, member, request.reason), turn, joined=[member]
-        )
+        cause = history.cause_by(CauseKind.MEMBER_JOINED, member, request.reason)
+        cause.is_inferred = is_inferred
+        prepare_rebalance(group, cause, turn, joined=[member])
         return
     history.note_newcomer(group, member)
     history.join_received(group, member, turn)
@@ -86,10 +87,10 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
     """Parks a member's JoinGroup, takes over its new settings, and starts a rebalance or completes the join phase under
     way.
     """
-    terms = history.terms_of(group, member) if _says_anything_new(member, request) else None
+    terms_before = history.terms_of(group, member) if _says_anything_new(member, request) else None
     group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
-    if terms is not None and terms != history.terms_of(group, member):
-        history.member_updated(group, member, turn)
+    if terms_before is not None and terms_before != (terms := history.terms_of(group, member)):
+        history.member_updated(member, terms, turn)
     park_join(group, member, request, turn)
     if group.can_rebalance:
         cause = history.cause_by(kind, member, request.reason)
@@ -101,14 +102,20 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
 
 
 def _says_anything_new(member: Member, request: JoinGroupRequest) -> bool:
-    """Whether a JoinGroup changes what the history tells; if its bytes are the same, they need not be decoded."""
+    """Whether a JoinGroup changes what the history keeps; equal bytes need not be decoded."""
     timeouts_ms = (request.session_timeout_ms, rebalance_timeout_of(request))
     has_new_protocols = list(protocols_of(request).items()) != list(member.protocols.items())
     return has_new_protocols or timeouts_ms != (member.session_timeout_ms, member.rebalance_timeout_ms)
 
 
 def remove_member(
-    group: Group, member: Member, end_cause: EndCause, turn: Turn, client_reason: str | None = None
+    group: Group,
+    member: Member,
+    end_cause: EndCause,
+    turn: Turn,
+    *,
+    client_reason: str | None = None,
+    is_inferred: bool = False,
 ) -> None:
     """Removes a member; a parked JoinGroup is answered UNKNOWN_MEMBER_ID, a parked SyncGroup never, as in Kafka."""
     parked = group.take_parked_join(member)
@@ -118,7 +125,7 @@ def remove_member(
         drop(member.parked_sync, "SyncGroup", member.member_id, "the member was removed while it waited", turn)
         member.parked_sync = None
     group.remove(member.member_id)
-    history.member_removed(group, member, end_cause, turn, client_reason=client_reason)
+    history.member_removed(group, member, end_cause, turn, client_reason=client_reason, is_inferred=is_inferred)
 
 
 def keep_alive(group: Group, member: Member, turn: Turn) -> None:

@@ -1,8 +1,8 @@
 """What a recording proves about a group although no request in it says so: written into the group, and marked as
 inferred.
 
-Only a replay brings such facts (`GroupObserved`): of groups formed before the recording began, of coordinators that
-moved, of members whose last request left no line. Knows how a group is brought to what was seen; must not know what
+Only a replay sends such facts (`GroupObserved`): of groups formed before the recording began, of coordinators that
+moved, of members whose last request left no line. Knows how to bring a group to the observed state; must not know what
 proves it.
 """
 
@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from coordinator_udfs.protocol import history
+from coordinator_udfs.protocol.alter_configs import set_configs
 from coordinator_udfs.protocol.answers import drop
-from coordinator_udfs.protocol.consumer.observed import see_consumer, see_consumers_gone
+from coordinator_udfs.protocol.consumer.observed import see_alive, see_consumer, see_consumers_gone, see_sessions
 from coordinator_udfs.protocol.deadlines import arm_session
 from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
 from coordinator_udfs.protocol.lifecycle import create_group, load_group
@@ -27,7 +28,7 @@ from coordinator_udfs.protocol.rebalance import (
 )
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
+from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 from schemas.effects import GroupObserved, PendingMemberRemoved
 from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
 
@@ -35,12 +36,24 @@ _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause
 
 
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
-    """Takes over what was seen, in this order: away or loaded anew, generation, members, state, who is gone, offsets.
+    """What is set for the group alone; or all that was seen of it, in this order: away or loaded anew, generation,
+    members, state, who is gone, offsets.
 
-    A member that is seen has a whole session again. Of silence only the deadlines that passed are told.
+    A member that is observed has a whole session again. For silent times only passed deadlines are reported.
     """
-    if request.is_silent:
-        return
+    if request.configs is not None:
+        _see_configs(group, request.configs, request.why, turn)
+    elif not request.is_silent:
+        _see_group(group, request, turn)
+
+
+def _see_configs(group: Group, configs: dict[str, str], why: str, turn: Turn) -> None:
+    set_configs(group, configs, turn, why=why)
+    if group.consumer is not None:
+        see_sessions(group, group.consumer, turn)
+
+
+def _see_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
     if not group.is_known:
         create_group(group, turn)
     turn.emit(
@@ -56,11 +69,15 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
     if request.is_away or request.is_loaded:
         load_group(group, turn)
     if request.is_away:
-        for member in group.members.values():
+        newer = () if group.consumer is None else group.consumer.members.values()
+        for member in (*group.members.values(), *newer):
             member.session_deadline_ms = None
     if request.generation_id is not None:
         group.generation_id = request.generation_id
-    _see_members(group, request, turn)
+    if group.consumer is None:
+        _see_members(group, request, turn)
+    else:
+        see_alive(group, group.consumer, [member.member_id for member in request.members], turn)
     if request.state is not None:
         _see_state(group, GroupState(request.state), turn)
     if request.gone and group.consumer is not None:
@@ -125,7 +142,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
             has_known_timeouts=False,
         )
         group.add(member, protocol_type)
-        history.member_joined(group, member, turn, is_inferred=True)
+        history.member_joined(member, history.terms_of(group, member), turn, is_inferred=True)
     else:
         arm_session(group, member, member.session_timeout_ms, turn)
         member.client_id = member.client_id or observed.client_id
@@ -141,7 +158,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
 
 
 def _forget(group: Group, member: Member, turn: Turn) -> None:
-    """Removes a member of which nobody knows when or why it went; what it had parked was answered without a line in the
+    """Removes a member; when and why it left is not known. Its parked request was answered without a line in the
     recording.
     """
     join = group.take_parked_join(member)
@@ -172,7 +189,7 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
 
 
 def _move(group: Group, state: GroupState, turn: Turn) -> None:
-    """Moves the group to a state in a way that the protocol does not know: nothing of the old state stays."""
+    """Moves the group to a state without the protocol's rules: nothing of the old state stays."""
     for member in group.members.values():
         join = group.take_parked_join(member)
         if join is not None:
@@ -195,7 +212,7 @@ def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
             turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=identity.member_id, end_cause=end_cause))
         member = group.members.get(identity.member_id)
         if member is not None:
-            remove_member(group, member, end_cause, turn)
+            remove_member(group, member, end_cause, turn, is_inferred=True)
             removed.append((member, end_cause))
     if group.state is GroupState.PREPARING_REBALANCE:
         if group.has_all_members_joined:
@@ -204,4 +221,8 @@ def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
         member, end_cause = removed[0]
         cause = history.cause_by(_CAUSE_OF_GOING.get(end_cause, CauseKind.UNKNOWN), member)
         cause.is_inferred = True
+        if len({end for _, end in removed}) == 1 and len(removed) > 1:
+            cause.candidates = tuple(
+                CauseCandidate(kind=cause.kind, member_id=one.member_id, client_id=one.name) for one, _ in removed
+            )
         prepare_rebalance(group, cause, turn, gone=removed)

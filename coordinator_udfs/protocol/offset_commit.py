@@ -12,6 +12,7 @@ from coordinator_udfs.protocol.answers import answer
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
 from coordinator_udfs.protocol.group import CommittedOffset, Group
+from coordinator_udfs.protocol.heartbeat import ClassicGroupView
 from coordinator_udfs.protocol.java_strings import utf16_length
 from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
@@ -34,16 +35,16 @@ GROUP_ID_NOT_FOUND_SINCE = 9
 
 
 def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> None:
-    """Stores the offsets of partitions that exist. If there are any, the group's checks follow, whose error goes to all
-    of them.
+    """Stores the offsets of partitions that exist. If there are any, the group's checks follow; their error goes to all
+    of these.
 
     Errors in the order checked: UNKNOWN_TOPIC_OR_PARTITION (v10, unknown topic: UNKNOWN_TOPIC_ID) per partition; for
     the group GROUP_ID_NOT_FOUND (before v9 ILLEGAL_GENERATION), COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID,
     FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS; last OFFSET_METADATA_TOO_LARGE and, in a group
-    that has no room for more offsets, INVALID_COMMIT_OFFSET_SIZE per partition. For a consumer group see
-    `consumer.offsets`.
+    without room for more offsets, INVALID_COMMIT_OFFSET_SIZE per partition. For a consumer group see
+    `consumer.offsets`. For a commit that a gateway has acknowledged only the group's checks are made.
     """
-    has_any = any(_existence_error(turn.config, t, p) is None for t in request.topics for p in t.partitions)
+    has_any = any(_existence_error(turn.config, request, t, p) is None for t in request.topics for p in t.partitions)
     group_error = _refusal(group, request, turn.config) if has_any else None
     if has_any and group_error is None:
         if not group.is_known:
@@ -81,11 +82,17 @@ def offset_commit(group: Group, request: OffsetCommitRequest, turn: Turn) -> Non
 
 
 def _existence_error(
-    config: GroupConfig, topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition
+    config: GroupConfig,
+    request: OffsetCommitRequest,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
 ) -> Error | None:
-    if topic.topic_id and config.topics is not None and topic.topic_id not in config.topics:
+    if request.is_acknowledged:
+        # The partition existed when the gateway acknowledged the commit.
+        return None
+    if topic.topic_id and config.topics is not None and topic.topic not in config.topics:
         return Error.UNKNOWN_TOPIC_ID
-    if not config.has_partition(topic.name or topic.topic_id, partition.partition_index):
+    if not config.has_partition(topic.topic, partition.partition_index):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return None
 
@@ -96,11 +103,17 @@ def _refusal(group: Group, request: OffsetCommitRequest, config: GroupConfig) ->
         return refusal_of_commit(group.consumer, request, _storable(request, config))
     if not group.is_known and generation_id < 0:
         return None
+    return error_of_commit(group, request)
+
+
+def error_of_commit(group: ClassicGroupView, request: OffsetCommitRequest) -> Error | None:
+    """Why a classic group stores nothing of a commit; changes nothing."""
+    generation_id = request.generation_id_or_member_epoch
     if not group.is_known:
         return Error.GROUP_ID_NOT_FOUND if request.api_version >= GROUP_ID_NOT_FOUND_SINCE else Error.ILLEGAL_GENERATION
-    if group.state is GroupState.DEAD:
+    if group.state == GroupState.DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
-    if generation_id < 0 and group.state is GroupState.EMPTY:
+    if generation_id < 0 and group.state == GroupState.EMPTY:
         return None
     if generation_id >= 0 or request.member_id or request.group_instance_id is not None:
         refusal = refusal_of_member(group, request.member_id, request.group_instance_id)
@@ -110,18 +123,32 @@ def _refusal(group: Group, request: OffsetCommitRequest, config: GroupConfig) ->
             return Error.ILLEGAL_GENERATION
     else:
         return Error.UNKNOWN_MEMBER_ID
-    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.COMPLETING_REBALANCE else None
+    return Error.REBALANCE_IN_PROGRESS if group.state == GroupState.COMPLETING_REBALANCE else None
 
 
 def _storable(request: OffsetCommitRequest, config: GroupConfig) -> Iterator[tuple[str, int]]:
     for topic in request.topics:
         for partition in topic.partitions:
-            if not _existence_error(config, topic, partition) and not _is_too_large(partition, config):
-                yield topic.name or topic.topic_id, partition.partition_index
+            if refusal_of_partition(config, request, topic, partition) is None:
+                yield topic.topic, partition.partition_index
 
 
-def _is_too_large(partition: OffsetCommitRequestPartition, config: GroupConfig) -> bool:
-    return utf16_length(partition.committed_metadata or "") > config.offset_metadata_max_bytes
+def refusal_of_partition(
+    config: GroupConfig,
+    request: OffsetCommitRequest,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
+) -> Error | None:
+    """Why a partition's offset is not stored, whatever group commits it: it does not exist, or the metadata is long."""
+    error = _existence_error(config, request, topic, partition)
+    return error or (Error.OFFSET_METADATA_TOO_LARGE if _is_too_large(request, partition, config) else None)
+
+
+def _is_too_large(request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, config: GroupConfig) -> bool:
+    metadata = partition.committed_metadata
+    if metadata is None or request.is_acknowledged:
+        return False
+    return utf16_length(metadata) > config.offset_metadata_max_bytes
 
 
 def _commit_topic(
@@ -135,11 +162,12 @@ def _commit_topic(
 ) -> OffsetCommitResponseTopic:
     partitions = []
     for partition in topic.partitions:
-        error = _existence_error(turn.config, topic, partition) or group_error
-        if error is None and _is_too_large(partition, turn.config):
+        error = _existence_error(turn.config, request, topic, partition) or group_error
+        if error is None and _is_too_large(request, partition, turn.config):
             error = Error.OFFSET_METADATA_TOO_LARGE
-        name, metadata = topic.name or topic.topic_id, partition.committed_metadata or ""
-        if error is None and not room.takes(name, partition.partition_index, metadata):
+        name, metadata = topic.topic, partition.committed_metadata or ""
+        has_room = request.is_acknowledged or room.takes(name, partition.partition_index, metadata)
+        if error is None and not has_room:
             error = Error.INVALID_COMMIT_OFFSET_SIZE
         if error is None:
             stored[name, partition.partition_index] = _store(group, name, partition, request, turn)
@@ -152,8 +180,9 @@ def _commit_topic(
 def _store(
     group: Group, topic: str, partition: OffsetCommitRequestPartition, request: OffsetCommitRequest, turn: Turn
 ) -> OffsetCommitted:
-    has_retention = carries(OffsetCommitRequest, "retention_time_ms", request.api_version)
-    names_retention = has_retention and request.retention_time_ms != -1
+    names_retention = request.retention_time_ms != -1 and carries(
+        OffsetCommitRequest, "retention_time_ms", request.api_version
+    )
     offset = CommittedOffset(
         committed_offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,

@@ -23,7 +23,7 @@ from schemas.messages import (
 
 
 def offset_delete(group: Group, request: OffsetDeleteRequest, turn: Turn) -> None:
-    """Deletes the offset of each partition that is named; one without an offset gets NONE as well.
+    """Deletes the offset of each partition that is named; a partition without one also gets NONE.
 
     Errors in the order checked, on top with no topics: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members
     of another protocol type than consumer). Per partition: UNKNOWN_TOPIC_OR_PARTITION, GROUP_SUBSCRIBED_TO_TOPIC.

@@ -28,10 +28,8 @@ def sweep_offsets(group: Group, turn: Turn) -> None:
 
 
 def pass_idle_sweeps(group: Group, until_ms: int, config: GroupConfig) -> None:
-    """Moves the sweep past all those up to until_ms that find nothing to remove, as if each of them had fired.
-
-    It stays before any other deadline, and before the first sweep that removes something: so time that passes costs by
-    what is due, not by its length.
+    """Skips the sweeps up to until_ms that would find nothing to remove. It stops before any other deadline, and before
+    the first sweep that removes something. So passing time costs by what is due, not by its length.
     """
     sweep_ms, interval_ms = group.sweep_deadline_ms, config.offsets_retention_check_interval_ms
     if sweep_ms is None or sweep_ms + interval_ms > until_ms or (group.is_empty and not group.offsets):
@@ -60,7 +58,7 @@ def _expires_at_ms(group: Group, offset: CommittedOffset, config: GroupConfig, *
     Empty, or from the commit where the group's members do not protect the offset.
 
     A group with a protocol type, in any state but Empty and (for type consumer) Stable, keeps everything; under the
-    newer protocol every topic that nobody subscribes to is measured from the commit.
+    newer protocol the age of offsets of unsubscribed topics counts from the commit.
     """
     if group.consumer is not None:
         if is_subscribed:

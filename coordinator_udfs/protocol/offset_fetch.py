@@ -22,11 +22,10 @@ from schemas.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from schemas.wire_fields import carries, first_version
+from schemas.wire_fields import carries
 
-TOPIC_IDS_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 _PARTITION_BYTES = 120
-"""What the answer takes for a partition, its metadata apart."""
+"""Bytes of the answer for a partition, without its metadata."""
 
 
 def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
@@ -44,10 +43,7 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     asked = request.groups[0].topics if is_grouped else request.topics
     if asked is not None and _is_too_long(group, asked, turn.config):
         return _refuse(group, request, Error.UNKNOWN_SERVER_ERROR, turn)
-    if asked is None:
-        topics = _all_topics(group, by_id=request.api_version >= TOPIC_IDS_SINCE)
-    else:
-        topics = [_topic(group, topic, turn.config) for topic in asked]
+    topics = _all_topics(group) if asked is None else [_topic(group, topic, turn.config) for topic in asked]
     if is_grouped:
         response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
     else:
@@ -93,20 +89,19 @@ def _is_too_long(group: Group, asked: list[OffsetFetchRequestTopic], config: Gro
         return True
     # Each partition may be asked for many times, and is answered as often.
     for topic in asked:
-        name = topic.name or topic.topic_id
+        name = topic.topic
         stored = (group.offsets.get((name, partition)) for partition in topic.partition_indexes)
         size += sum(size_of_text(offset.metadata) for offset in stored if offset is not None and offset.metadata)
     return size > most
 
 
-def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:
+def _all_topics(group: Group) -> list[OffsetFetchResponseTopic]:
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(group.offsets):
         topics.setdefault(topic, []).append(partition)
     return [
         OffsetFetchResponseTopic(
-            name="" if by_id else topic,
-            topic_id=topic if by_id else "",
+            name=topic,
             partitions=[_partition(group, topic, partition) for partition in partitions],
         )
         for topic, partitions in topics.items()
@@ -114,9 +109,9 @@ def _all_topics(group: Group, *, by_id: bool) -> list[OffsetFetchResponseTopic]:
 
 
 def _topic(group: Group, topic: OffsetFetchRequestTopic, config: GroupConfig) -> OffsetFetchResponseTopic:
-    name = topic.name or topic.topic_id
+    name = topic.topic
     partitions = [_partition(group, name, partition) for partition in topic.partition_indexes]
-    if topic.topic_id and config.topics is not None and topic.topic_id not in config.topics:
+    if topic.topic_id and config.topics is not None and name not in config.topics:
         for partition in partitions:
             partition.error_code = Error.UNKNOWN_TOPIC_ID
     return OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)

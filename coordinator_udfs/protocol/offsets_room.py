@@ -13,7 +13,7 @@ _OFFSET_BYTES = 100
 
 
 class OffsetsRoom:
-    """The room that is left in a group while one request is answered."""
+    """The room left in a group while one request is answered."""
 
     def __init__(self, group: Group, max_bytes: int) -> None:
         self._group = group
@@ -21,11 +21,11 @@ class OffsetsRoom:
         self._left_bytes: int | None = None
 
     def takes(self, topic: str, partition: int, metadata: str) -> bool:
-        """Whether an offset may be stored, which it is then; one that grows by nothing always may."""
+        """Whether an offset has room, which it then uses; one that needs no more bytes always has."""
         stored = self._group.offsets.get((topic, partition))
         if stored is not None and metadata in ("", stored.metadata):
             return True
-        grows_bytes = _size(topic, metadata) - (0 if stored is None else _size_of(topic, stored))
+        grows_bytes = size_of_offset(topic, metadata) - (0 if stored is None else _size_of(topic, stored))
         if grows_bytes <= 0:
             return True
         if self._left_bytes is None:
@@ -36,9 +36,10 @@ class OffsetsRoom:
         return True
 
 
-def _size(topic: str, metadata: str) -> int:
+def size_of_offset(topic: str, metadata: str) -> int:
+    """Bytes that a partition's offset takes."""
     return _OFFSET_BYTES + size_of_text(topic + metadata)
 
 
 def _size_of(topic: str, offset: CommittedOffset) -> int:
-    return _size(topic, offset.metadata)
+    return size_of_offset(topic, offset.metadata)

@@ -19,7 +19,7 @@ from coordinator_udfs.protocol.deadlines import (
     arm_session,
     arm_sync,
     earliest_but_join,
-    told_from_ms,
+    reported_from_ms,
 )
 from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.java_strings import hash_map_order
@@ -27,35 +27,23 @@ from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, EndCause
 from schemas.consumer_protocol import ConsumerProtocolError, decode_topics
-from schemas.effects import JoinPhaseEnded, StateChanged
+from schemas.effects import JoinPhaseEnded
 from schemas.errors import Error
 from schemas.messages import SyncGroupResponse
 
 
 def transition(group: Group, to_state: GroupState, turn: Turn) -> None:
-    """Moves the group to another state. Raises AssertionError for a move that the table does not allow: that is our own
-    mistake.
-    """
+    """Moves the group to another state. Raises AssertionError if the table does not allow it: our own defect."""
     if group.state not in VALID_PREVIOUS[to_state]:
         raise AssertionError(f"group {group.group_id!r} cannot move from {group.state} to {to_state}")
     move(group, to_state, turn)
 
 
 def move(group: Group, to_state: GroupState, turn: Turn) -> None:
-    """Moves the group without asking the table, and emits it: for what happens outside the protocol."""
+    """Moves the group without checking the table, and emits it: for what happens outside the protocol."""
     from_state = group.state
     group.previous_state, group.state, group.state_timestamp_ms = from_state, to_state, turn.now_ms
-    turn.emit(
-        StateChanged(
-            at_ms=turn.now_ms,
-            from_state=from_state,
-            to_state=to_state,
-            generation_id=group.generation_id,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            leader_id=group.leader_id,
-        )
-    )
+    history.state_changed(group, from_state, to_state, turn)
 
 
 # ---------------------------------------------------------------- into PreparingRebalance
@@ -72,7 +60,7 @@ def prepare_rebalance(
     """Empty, CompletingRebalance or Stable -> PreparingRebalance; goes on at once if everybody has joined already.
 
     From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history, the members that
-    came or went by the request that set this off; they do not count in a rebalance that it supersedes.
+    joined or left by the request that set this off; they do not count in the rebalance that this one supersedes.
     """
     from_state = group.state
     members_before = len(group.members) - len(joined) + len(gone)
@@ -192,16 +180,15 @@ def complete_join(group: Group, turn: Turn) -> None:
 
 
 def pass_idle_joins(group: Group, until_ms: int) -> None:
-    """Moves the join timer past those of its ends up to until_ms that find nobody and are not told, as if each of them
-    had come.
+    """Skips the join timer's expiries up to until_ms that would find no member and write no effect.
 
-    It stays before any other deadline: so time that passes costs by what is due, not by its length.
+    It stops before any other deadline. So passing time costs by what is due, not by its length.
     """
     join_ms = group.join_deadline_ms
     if join_ms is None or join_ms > until_ms or not _has_only_noted_absent(group):
         return
     length_ms = _prolonged_by_ms(group)
-    other, last_ms = earliest_but_join(group), min(told_from_ms(join_ms, length_ms), until_ms + 1)
+    other, last_ms = earliest_but_join(group), min(reported_from_ms(join_ms, length_ms), until_ms + 1)
     if other is not None:
         last_ms = min(last_ms, other.deadline_ms)
     idle = -((join_ms - last_ms) // length_ms)
@@ -211,7 +198,7 @@ def pass_idle_joins(group: Group, until_ms: int) -> None:
 
 
 def _has_only_noted_absent(group: Group) -> bool:
-    """Whether the join phase goes on only because static members are away, each of whom was found missing before."""
+    """Whether the join phase goes on only for absent static members that were all found missing before."""
     return (
         group.state is GroupState.PREPARING_REBALANCE
         and group.initial_delay_left_ms is None
@@ -263,9 +250,9 @@ def selected_topics(group: Group) -> frozenset[str] | None:
     """The union of what members subscribe to by the selected protocol; None (unknown) for other types or bad bytes."""
     if group.protocol_type != CONSUMER:
         return None
-    said = {member.protocols[group.protocol_name or ""] for member in group.members.values()}
+    chosen = {member.protocols[group.protocol_name or ""] for member in group.members.values()}
     try:
-        return frozenset(topic for metadata in said for topic in decode_topics(metadata))
+        return frozenset(topic for metadata in chosen for topic in decode_topics(metadata))
     except ConsumerProtocolError:
         return None
 

@@ -1,11 +1,10 @@
-"""What is remembered of a rebalance while it goes on: who set it off, who came and went, who kept the others waiting.
+"""What is remembered of a rebalance under way: who set it off, who joined and left, who kept the others waiting.
 
-The history alone needs it; knows no group and no member.
+Only the history needs it; knows no group and no member.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
@@ -46,16 +45,19 @@ class Rebalance:
     joined: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
-    """`joined`, `left` and `expired` hold the names of members that came or went during the rebalance."""
+    """`joined`, `left` and `expired` hold the names of members that joined or left during the rebalance."""
     last_progress_at_ms: int = 0
     join_phase_ended_at_ms: int | None = None
     """None while members are awaited."""
     gone_bytes: int = 0
-    """What is kept here of members and ids that went; see `protocol.held_bytes`."""
+    """Bytes kept here of members and ids that are gone; see `protocol.held_bytes`."""
 
     def copy(self) -> Rebalance:
         """An independent copy."""
-        other = copy(self)
+        other = Rebalance(*_fields_of_rebalance(self))
         other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
         other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
         return other
+
+
+_fields_of_rebalance = attrgetter(*(field.name for field in fields(Rebalance)))

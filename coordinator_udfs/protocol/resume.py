@@ -1,8 +1,6 @@
-"""A coordinator that was away or asleep gives its group's members the lost time back.
-
-Kafka does the same when it loads a group: a member that could not be heard does not count as silent. Knows how long
-each timer is; must not know why the coordinator was away. See `lifecycle.load_group` for a coordinator that moves,
-where parked requests are lost.
+"""A coordinator that was away or asleep gives its group's members the lost time back. Kafka does the same when it loads
+a group: members could not send requests meanwhile. Knows how long each timer is; must not know why the coordinator was
+away. See `lifecycle.load_group` for a coordinator that moves, where parked requests are lost.
 """
 
 from __future__ import annotations
@@ -12,15 +10,15 @@ from dataclasses import replace
 
 from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 
 
 def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms: int | None = None) -> None:
     """Moves every deadline to at least from_ms + its timer's length; none becomes earlier.
 
-    except_from_ms: deadlines that count from exactly this moment, where they were moved before, stay: a member that
-    never comes back gets its time back once. The offset sweep is not moved.
+    except_from_ms: deadlines that count from exactly this moment were moved before and stay, so a member that never
+    comes back gets its time back once. The offset sweep is not moved.
     """
     for owner, length_ms in _sessions(group, config):
         deadline_ms = owner.session_deadline_ms
@@ -34,7 +32,7 @@ def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms
     if group.sync_deadline_ms is not None:
         length_ms = group.rebalance_timeout_ms
         group.sync_deadline_ms = _lifted(group.sync_deadline_ms, length_ms, from_ms, except_from_ms)
-    settle_next_deadline_ms(group)
+    exact_next_deadline_ms(group)
 
 
 def _lift_consumers(consumer: ConsumerGroup, from_ms: int, except_from_ms: int | None) -> None:
@@ -54,7 +52,7 @@ def _lifted(deadline_ms: int, length_ms: int, from_ms: int, except_from_ms: int 
 
 
 def _sessions(group: Group, config: GroupConfig) -> Iterator[tuple[Member | PendingMember, int]]:
-    """Every session timer with its length; of an id given out, which should join at once, the least session timeout."""
+    """Every session timer with its length; a member that only has its id yet has the least session timeout."""
     for member in group.members.values():
         yield member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
     for pending in group.pending.values():

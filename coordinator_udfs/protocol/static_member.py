@@ -36,7 +36,7 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
     history.member_removed(group, old, EndCause.STATIC_MEMBER_REPLACED, turn, replaced_by=member_id)
     new.joined_at_ms = turn.now_ms
     group.update(new, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
-    history.member_joined(group, new, turn, replaces_member_id=old.member_id)
+    history.member_joined(new, history.terms_of(group, new), turn, replaces_member_id=old.member_id)
     cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
     match group.state:
         case GroupState.STABLE if select_protocol(group) == group.protocol_name:

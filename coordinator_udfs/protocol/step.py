@@ -1,4 +1,4 @@
-"""The three entries to a group: apply a request, fire what is due, ask when to come back.
+"""The three entry points to a group: apply a request, fire what is due, ask for the next deadline.
 
 Knows which file handles which request, and nothing of what it does. The caller fires what is due before it applies a
 request: `expire_due(group, arrival - 1)` leaves a tie to the request.
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+from coordinator_udfs.protocol.alter_configs import alter_configs
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.consumer.classic_members import (
     heartbeat_to_consumer_group,
@@ -19,12 +20,14 @@ from coordinator_udfs.protocol.consumer.classic_members import (
 from coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
 from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
 from coordinator_udfs.protocol.consumer.join_group import join_consumer_group
-from coordinator_udfs.protocol.consumer.lifecycle import see_cluster
-from coordinator_udfs.protocol.deadlines import next_deadline_ms, settle_next_deadline_ms
+from coordinator_udfs.protocol.consumer.lifecycle import learn_topics
+from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms, next_deadline_ms
 from coordinator_udfs.protocol.delete_groups import delete_groups
+from coordinator_udfs.protocol.describe_configs import describe_configs
 from coordinator_udfs.protocol.describe_groups import describe_groups
 from coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.group_configs import consumer_config_of
 from coordinator_udfs.protocol.heartbeat import heartbeat
 from coordinator_udfs.protocol.heartbeat_run import heartbeat_run
 from coordinator_udfs.protocol.join_group import join_group
@@ -37,13 +40,16 @@ from coordinator_udfs.protocol.sync_group import sync_group
 from coordinator_udfs.protocol.turn import Turn
 from schemas.effects import Effect
 from schemas.messages import (
+    AlterConfigsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
+    DescribeConfigsRequest,
     DescribeGroupsRequest,
     GroupObservedRequest,
     HeartbeatRequest,
     HeartbeatRunRequest,
+    IncrementalAlterConfigsRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
@@ -69,6 +75,9 @@ HANDLERS: dict[type[StreamRequest], Callable[[Group, Any, Turn], None]] = {
     GroupObservedRequest: observe_group,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ConsumerGroupDescribeRequest: consumer_group_describe,
+    DescribeConfigsRequest: describe_configs,
+    AlterConfigsRequest: alter_configs,
+    IncrementalAlterConfigsRequest: alter_configs,
 }
 
 CONSUMER_HANDLERS: dict[type[StreamRequest], Callable[[Group, Any, Turn], None]] = HANDLERS | {
@@ -77,22 +86,24 @@ CONSUMER_HANDLERS: dict[type[StreamRequest], Callable[[Group, Any, Turn], None]]
     SyncGroupRequest: sync_with_consumer_group,
     LeaveGroupRequest: leave_consumer_group,
 }
-"""Of groups under the newer protocol; what is not named here asks either kind of group in the same way."""
+"""For groups under the newer protocol; APIs that are not listed have one handler for both kinds of group."""
 
 
 def step(
     group: Group, request: StreamRequest, now_ms: int, config: GroupConfig, armed_from_ms: int | None = None
 ) -> list[Effect]:
-    """Applies one request to its group at now_ms; returns what came of it, in order.
+    """Applies one request to its group at now_ms; returns the effects in order.
 
     A run of heartbeats is taken up to now_ms, and what falls due between its heartbeats fires. armed_from_ms: what new
     deadlines count from, now_ms if None. Same group, request and time give the same effects.
     """
     turn = Turn(now_ms, config, armed_from_ms)
+    if group.configs:
+        turn.consumer = consumer_config_of(group.configs, config.consumer)
     if group.consumer is None:
         HANDLERS[type(request)](group, request, turn)
     else:
-        see_cluster(group.consumer, turn)
+        learn_topics(group.consumer, turn)
         CONSUMER_HANDLERS[type(request)](group, request, turn)
     if turn.at_once:
         fire_at_once(group, turn)
@@ -104,10 +115,10 @@ def step(
 def next_due_ms(group: Group, until_ms: int, config: GroupConfig) -> int | None:
     """The earliest deadline exactly, for a caller that lets time pass to until_ms; None if there is none.
 
-    Sweeps and ends of join phases up to then that find nothing to do have passed.
+    Sweeps and ends of join phases up to then that would do nothing are skipped.
     """
     pass_idle(group, until_ms, config)
-    return settle_next_deadline_ms(group)
+    return exact_next_deadline_ms(group)
 
 
 def expire_due(
@@ -115,7 +126,7 @@ def expire_due(
 ) -> list[Effect]:
     """Fires every deadline at or before now_ms, in order of time, each at its own moment.
 
-    most_work: once `group.work` has come to that the others are left, and `group.next_due_ms` stays where they are.
+    most_work: once `group.work` reaches it, the remaining deadlines stay, and so does `group.next_due_ms`.
     """
     if group.next_due_ms is None or group.next_due_ms > now_ms:
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from schemas.effects import Effect
 
 
@@ -26,10 +26,21 @@ class Turn:
     now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
     timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
     in this turn and fire at its end. is_live: armed_from_ms is the batch's; else it is now_ms. topics, topics_version:
-    the topics that there are for a consumer group, which it may know better than the settings.
+    the topics that exist for a consumer group, which may be newer than the settings. consumer: the settings of consumer
+    groups as they hold for this one.
     """
 
-    __slots__ = ("armed_from_ms", "at_once", "config", "effects", "is_live", "now_ms", "topics", "topics_version")
+    __slots__ = (
+        "armed_from_ms",
+        "at_once",
+        "config",
+        "consumer",
+        "effects",
+        "is_live",
+        "now_ms",
+        "topics",
+        "topics_version",
+    )
 
     def __init__(
         self,
@@ -44,6 +55,7 @@ class Turn:
         self.armed_from_ms = now_ms if armed_from_ms is None else armed_from_ms
         self.effects: list[Effect] = [] if effects is None else effects
         self.at_once: list[Timer] = []
+        self.consumer: ConsumerConfig = config.consumer
         self.topics: Mapping[str, int] | None = config.topics
         self.topics_version = config.topics_version
 

@@ -1,7 +1,7 @@
-"""The client's side of SASL/PLAIN and SCRAM, for a gateway that has to say to its upstream who it is.
+"""The client's side of SASL/PLAIN and SCRAM, for a gateway that authenticates at its upstream.
 
-Each conversation is a generator: it yields the client's tokens, is sent the server's, and ends when the client is in.
-Knows tokens; knows no message of Kafka's.
+Each conversation is a generator: it yields the client's tokens, is sent the server's, and ends once the client is
+authenticated. Knows tokens; knows no message of Kafka's.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import secrets
 from collections.abc import Generator
 from functools import lru_cache
 
-from gateway.security.credentials import HASHES, keys_of
 from gateway.security.mechanisms import AuthenticationError, attributes, escaped
+from listeners.credentials import HASHES, keys_of
 
 MOST_ITERATIONS = 65_536
-"""Kafka takes 16,384 at most; what a server asks for beyond keeps its clients busy and no secret safer."""
+"""Kafka takes 16,384 at most; more only costs the clients time."""
 _NONCE_BYTES = 24
 _NO_CHANNEL_BINDING = "n,,"
 _keys_of = lru_cache(maxsize=16)(keys_of)
@@ -41,8 +41,8 @@ def _scram(mechanism: str, name: str, password: str) -> Tokens:
     bare = f"n={escaped(name)},r={nonce}"
     try:
         first = (yield f"{_NO_CHANNEL_BINDING}{bare}".encode()).decode()
-        said = attributes(first)
-        both_nonces, salt, iterations = said["r"], base64.b64decode(said["s"], validate=True), int(said["i"])
+        given = attributes(first)
+        both_nonces, salt, iterations = given["r"], base64.b64decode(given["s"], validate=True), int(given["i"])
         if not both_nonces.startswith(nonce) or not 0 < iterations <= MOST_ITERATIONS:
             raise AuthenticationError("the server's nonce or number of iterations is unfit")
         client_key, server_key = _keys_of(password, mechanism, iterations, salt)
@@ -50,9 +50,9 @@ def _scram(mechanism: str, name: str, password: str) -> Tokens:
         message = f"{bare},{first},{last}".encode()
         signature = hmac.digest(hashlib.new(hash_name, client_key).digest(), message, hash_name)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-        told = attributes((yield f"{last},p={_encoded(proof)}".encode()).decode())
+        final = attributes((yield f"{last},p={_encoded(proof)}".encode()).decode())
         verifier = hmac.digest(server_key, message, hash_name)
-        if not hmac.compare_digest(base64.b64decode(told["v"], validate=True), verifier):
+        if not hmac.compare_digest(base64.b64decode(final["v"], validate=True), verifier):
             raise AuthenticationError("the server does not know the password")
     except (ValueError, KeyError):
         raise AuthenticationError("the server's SCRAM message is malformed") from None

@@ -12,20 +12,20 @@ import hmac
 import secrets
 from typing import NamedTuple, Protocol
 
-from gateway.security.credentials import Credential, Users
+from listeners.credentials import Credential, Users
 
 _NONCE_BYTES = 24
 
 
 class AuthenticationError(Exception):
-    """A client is not who it says, or does not follow the mechanism; the client may read the text."""
+    """A client cannot prove its name, or does not follow the mechanism; the text may be sent to it."""
 
 
 class Step(NamedTuple):
     """One answer of a conversation."""
 
     token: bytes
-    """What the client is told."""
+    """The token for the client."""
     name: str | None
     """The client's name, once it is proven."""
 
@@ -75,25 +75,25 @@ class Scram:
         if flag not in ("n", "y"):
             raise AuthenticationError("channel binding is not offered")
         self._header = f"{flag},{authorization_id},"
-        said = attributes(bare)
-        self._name = _unescaped(said["n"])
+        given = attributes(bare)
+        self._name = _unescaped(given["n"])
         if authorization_id and _unescaped(authorization_id.removeprefix("a=")) != self._name:
             raise AuthenticationError("the authorization id is another than the name")
-        if not said["r"]:
+        if not given["r"]:
             raise AuthenticationError("an empty nonce")
         self._credential = self._users.credential(self._name, self._mechanism)
-        self._nonce = said["r"] + secrets.token_urlsafe(_NONCE_BYTES)
+        self._nonce = given["r"] + secrets.token_urlsafe(_NONCE_BYTES)
         salt = base64.b64encode(self._credential.salt).decode()
         answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
-        self._said = f"{bare},{answer}"
+        self._auth_message = f"{bare},{answer}"
         return Step(answer.encode(), None)
 
     def _final(self, credential: Credential, text: str) -> Step:
         without_proof, _, proof = text.rpartition(",p=")
-        said = attributes(without_proof)
-        if base64.b64decode(said["c"], validate=True).decode() != self._header or said["r"] != self._nonce:
+        given = attributes(without_proof)
+        if base64.b64decode(given["c"], validate=True).decode() != self._header or given["r"] != self._nonce:
             raise AuthenticationError("the channel binding or the nonce is not the one of before")
-        message = f"{self._said},{without_proof}".encode()
+        message = f"{self._auth_message},{without_proof}".encode()
         signature = hmac.digest(credential.stored_key, message, credential.hash_name)
         sent = base64.b64decode(proof, validate=True)
         if len(sent) != len(signature):
@@ -107,15 +107,14 @@ class Scram:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """`n=alice,r=abc` by letter. Raises ValueError: also a letter that comes twice, and the mandatory extension `m=`.
-
-    RFC 5802 says that a side which does not know an extension must end the conversation; there is none to know.
+    """`n=alice,r=abc` by letter. Raises ValueError: also for a letter that comes twice, and for the mandatory extension
+    `m=`. By RFC 5802 a side that does not know a mandatory extension must end the conversation; none is known.
     """
     pairs = [part.split("=", 1) for part in text.split(",")]
-    said = {letter: value for letter, value in pairs}
-    if "m" in said or len(said) != len(pairs):
+    given = {letter: value for letter, value in pairs}
+    if "m" in given or len(given) != len(pairs):
         raise ValueError(f"{text!r} has an extension or a letter twice")
-    return said
+    return given
 
 
 def escaped(name: str) -> str:

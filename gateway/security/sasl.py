@@ -1,8 +1,8 @@
 """SaslHandshake and SaslAuthenticate: the mechanisms' tokens in Kafka's messages.
 
-Addresses have their tokens checked in turn, so that those who guess passwords keep nobody else out.
+Client addresses have their tokens checked in turn, so that one that guesses passwords does not delay the others.
 
-Knows the two messages and who the caller becomes; must not know how a mechanism works.
+Knows the two messages and the caller's principal; must not know how a mechanism works.
 """
 
 from __future__ import annotations
@@ -15,20 +15,17 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import Answer, Ask, Building, Endpoint, Later
+from gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
 from gateway.fair_threads import FairThreads
-from gateway.security.credentials import Users
-from gateway.security.mechanisms import AuthenticationError, Step, mechanism
-from gateway.wire.shaping import entity_of
+from gateway.security.mechanisms import AuthenticationError, mechanism
+from listeners.credentials import Users
 
 _THREADS = min(4, os.cpu_count() or 1)
 _REFUSAL_S = 0.1
-"""A refusal is sent so much later, so that guessing takes time."""
+"""A refusal is delayed by this much, so that guessing takes time."""
 
 
 class Sasl:
-    """Lets clients say who they are."""
-
     def __init__(self, users: Users, mechanisms: Sequence[str]) -> None:
         self._users = users
         self._mechanisms = mechanisms
@@ -40,7 +37,7 @@ class Sasl:
             Endpoint("SaslAuthenticate", 36, 0, 2, self._authenticate, holds=True),
         ]
 
-    def _handshake(self, ask: Ask) -> Any:
+    def _handshake(self, ask: Ask) -> Answer:
         name = ask.message.mechanism
         values: dict[str, Any] = {"mechanisms": self._mechanisms}
         if ask.caller.is_known:
@@ -49,35 +46,27 @@ class Sasl:
             values["error_code"] = ErrorCode.unsupported_sasl_mechanism
         else:
             ask.caller.mechanism = mechanism(name, self._users)
-        return entity_of(ask.codec.response_type, values)
+        return values
 
     def _authenticate(self, ask: Ask) -> Answer:
         if ask.caller.mechanism is None:
-            return self._refused(ask, ErrorCode.illegal_sasl_state, "SaslHandshake comes first, and once")
-        return Later(asyncio.ensure_future(self._step(ask)), lambda done: self._answer(ask, done))
+            return _refused(ask.caller, ErrorCode.illegal_sasl_state, "SaslHandshake comes first, and once")
+        return Later(asyncio.ensure_future(self._answer(ask)), lambda done: Building(0, done.result))
 
-    async def _step(self, ask: Ask) -> Step:
+    async def _answer(self, ask: Ask) -> dict[str, Any]:
         try:
-            return await self._threads.run(ask.caller.host, partial(ask.caller.mechanism.step, ask.message.auth_bytes))
-        except AuthenticationError:
-            await asyncio.sleep(_REFUSAL_S)
-            raise
-
-    def _answer(self, ask: Ask, done: asyncio.Future[Step]) -> Building:
-        response = self._response(ask, done)
-        return Building(0, lambda: response)
-
-    def _response(self, ask: Ask, done: asyncio.Future[Step]) -> Any:
-        try:
-            token, name = done.result()
+            step = partial(ask.caller.mechanism.step, ask.message.auth_bytes)
+            token, name = await self._threads.run(ask.caller.host, step)
         except AuthenticationError as error:
-            return self._refused(ask, ErrorCode.sasl_authentication_failed, f"Authentication failed: {error}")
+            await asyncio.sleep(_REFUSAL_S)
+            return _refused(ask.caller, ErrorCode.sasl_authentication_failed, f"Authentication failed: {error}")
         if name is not None:
             ask.caller.principal = f"User:{name}"
             ask.caller.is_known = True
             ask.caller.mechanism = None
-        return entity_of(ask.codec.response_type, {"auth_bytes": token})
+        return {"auth_bytes": token}
 
-    def _refused(self, ask: Ask, code: ErrorCode, why: str) -> Any:
-        ask.caller.is_refused = True
-        return entity_of(ask.codec.response_type, {"error_code": code, "error_message": why})
+
+def _refused(caller: Caller, code: ErrorCode, why: str) -> dict[str, Any]:
+    caller.is_refused = True
+    return {"error_code": code, "error_message": why}

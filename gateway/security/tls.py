@@ -1,15 +1,12 @@
-"""TLS from PEM files, and who a client's certificate says it is. Knows certificates; knows no socket."""
+"""TLS to an upstream, and who a client's certificate says it is. Knows certificates; knows no socket."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from gateway.settings import PREFIX, Settings
-from programs.errors import ConfigError
+from listeners.tls import naming_setting
 
 _SHORT_NAMES = {
     "commonName": "CN",
@@ -22,41 +19,17 @@ _SHORT_NAMES = {
     "streetAddress": "STREET",
     "userId": "UID",
 }
-_TO_ESCAPE = frozenset(',+"\\<>;')
-
-
-def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """TLS 1.2 or newer by the settings' files, None if they name no certificate. Raises ConfigError."""
-    if settings.ssl_certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    with _named("ssl.certificate", settings.ssl_certificate):
-        context.load_cert_chain(settings.ssl_certificate, settings.ssl_key)
-    if settings.ssl_client_ca is not None:
-        with _named("ssl.client.ca", settings.ssl_client_ca):
-            context.load_verify_locations(settings.ssl_client_ca)
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in ',+"\\<>;'})
 
 
 def upstream_tls_context(settings: Settings) -> ssl.SSLContext:
     """TLS to an upstream, whose host name and certificate are checked. Raises ConfigError."""
-    with _named("upstream.ssl.ca", settings.upstream_ssl_ca):
+    with naming_setting(PREFIX + "upstream.ssl.ca", settings.upstream_ssl_ca):
         context = ssl.create_default_context(cafile=settings.upstream_ssl_ca)
     if settings.upstream_ssl_certificate is not None:
-        with _named("upstream.ssl.certificate", settings.upstream_ssl_certificate):
+        with naming_setting(PREFIX + "upstream.ssl.certificate", settings.upstream_ssl_certificate):
             context.load_cert_chain(settings.upstream_ssl_certificate, settings.upstream_ssl_key)
     return context
-
-
-@contextmanager
-def _named(key: str, path: Path | None) -> Iterator[None]:
-    """What is wrong with a file is said under its setting's name; an SSLError is an OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(f"{PREFIX}{key}={path}: {error.strerror or error}") from None
 
 
 def principal_of(certificate: dict[str, Any] | None) -> str | None:
@@ -64,11 +37,7 @@ def principal_of(certificate: dict[str, Any] | None) -> str | None:
     if not certificate:
         return None
     parts = [
-        "+".join(f"{_SHORT_NAMES.get(name, name)}={_escaped(value)}" for name, value in relative)
+        "+".join(f"{_SHORT_NAMES.get(name, name)}={value.translate(_ESCAPED)}" for name, value in relative)
         for relative in reversed(certificate.get("subject", ()))
     ]
     return f"User:{','.join(parts)}"
-
-
-def _escaped(value: str) -> str:
-    return "".join(f"\\{character}" if character in _TO_ESCAPE else character for character in value)

@@ -1,4 +1,4 @@
-"""Metadata and DescribeCluster: the gateways there are, the topics of the settings, and who leads their partitions.
+"""Metadata and DescribeCluster: the gateways, the topics of the settings, and who leads their partitions.
 
 The gateway that is asked leads every partition, so that a client depends on no other. Asking for a topic does not
 create it. Knows nodes and topics; knows no group and no record.
@@ -13,7 +13,6 @@ from typing import Any
 from gateway.exchange import Answer, Ask, Building, Caller, Endpoint
 from gateway.group_apis import Node
 from gateway.topic_ids import TopicIds
-from gateway.wire.shaping import entity_of
 from schemas.errors import Error
 
 CLUSTER_ID = "rollcall"
@@ -42,14 +41,13 @@ class Cluster:
         nodes = self._nodes(ask.caller)
         asked = dict.fromkeys(self._asked(ask))
 
-        def build() -> Any:
-            values = {
+        def build() -> Values:
+            return {
                 "brokers": _brokers(nodes, "node_id"),
                 "cluster_id": CLUSTER_ID,
                 "controller_id": nodes[0][0],
                 "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in asked],
             }
-            return entity_of(ask.codec.response_type, values)
 
         return Building(len(asked) + sum(self._partition_count(*topic) for topic in asked), build)
 
@@ -58,9 +56,8 @@ class Cluster:
         return self._topics.get(known or "", 0)
 
     def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
-        """(name, id) of each topic asked for; one of them may be None. All topics if none is named.
-
-        Who asks by id names an empty name or none, and is answered by the id.
+        """(name, id) of each topic asked for; one of them may be None. All topics if none is named. A request by id has
+        an empty name or none, and is answered by the id.
         """
         topics = ask.message.topics
         if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
@@ -83,15 +80,10 @@ class Cluster:
         ]
         return {"name": name, "topic_id": self._topic_ids.by_name[name], "partitions": partitions}
 
-    def _describe_cluster(self, ask: Ask) -> Any:
+    def _describe_cluster(self, ask: Ask) -> Values:
         nodes = self._nodes(ask.caller)
-        values = {
-            "endpoint_type": _BROKERS,
-            "cluster_id": CLUSTER_ID,
-            "controller_id": nodes[0][0],
-            "brokers": _brokers(nodes, "broker_id"),
-        }
-        return entity_of(ask.codec.response_type, values)
+        values = {"cluster_id": CLUSTER_ID, "controller_id": nodes[0][0], "brokers": _brokers(nodes, "broker_id")}
+        return {**values, "endpoint_type": _BROKERS}
 
 
 def _brokers(nodes: list[Node], id_name: str) -> list[Values]:

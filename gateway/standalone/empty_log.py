@@ -1,6 +1,6 @@
 """ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are the same.
 
-A Fetch waits as long as the client allows, holding a timer and no thread. There are no fetch sessions. Produce is
+A Fetch waits as long as the client allows, holding no thread. There are no fetch sessions. Produce is
 answered, with a refusal, because librdkafka fetches nothing from a broker that does not answer Produce and asks again
 in a busy loop. Knows topics and offsets; knows no group.
 """
@@ -16,8 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
 from gateway.topic_ids import TopicIds
-from gateway.wire.codec import Codec, WireError
-from gateway.wire.shaping import entity_of
+from gateway.wire.codec import WireError
 from schemas.errors import Error
 
 _LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
@@ -25,7 +24,7 @@ _NONE = -1
 _NO_SESSION = 0
 _SECOND = datetime.timedelta(seconds=1)
 _LONGEST_WAIT_S = 300.0
-"""A client that would wait longer is told after so long that there is nothing; Kafka's clients wait half a second."""
+"""A fetch is answered with nothing after at most this long; Kafka's clients ask for half a second."""
 
 Values = dict[str, Any]
 _REFUSED: Values = {
@@ -56,12 +55,12 @@ class EmptyLog:
     def _list_offsets(self, ask: Ask) -> Answer:
         asked = ask.message.topics
 
-        def build() -> Any:
+        def build() -> Values:
             topics = [
                 {"name": topic.name, "partitions": [self._listed(topic.name, listed) for listed in topic.partitions]}
                 for topic in asked
             ]
-            return entity_of(ask.codec.response_type, {"topics": topics})
+            return {"topics": topics}
 
         return Building(sum(len(topic.partitions) for topic in asked), build)
 
@@ -73,36 +72,37 @@ class EmptyLog:
         return {"partition_index": index, "offset": self._offset if is_known else _NONE}
 
     def _produce(self, ask: Ask) -> Answer:
-        """Refuses every record. Raises WireError: acks=0, so no answer can tell; as with Kafka, the connection ends."""
+        """Refuses every record. Raises WireError: acks=0 gets no refusal; as with Kafka, the connection ends."""
         if ask.message.acks == 0:
             raise WireError("Produce without acknowledgement to a topic that stays empty")
         produced = [(topic.name, [part.index for part in topic.partition_data]) for topic in ask.message.topic_data]
 
-        def build() -> Any:
+        def build() -> Values:
             topics = [
                 {"name": name, "partition_responses": [_REFUSED | {"index": index} for index in indexes]}
                 for name, indexes in produced
             ]
-            return entity_of(ask.codec.response_type, {"responses": topics})
+            return {"responses": topics}
 
         return Building(sum(len(indexes) for _, indexes in produced), build)
 
     def _fetch(self, ask: Ask) -> Answer:
         asked = ask.message
         if getattr(asked, "session_id", _NO_SESSION) != _NO_SESSION:
-            return entity_of(ask.codec.response_type, {"error_code": ErrorCode.fetch_session_id_not_found})
+            return {"error_code": ErrorCode.fetch_session_id_not_found}
         elements = sum(len(topic.partitions) for topic in asked.topics)
         wait_s = min(asked.max_wait / _SECOND, _LONGEST_WAIT_S)
         if wait_s <= 0 or any(not self._exists(self._name(t), p.partition) for t in asked.topics for p in t.partitions):
-            return Building(elements, lambda: self._fetched(ask.codec, asked))
+            return Building(elements, lambda: self._fetched(asked))
         spoken, frame = ask.codec, ask.frame
-        # A request waits as the bytes it came in, for as it is read it takes many times as much.
-        return _after(wait_s, Building(elements, lambda: self._fetched(spoken, spoken.read_request(frame)[1])))
+        # A request waits as its bytes, since a parsed one takes many times as much memory.
+        answer = Building(elements, lambda: self._fetched(spoken.read_request(frame)[1]))
+        return Later(asyncio.ensure_future(asyncio.sleep(wait_s)), lambda _: answer)
 
     def _name(self, topic: Any) -> str | None:
         return self._topic_ids.name_by_id.get(str(topic.topic_id)) if hasattr(topic, "topic_id") else topic.topic
 
-    def _fetched(self, spoken: Codec, asked: Any) -> Any:
+    def _fetched(self, asked: Any) -> Values:
         responses = []
         for topic in asked.topics:
             name = self._name(topic)
@@ -110,7 +110,7 @@ class EmptyLog:
             partitions = [self._partition(name, partition, missing) for partition in topic.partitions]
             key = {"topic_id": topic.topic_id} if hasattr(topic, "topic_id") else {"topic": topic.topic}
             responses.append({**key, "partitions": partitions})
-        return entity_of(spoken.response_type, {"responses": responses})
+        return {"responses": responses}
 
     def _partition(self, name: str | None, partition: Any, missing: Error) -> Values:
         values: Values = {"partition_index": partition.partition, "records": b""}
@@ -119,17 +119,3 @@ class EmptyLog:
         # A consumer that has committed some other offset is at the end as well.
         end = max(self._offset, partition.fetch_offset)
         return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
-
-
-def _after(wait_s: float, answer: Building) -> Later:
-    loop = asyncio.get_running_loop()
-    waited: asyncio.Future[None] = loop.create_future()
-
-    def is_over() -> None:
-        # It may have been cancelled in the same turn of the loop.
-        if not waited.done():
-            waited.set_result(None)
-
-    timer = loop.call_later(wait_s, is_over)
-    waited.add_done_callback(lambda _: timer.cancel())
-    return Later(waited, lambda _: answer)

@@ -1,6 +1,6 @@
 """The Kafka topic that the job reads, as a gateway hands requests over: a record a row, with the group id as its key.
 
-So a group's requests keep their order. Each record is taken once, also where a broker is started again meanwhile
+So a group's requests keep their order. Each record is written once, even if a broker restarts meanwhile
 (`enable.idempotence`). Records are as `jobs.stream.sources.kafka` reads them.
 
 Knows a producer and how the job's `kafka.*` settings are spelt for it. Must not know who waits for an answer.
@@ -11,65 +11,68 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from gateway.tables.handing_over import NotTaken, Topic
+from gateway.tables.request_sink import NotAppended, Topic
 from programs.errors import ConfigError
-from tables.request_rows import RequestRow
 
 PREFIX = "kafka."
 FOUND_WITHIN_S = 15.0
 TAKEN_WITHIN_S = 60.0
-"""A broker that is started again is back by then; until then its clients wait."""
+"""A restarted broker is back within this time; its clients wait until then."""
 _ROOM_AGAIN_S = 0.1
 _TOO_LONG = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE)
 _SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
+_HOSTS = "ssl.endpoint.identification.algorithm"
 _PEM_FILES = {
     "ssl.truststore": ("ssl.ca.location",),
     "ssl.keystore": ("ssl.certificate.location", "ssl.key.location"),
 }
 _LOGIN = {"username": "sasl.username", "password": "sasl.password"}
 _SECURITY = ("ssl.", "sasl.", "security.")
-# The library writes a line a second while a broker is away; what fails is told with the request.
+# The library writes a line a second while a broker is away; what fails is reported with the request.
 _quiet = logging.getLogger("gateway.kafka")
 _quiet.setLevel(logging.CRITICAL)
 
 
-def producer_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The job's options `kafka.*` about servers and security as this producer spells them.
+def client_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """The job's options `kafka.*` about servers and security as confluent-kafka's clients spell them.
 
-    The others are the job's own. Stores of certificates are PEM files; of logins the username and password of PLAIN and
-    SCRAM are taken. Raises ConfigError: one about security has no such form.
+    The other options are the job's own. Certificate stores are PEM files; logins are user name and password of PLAIN
+    and SCRAM. Raises ConfigError: one about security has no such form.
     """
     own = {key.removeprefix(PREFIX): text for key, text in options.items()}
     found = {key: own.pop(key) for key in _SAME if key in own}
     for store, names in _PEM_FILES.items():
         location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
         if location and kind != "PEM":
-            raise ConfigError(f"kafka.{store}.type={kind}: the gateway reads PEM alone")
+            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone")
         found |= dict.fromkeys(names, location) if location else {}
     login = own.pop("sasl.jaas.config", "")
     for name, key in _LOGIN.items() if login else ():
-        told = re.search(rf'{name}\s*=\s*"([^"]*)"', login)
-        if told is None:
+        value = re.search(rf'{name}\s*=\s*"((?:[^"\\]|\\.)*)"', login)
+        if value is None:
             raise ConfigError(f"kafka.sasl.jaas.config: names no {name}")
-        found[key] = told[1]
+        found[key] = re.sub(r"\\(.)", r"\1", value[1])
+    if _HOSTS in own:
+        found[_HOSTS] = own.pop(_HOSTS) or "none"
     for key in own:
         if key.startswith(_SECURITY):
-            raise ConfigError(f"kafka.{key}: the job knows it, the gateway does not")
+            raise ConfigError(f"kafka.{key}: Java's client knows it, confluent-kafka does not")
     return found
 
 
 class RequestTopic:
-    """Appends requests to a topic, for one writer."""
-
     def __init__(self, topic: Topic, most_bytes: int) -> None:
-        """most_bytes: the longest request. Raises ConfigError: see producer_settings."""
+        """most_bytes: the longest request. Raises ConfigError: see client_settings."""
         self._topic = topic.name
         self._settings = {
-            **producer_settings(topic.options),
+            **client_settings(topic.options),
             "enable.idempotence": "true",
             "linger.ms": "0",
             # As Kafka's own producers spread keys.
@@ -86,43 +89,45 @@ class RequestTopic:
         servers = self._settings["bootstrap.servers"]
         try:
             self._producer = Producer(self._settings, logger=_quiet)
-            told = self._producer.list_topics(self._topic, timeout=FOUND_WITHIN_S).topics[self._topic]
+            found = self._producer.list_topics(self._topic, timeout=FOUND_WITHIN_S).topics[self._topic]
         except KafkaException as error:
             raise OSError(f"kafka.bootstrap.servers={servers}: {error.args[0].str()}") from None
-        if told.error is not None:
-            raise OSError(f"spark.coordinator.kafka.topic={self._topic}: {told.error.str()}")
+        if found.error is not None:
+            raise OSError(f"spark.coordinator.kafka.topic={self._topic}: {found.error.str()}")
 
-    def append(self, rows: list[RequestRow]) -> None:
-        """All the rows, in their order; the brokers have them when it returns. Raises NotTaken."""
+    def append(self, rows: pa.Table) -> None:
+        """All the rows, in their order; the brokers have them when it returns. Raises NotAppended."""
         refused: dict[str, KafkaError] = {}
-        for row in rows:
+        for row in rows.to_pylist():
             try:
                 self._produce(row, refused)
             except KafkaException as error:
-                refused[row.request_id] = error.args[0]
+                refused[row["request_id"]] = error.args[0]
         self._producer.flush()
         if refused:
             first = next(iter(refused.values()))
             are_too_long = all(each.code() in _TOO_LONG for each in refused.values())
-            raise NotTaken(str(first.str()), frozenset(refused), are_too_long=are_too_long)
+            raise NotAppended(str(first.str()), frozenset(refused), are_too_long=are_too_long)
 
-    def _produce(self, row: RequestRow, refused: dict[str, KafkaError]) -> None:
+    def is_alone(self) -> bool:
+        """Others may write to the topic too."""
+        return False
+
+    def close(self) -> None:
+        """Every append has been flushed."""
+
+    def _produce(self, row: dict[str, Any], refused: dict[str, KafkaError]) -> None:
         """Raises KafkaException: it will not be sent."""
-        record, on_delivery = msgspec.json.encode(row._asdict()), _Taken(row.request_id, refused)
+        record, on_delivery = msgspec.json.encode(row), partial(_note, refused, row["request_id"])
         while True:
             try:
-                return self._producer.produce(self._topic, record, row.group_id.encode(), on_delivery=on_delivery)
+                return self._producer.produce(self._topic, record, row["group_id"].encode(), on_delivery=on_delivery)
             except BufferError:
                 # The producer's queue is full. Each record in it is sent or refused within TAKEN_WITHIN_S.
                 self._producer.poll(_ROOM_AGAIN_S)
 
 
-class _Taken:
-    """Told what became of one record."""
-
-    def __init__(self, request_id: str, refused: dict[str, KafkaError]) -> None:
-        self._request_id, self._refused = request_id, refused
-
-    def __call__(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self._refused[self._request_id] = error
+def _note(refused: dict[str, KafkaError], request_id: str, error: KafkaError | None, _: Message) -> None:
+    """What became of one record."""
+    if error is not None:
+        refused[request_id] = error

@@ -1,11 +1,11 @@
 """Groups behind the tables: requests go out in few appends, answers come in as the coordinator commits them.
 
-Of a group at rest heartbeats are answered at the door (`heartbeat_door`), and handed over in runs. While the
-coordinator is away, which as a rule means that it is being started again, heartbeats are answered here as a broker
-answers those of groups that it is still loading (`unseen_answers`).
+For a group at rest, heartbeats (`early_answers`) and first JoinGroups (`at_rest`) are answered at once, a commit once
+it is in the table (`early_commits`). While the coordinator is away, mostly because it restarts, heartbeats are answered
+as by a broker that is loading the group (`unseen_answers`).
 
-Knows who waits for which answer, and no other rule of the protocol. The disk is read and written in threads, one for
-each direction.
+Knows who waits for which answer, and no rule of the protocol. The disk is read and written in threads, one for each
+direction.
 """
 
 from __future__ import annotations
@@ -13,156 +13,134 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple, assert_never
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from gateway.backend import BackendError, Figures, Known
+from coordinator_udfs.protocol.at_rest import first_join_answer
+from coordinator_udfs.protocol.known_groups import KnownGroups
+from gateway.backend import BackendError, Figures, Known, Outcome
 from gateway.kept_tasks import KeptTasks
 from gateway.settings import Settings
-from gateway.tables.directory import Directory
-from gateway.tables.effects_table import EffectsTable, Fact, News
-from gateway.tables.first_joins import first_answer
-from gateway.tables.handing_over import NotTaken, Requests
-from gateway.tables.heartbeat_door import FORGOTTEN_AFTER_MS, HeartbeatDoor
-from gateway.tables.listings import Listings
-from gateway.tables.membership import Memberships, lasting
+from gateway.tables.early_answers import EarlyAnswers
+from gateway.tables.early_commits import EarlyCommits
+from gateway.tables.effects_table import EffectsTable, News
 from gateway.tables.new_groups import NewGroups
-from gateway.tables.unseen_answers import ConsumerBeats, unseen_answer
+from gateway.tables.pending_requests import FORGOTTEN_AFTER_MS, Pending, PendingRequests
+from gateway.tables.request_sink import RequestSink
+from gateway.tables.request_writer import RequestWriter
+from gateway.tables.unseen_answers import UnsentAssignments, unseen_answer
 from programs.steady_clock import now_ms
 from schemas.effect_names import EffectName
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import (
+    ConsumerGroupHeartbeatResponse,
     GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     HeartbeatRunRequest,
     JoinGroupRequest,
+    OffsetCommitRequest,
     Response,
     StreamRequest,
 )
 from schemas.tables import EFFECTS_FOLDER
 from tables.job_status import read_status
+from tables.lasting_facts import Fact
+from tables.replies import Reply
 from tables.request_rows import RequestRow
 from tables.unread import left_out, row_named
 
 log = logging.getLogger("gateway")
 
-_LINGER_S = 0.002
-"""How long a flush waits for more requests after its first."""
-_QUEUED_MAX_BYTES = 67_108_864
-"""So much waits to be handed over at the most: a disk or a topic may be slower than clients."""
 _ANSWERS_A_TURN = 200
 _LOOK_EVERY_S = 0.5
+_IDLE_PAUSES = 3
+"""With nothing pending the effects table is read this many times less often."""
 _AWAY_AFTER_S = 3.0
-"""A coordinator is away if it has requests, but neither answers nor ends a batch for so long."""
+"""A coordinator is away if it has requests, but for this long neither answers nor ends a batch."""
 _YOUNG_S = 3.0
 """The last commit says how a group is while the coordinator's last batch is younger than this."""
 SLOWER_IN_A_STORE = 4.0
-"""By how much both are longer where each batch's commits go to an object store."""
-
-
-class _Waiting(NamedTuple):
-    answer: asyncio.Future[Response]
-    request: GroupRequest
-
-
-def new_gateway_id() -> str:
-    """What the ids of one gateway's requests begin with, unlike any other's."""
-    return uuid.uuid4().hex[:12]
+"""How many times longer both are if each batch's commits go to an object store."""
+_BEHIND_AFTER_MS = 1500
+"""A coordinator that has not taken a request after this time may end sessions before it takes later requests."""
+_NONE = HeartbeatResponse()
 
 
 class TablesBackend:
-    """The backend over the tables of a home, or of its copy, on this machine. requests: where they are handed over."""
+    """The backend over the tables of a home, or of its copy, on this machine. requests: where they are appended."""
 
     def __init__(
-        self, home: Path, settings: Settings, requests: Requests, gateway_id: str, slower: float = 1.0
+        self, home: Path, settings: Settings, requests: RequestSink, gateway_id: str, slower: float = 1.0
     ) -> None:
         self.gateway_id = gateway_id
-        self.directory = Directory()
+        self.known = KnownGroups()
         self.rebalances: Counter[str] = Counter()
-        self._settings = settings
+        self._home, self._settings = home, settings
         self._requests, self._slower = requests, slower
         self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
-        self._home = home
-        self._is_failing = False
         self._is_away = False
-        self._heard_at = time.monotonic()
+        self._last_news_at = time.monotonic()
         self._looked_at = 0.0
         self._young_until = 0.0
-        self._memberships = Memberships()
-        self._door = HeartbeatDoor(self._memberships)
-        self._beats = ConsumerBeats()
-        self._group_config = GroupConfig(
-            group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
-            group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
-            group_max_size=settings.group_max_size,
-        )
-        self._waiting: dict[str, _Waiting] = {}
-        self._parked: set[str] = set()
-        self._listings = Listings()
-        self._new_groups = NewGroups(self._is_there, settings.new_groups_max_bytes)
-        self._queue: list[RequestRow] = []
-        self._queued_bytes = 0
-        """Of all that is not handed over yet."""
+        self._new_groups = NewGroups(self.known.by_id.__contains__, settings.new_groups_max_bytes)
+        self._pending = PendingRequests(self._new_groups.answered)
+        self._early = EarlyAnswers(self.known, self._pending)
+        self._commits = EarlyCommits(self.known, self._pending, settings.group)
+        self._unsent = UnsentAssignments()
+        self._is_behind = False
         self._encoder = msgspec.json.Encoder()
-        self._wake = asyncio.Event()
-        self._appending = asyncio.Lock()
         self._tasks = KeptTasks()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
+        self._writer = RequestWriter(requests, self._threads, settings.flush_interval_ms, self._not_appended)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await self._loop.run_in_executor(self._threads, self._requests.open)
         await self._loop.run_in_executor(self._threads, self._learn_history)
-        self._tasks.start("requests", self._write)
+        self._tasks.start("requests", self._writer.write)
         self._tasks.start("effects", self._follow)
 
     def _learn_history(self) -> None:
-        for fact in lasting(self._effects.history()):
+        for fact in self._effects.history():
             self._learn_group(fact)
 
     async def close(self) -> None:
         await self._tasks.close()
-        self._hand_on(self._door.rest(now_ms()))
-        await self._flush()
+        self._append(self._early.rest(now_ms()))
+        await self._writer.flush()
+        await self._loop.run_in_executor(self._threads, self._requests.close)
         self._threads.shutdown()
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         # Another gateway may have sent its client an answer that this one has not read yet.
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        self._listings.ask(listing, self._loop.time())
+        self._pending.list_after_these(listing, now_ms())
         return listing
 
+    def configured_groups(self) -> Iterable[str]:
+        return self.known.configured()
+
     def figures(self) -> Figures:
-        waiting = self._oldest_waiting()
+        awaited = self._pending.awaited()
+        backlog = [one for one in awaited if not one.is_parked]
         return Figures(
-            backlog=len(self._waiting) - len(self._parked),
-            backlog_age_s=None if waiting is None else max(0.0, (now_ms() - waiting) / 1000),
-            parked=len(self._parked),
+            backlog=len(backlog),
+            backlog_age_s=max(0.0, (now_ms() - backlog[0].received_at_ms) / 1000) if backlog else None,
+            parked=len(awaited) - len(backlog),
             batch_age_s=self._batch_age_s(),
-            groups_by_state=self.directory.by_state(),
+            groups_by_state=self.known.by_state(),
             rebalances_by_cause=dict(self.rebalances),
-            is_failing=self._is_failing,
+            is_failing=self._writer.is_failing,
             task_failures=dict(self._tasks.failures),
             failing_tasks=self._tasks.failing(),
             refused_groups=self._new_groups.refused,
         )
-
-    def _oldest_waiting(self) -> int | None:
-        """When the first request came that is neither answered nor parked, ms since the epoch."""
-        for request_id, waiting in list(self._waiting.items()):
-            if request_id not in self._parked:
-                return waiting.request.received_at_ms
-        return None
 
     def _batch_age_s(self) -> float | None:
         status = read_status(self._home)
@@ -172,118 +150,87 @@ class TablesBackend:
 
     # ------------------------------------------------------------ out
 
-    def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
-        answer: asyncio.Future[Response] = self._loop.create_future()
-        if self._is_answered_at_the_door(request):
-            answer.set_result(HeartbeatResponse())
-            return answer
-        group_id, packed = group_id_of(request), self._encoder.encode(request)
-        if len(group_id.encode()) > self._settings.group_id_max_bytes:
-            answer.set_exception(BackendError("the group id is too long", Error.INVALID_GROUP_ID))
-        elif len(packed) > self._settings.packed_max_bytes:
-            answer.set_exception(BackendError("the request is too long", Error.INVALID_REQUEST))
-        elif self._queued_bytes + len(packed) > _QUEUED_MAX_BYTES:
-            answer.set_exception(BackendError("requests come faster than they can be handed over"))
-        elif (refused := self._new_groups.refusal(request)) is not None:
-            log.warning("%s %s: no more groups may be made", request.client_host, request.principal or "")
-            answer.set_exception(BackendError("the groups of its maker take too much", refused))
-        else:
-            self._send(request, packed.decode(), answer)
-        return answer
-
-    def _is_answered_at_the_door(self, request: GroupRequest) -> bool:
-        """Takes in a heartbeat that may be; what is held of a group goes before any other request of it."""
-        is_open = self._settings.heartbeats_at_the_door and self._is_young and not self._is_failing
-        if is_open and isinstance(request, HeartbeatRequest) and self._door.is_open_for(request):
-            self._hand_on(self._door.take(request))
-            return True
-        run = self._door.run_before(request)
-        self._hand_on(() if run is None else (run,))
-        return False
-
-    def _send(self, request: GroupRequest, packed: str, answer: asyncio.Future[Response]) -> None:
-        first = self._first_answer(request)
-        if first is not None:
-            answer.set_result(first)
-        elif self._is_away and (unseen := unseen_answer(request)) is not None:
-            answer.set_result(unseen)
-            if self._beats.has_asked(request):
-                return
-        else:
-            self._waiting[request.request_id] = _Waiting(answer, request)
-            answer.add_done_callback(partial(self._forget, request.request_id))
-        self._door.begin(request)
-        self._beats.begin(request)
-        self._listings.begin(request, self._loop.time())
-        self._queue_row(request, packed)
-
-    def _first_answer(self, request: GroupRequest) -> Response | None:
-        """What a new member is told at once: see `first_joins`."""
-        if not isinstance(request, JoinGroupRequest) or not self._is_young:
-            return None
-        group = self._memberships.of(request.group_id)
-        return first_answer(request, group, self._door.offers_under_way(request.group_id), self._group_config)
-
-    @property
-    def _away_after_s(self) -> float:
-        return _AWAY_AFTER_S * self._slower
-
-    @property
-    def _is_young(self) -> bool:
-        """Whether the last commit is young enough to be gone by."""
-        return self._loop.time() < self._young_until
-
-    def _is_there(self, group_id: str) -> bool:
-        return self._memberships.of(group_id) is not None
-
-    def _hand_on(self, runs: Iterable[HeartbeatRunRequest]) -> None:
-        for run in runs:
-            self._queue_row(run, self._encoder.encode(run).decode())
-
-    def _queue_row(self, request: StreamRequest, packed: str) -> None:
-        row = RequestRow(group_id_of(request), request.request_id, request.received_at_ms, request.request_seq, packed)
-        self._queue.append(row)
-        self._queued_bytes += len(packed)
-        self._wake.set()
-
-    def _forget(self, request_id: str, _: asyncio.Future[Response] | None = None) -> None:
-        self._waiting.pop(request_id, None)
-        self._parked.discard(request_id)
-
-    async def _write(self) -> None:
-        """Appends the queued rows: at once after a pause, else once an interval."""
-        while True:
-            await self._wake.wait()
-            await asyncio.sleep(_LINGER_S)
-            self._wake.clear()
-            began = self._loop.time()
-            # Whoever stops this task stops no append: its rows are in the queue no more.
-            await asyncio.shield(self._flush())
-            rest_s = self._settings.flush_interval_ms / 1000 - (self._loop.time() - began)
-            await asyncio.sleep(max(0.0, rest_s))
-
-    async def _flush(self) -> None:
-        async with self._appending:
-            rows, self._queue = self._queue, []
-            if rows:
-                await self._append(rows)
-                self._queued_bytes -= sum(len(row.request) for row in rows)
-
-    async def _append(self, rows: list[RequestRow]) -> None:
+    def submit(self, request: GroupRequest) -> Outcome | asyncio.Future[Response]:
+        is_young = time.monotonic() < self._young_until
+        if is_young and type(request) is HeartbeatRequest:
+            may_be_early = self._settings.early_heartbeats and not self._writer.is_failing
+            runs = self._early.take(request) if may_be_early else None
+            if runs is not None:
+                self._append(runs)
+                return _NONE
+        self._append(self._early.run_before(request))
+        packed = self._encoder.encode(request)
+        unseen = unseen_answer(request) if self._is_away else None
         try:
-            await self._loop.run_in_executor(self._threads, self._requests.append, rows)
-            self._is_failing = False
-        except Exception as error:
-            if isinstance(error, NotTaken):
-                rows = [row for row in rows if row.request_id in error.request_ids]
-            # One that the topic has no room for says nothing of the others.
-            self._is_failing = not (isinstance(error, NotTaken) and error.are_too_long)
-            log.error("requests: %d could not be appended: %s", len(rows), error)
-            for row in rows:
-                self._settle(row.request_id)
-                waiting = self._waiting.get(row.request_id)
-                if waiting is not None and not waiting.answer.done():
-                    waiting.answer.set_exception(BackendError(str(error)))
+            self._check_length(request, packed)
+            if unseen is not None and self._pending.has_heartbeat_of(request):
+                return unseen
+            self._new_groups.take(request)
+        except BackendError as refused:
+            return refused.with_traceback(None)
+        answer = (self._first_join_answer(request) if is_young else None) or unseen
+        waiting: asyncio.Future[Response] = self._loop.create_future()
+        self._early.note(request)
+        one = self._pending.add(request, waiting if answer is None else None)
+        self._note_member(one, request)
+        if is_young and isinstance(request, OffsetCommitRequest) and answer is None:
+            self._put_commit(request, packed, one)
+        else:
+            self._put_row(request, packed)
+        return waiting if answer is None else answer
+
+    def _note_member(self, one: Pending, request: GroupRequest) -> None:
+        member_id, group = getattr(request, "member_id", ""), self.known.get(group_id_of(request))
+        if group is not None and member_id in group.members:
+            one.member_id, one.generation_id = member_id, getattr(request, "generation_id", -1)
+
+    def _put_commit(self, request: OffsetCommitRequest, packed: bytes, one: Pending) -> None:
+        answer = self._commits.answer(request, len(packed)) if self._may_acknowledge else None
+        if answer is None:
+            self._put_row(request, packed)
+            return
+        known_good = msgspec.structs.replace(request, is_acknowledged=True)
+
+        def acknowledge() -> None:
+            if self._may_acknowledge and one.is_awaited and self._commits.is_sure(known_good, now_ms()):
+                self._commits.acknowledged(known_good)
+                one.give(answer)
+
+        self._put_row(known_good, self._encoder.encode(known_good), acknowledge)
+
+    @property
+    def _may_acknowledge(self) -> bool:
+        """Whether a commit may be answered once it is in the table, by all conditions but those of its group."""
+        is_in_time = time.monotonic() < self._young_until and not self._is_behind and not self._writer.is_failing
+        return is_in_time and self._settings.early_commits and self._slower == 1.0 and self._requests.is_alone()
+
+    def _check_length(self, request: GroupRequest, packed: bytes) -> None:
+        if len(group_id_of(request).encode()) > self._settings.group_id_max_bytes:
+            raise BackendError("the group id is too long", Error.INVALID_GROUP_ID)
+        if len(packed) > self._settings.request_max_bytes:
+            raise BackendError("the request is too long", Error.INVALID_REQUEST)
+        if not self._writer.has_room_for(len(packed)):
+            raise BackendError("requests come faster than they can be appended")
+
+    def _first_join_answer(self, request: GroupRequest) -> Response | None:
+        if not isinstance(request, JoinGroupRequest):
+            return None
+        offers = self._pending.offers(request.group_id)
+        return first_join_answer(self.known.get(request.group_id), request, offers, self._settings.group)
+
+    def _append(self, runs: Iterable[HeartbeatRunRequest]) -> None:
+        for run in runs:
+            self._put_row(run, self._encoder.encode(run), lambda run=run: self._commits.appended(run, now_ms()))  # type: ignore[misc]
+
+    def _put_row(self, request: StreamRequest, packed: bytes, appended: Callable[[], None] | None = None) -> None:
+        group_id, text = group_id_of(request), packed.decode()
+        row = RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, text)
+        self._writer.put(row, appended)
+
+    def _not_appended(self, request_id: str, error: Exception) -> None:
+        one = self._pending.remove(request_id)
+        if one is not None and one.is_awaited:
+            one.fail(BackendError(str(error)))
 
     # ------------------------------------------------------------ in
 
@@ -293,106 +240,94 @@ class TablesBackend:
             try:
                 while self._effects.has_news():
                     await self._learn(await self._loop.run_in_executor(self._threads, self._effects.news))
-                    self._heard_at = time.monotonic()
+                    self._last_news_at = time.monotonic()
             except Exception:
                 log.exception("effects: a version cannot be read just now")
-            self._hand_on(self._door.due(now_ms()))
-            self._listings.tell(self.directory, self._loop.time())
-            if self._heard_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
+            self._append(self._early.due(now_ms()))
+            self._pending.answer_listings(self._listed, now_ms())
+            if self._last_news_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
-            await asyncio.sleep(self._settings.poll_interval_ms / 1000)
+            pauses = 1 if self._pending.has_any else _IDLE_PAUSES
+            await asyncio.sleep(pauses * self._settings.poll_interval_ms / 1000)
+
+    def _listed(self) -> list[Known]:
+        return [(one.group_id, one.protocol_type or "", one.state, one.group_type or "") for one in self.known]
 
     def _look_whether_away(self) -> None:
         """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
-        self._door.forget_lost(now_ms())
-        self._beats.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
-        self._beats.forget_gone(self._memberships)
-        self._new_groups.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
+        self._pending.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
         age_s = self._batch_age_s()
         if age_s is not None:
-            self._young_until = self._loop.time() + _YOUNG_S * self._slower - age_s
-        was_away, self._is_away = self._is_away, self._is_coordinator_away()
+            self._young_until = time.monotonic() + _YOUNG_S * self._slower - age_s
+        oldest = next((one for one in self._pending.awaited() if not one.is_parked), None)
+        oldest_ms = 0 if oldest is None else now_ms() - oldest.received_at_ms
+        self._is_behind = oldest_ms > _BEHIND_AFTER_MS
+        was_away, self._is_away = self._is_away, self._is_coordinator_away(age_s, oldest_ms)
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
-            for waiting in list(self._waiting.values()):
-                unseen = unseen_answer(waiting.request)
-                if unseen is not None and not waiting.answer.done():
-                    waiting.answer.set_result(unseen)
+            for one in self._pending.awaited():
+                if one.unseen is not None:
+                    one.give(one.unseen)
         if was_away and not self._is_away:
             log.warning("the coordinator is back")
 
-    def _is_coordinator_away(self) -> bool:
-        if time.monotonic() - self._heard_at < self._away_after_s:
-            return False
-        waiting = self._oldest_waiting()
-        if not self._is_away and (waiting is None or now_ms() - waiting < self._away_after_s * 1000):
-            return False
-        age_s = self._batch_age_s()
-        return age_s is None or age_s > self._away_after_s
+    def _is_coordinator_away(self, batch_age_s: float | None, oldest_ms: int) -> bool:
+        away_after_s = _AWAY_AFTER_S * self._slower
+        is_silent = time.monotonic() - self._last_news_at >= away_after_s
+        is_asked = self._is_away or oldest_ms >= away_after_s * 1000
+        return is_silent and is_asked and (batch_age_s is None or batch_age_s > away_after_s)
 
     async def _learn(self, news: News) -> None:
         for fact in news.facts:
             self._learn_fact(fact)
         for start in range(0, len(news.replies), _ANSWERS_A_TURN):
-            for request_id, response in news.replies[start : start + _ANSWERS_A_TURN]:
-                waiting = self._waiting.get(request_id)
-                is_awaited = waiting is not None and not waiting.answer.done()
-                if response is None:
-                    self._settle(request_id)
-                    if waiting is not None and is_awaited:
-                        waiting.answer.set_exception(BackendError("its answer cannot be read"))
-                    continue
-                told = self._beats.answered(request_id, response, is_awaited=is_awaited)
-                self._settle(request_id)
-                if waiting is not None and is_awaited:
-                    self._forget(request_id)
-                    waiting.answer.set_result(told)
+            for reply in news.replies[start : start + _ANSWERS_A_TURN]:
+                self._learn_reply(reply)
             await asyncio.sleep(0)
+
+    def _learn_reply(self, reply: Reply) -> None:
+        response, group_id = reply.response, reply.group_id
+        one = self._pending.remove(reply.request_id)
+        if one is None:
+            return
+        if isinstance(response, HeartbeatResponse):
+            self._early.forget_those_elsewhere(group_id, one.received_at_ms)
+        if response is None:
+            one.fail(BackendError("its answer cannot be read"))
+            return
+        self._commits.taken(group_id, one, response)
+        if one.member is not None and isinstance(response, ConsumerGroupHeartbeatResponse):
+            group = self.known.get(group_id)
+            is_member = group is not None and response.member_id in group.members
+            response = self._unsent.answered(one.member, response, is_awaited=one.is_awaited, is_member=is_member)
+        one.give(response)
 
     def _learn_fact(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.REQUEST_PARKED:
-                self._door.park(fact.request_id or "")
-                self._listings.settle(fact.request_id or "")
-                if fact.request_id in self._waiting:
-                    self._parked.add(fact.request_id)
+                self._pending.park(fact.request_id or "")
             case EffectName.REQUEST_DROPPED:
-                self._settle(fact.request_id or "")
-                self._forget(fact.request_id or "")
-            case EffectName.REBALANCE_STARTED:
-                self.rebalances[fact.cause or "unknown"] += 1
-            case (
-                EffectName.GROUP_CREATED
-                | EffectName.GROUP_TYPE_CHANGED
-                | EffectName.STATE_CHANGED
-                | EffectName.GROUP_REMOVED
-            ):
-                self._learn_group(fact)
-            case EffectName.MEMBER_JOINED | EffectName.MEMBER_UPDATED | EffectName.MEMBER_REMOVED:
-                self._learn_group(fact)
+                self._pending.remove(fact.request_id or "")
             case _:
-                assert_never(fact.effect)
+                self._learn_group(fact)
 
     def _learn_group(self, fact: Fact) -> None:
         try:
-            self.directory.learn(fact)
-            self._memberships.learn(fact)
-        except (ValueError, TypeError, RecursionError) as error:
+            self.known.apply(fact.group_id, fact.effect, fact.detail)
+        except (ValueError, RecursionError) as error:
             left_out("effects", row_named(fact.group_id, fact.seq), error)
-            self.directory.doubt(fact.group_id)
-            self._memberships.doubt(fact.group_id)
             return
-        if fact.effect == EffectName.MEMBER_REMOVED:
-            self._door.forget(fact.group_id, fact.member_id or "")
-            self._beats.forget(fact.group_id, fact.member_id or "")
-        elif fact.effect == EffectName.GROUP_REMOVED:
-            self._door.forget(fact.group_id)
-            self._new_groups.forget(fact.group_id)
-
-    def _settle(self, request_id: str) -> None:
-        """A commit that has been read has taken a request."""
-        self._door.settle(request_id)
-        self._beats.settle(request_id)
-        self._listings.settle(request_id)
-        self._new_groups.settle(request_id)
+        match fact.effect:
+            case EffectName.REBALANCE_STARTED:
+                self.rebalances[fact.cause or "unknown"] += 1
+            case EffectName.MEMBER_REMOVED:
+                self._early.forget(fact.group_id, fact.member_id or "")
+                self._commits.forget(fact.group_id, fact.member_id or "")
+                self._unsent.forget(fact.group_id, fact.member_id or "")
+            case EffectName.MEMBER_UPDATED:
+                self._commits.forget(fact.group_id, fact.member_id or "")
+            case EffectName.GROUP_REMOVED:
+                self._early.forget(fact.group_id)
+                self._commits.forget(fact.group_id)
+                self._new_groups.forget(fact.group_id)

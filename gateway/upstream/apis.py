@@ -1,8 +1,8 @@
 """Which of the upstream's APIs are passed on, and up to which version.
 
-What would let a group live in the upstream beside ours is not passed on: the newer group protocols, of which consumer
-groups are ours, and offsets that are committed in a transaction. Two APIs end earlier than the upstream's: in later
-versions answers that are too long to be rewritten name brokers' addresses.
+APIs that would create groups in the upstream are not passed on: the newer group protocols, of which consumer groups are
+answered here, and commits of offsets in a transaction. Two APIs end earlier than the upstream's: in later versions
+answers that are too long to be rewritten name brokers' addresses.
 
 Knows API keys; knows no bytes.
 """
@@ -22,25 +22,23 @@ NOT_PASSED_ON = frozenset(_SASL) | _GROUPS_OF_OTHER_PROTOCOLS | _TRANSACTIONAL_O
 LAST_VERSIONS = {PRODUCE: 9, 1: 15, API_VERSIONS: 4, METADATA: 13, DESCRIBE_CLUSTER: 2, FIND_COORDINATOR: 6}
 """From Produce v10 and Fetch v16 on, answers name addresses; the others end where kio does."""
 _FIRST_PRODUCE = 3
-"""Kafka says that it answers v0 to v2, for the sake of an old client, but does not."""
+"""Kafka lists v0 to v2 for an old client, but does not answer them."""
 LAST_OF_OURS = {"OffsetCommit": 9, "OffsetFetch": 9}
-"""v10 names topics by id, and a topic that has just been made has none that is known here yet."""
+"""v10 names topics by id, and the id of a topic that was just created is not known here yet."""
 _NEED_TOPICS = frozenset({68, 69})
 """Our group APIs that need to know the upstream's topics, their ids and their sizes."""
-FEATURES_NOT_TOLD = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
+FEATURES_LEFT_OUT = frozenset({"group.version", "share.version", "streams.version", "transaction.version"})
 """Features whose APIs or versions are not passed on."""
 
 Range = tuple[int, int]
 
 
 def is_passed_on(api_key: int, version: int) -> bool:
-    """Whether a request goes to the upstream."""
     first = _FIRST_PRODUCE if api_key == PRODUCE else 0
     return api_key not in NOT_PASSED_ON and first <= version <= LAST_VERSIONS.get(api_key, version)
 
 
 def our_ranges() -> dict[int, Range]:
-    """The group APIs' first and last versions."""
     return {
         api.key: (api.versions.first, min(api.versions.last, LAST_OF_OURS.get(name, api.versions.last)))
         for name, api in APIS.items()
@@ -48,7 +46,7 @@ def our_ranges() -> dict[int, Range]:
 
 
 def offered(upstream: Mapping[int, Range], has_sasl: bool, has_topics: bool) -> dict[int, Range]:
-    """The versions that a client is told, from those that the upstream tells.
+    """The versions that a client is offered, from those that the upstream offers.
 
     has_sasl: clients authenticate here. has_topics: the upstream's topics are known.
     """

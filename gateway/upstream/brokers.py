@@ -1,7 +1,5 @@
-"""The upstream's brokers, and the port of ours behind which each of them stands.
-
-A broker that was not there at the start gets its port when an answer first names it. Knows addresses and listeners;
-knows no message but the Metadata that it asks at the start.
+"""The upstream's brokers, and the gateway's port for each. A broker that was not there at the start gets its port when
+an answer first names it. Knows addresses and listeners; knows no message but the Metadata that it asks at the start.
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from gateway.settings import MAX_PORT, Address
-from gateway.upstream.entrance import Entrance
-from gateway.upstream.line import UpstreamError, first_line_to
 from gateway.upstream.metadata_brokers import MAX_BROKERS
+from gateway.upstream.upstream_client import UpstreamError, first_connected_to
+from gateway.upstream.upstream_login import UpstreamLogin
 from gateway.wire.codec import codec
+from listeners.addresses import MAX_PORT, Address
 
 log = logging.getLogger("gateway")
 
@@ -27,13 +25,11 @@ _NO_ID = -1
 
 @dataclass(slots=True)
 class Broker:
-    """One broker of the upstream."""
-
     node_id: int
     address: Address
     """Where the broker is."""
     port: int = 0
-    """The port of ours behind which it stands."""
+    """The gateway's port for it."""
     is_first: bool = False
     """Whether it was there at the start: clients may have its port in their settings."""
     named_at: float = 0.0
@@ -41,22 +37,22 @@ class Broker:
 
 
 GONE_MAX = 100
-"""So many brokers that the upstream names no more keep their ports, for they may be back."""
+"""At most this many brokers that the upstream no longer names keep their ports: they may come back."""
 GONE_FOR_S = 600.0
 """None of them keeps it for longer."""
 
 Listen = Callable[[Broker, int], Awaitable[int]]
-"""Opens a port for a broker, 0 for any, and gives the one it became. Raises OSError: it is taken."""
+"""Opens a port for a broker, 0 for any, and returns the one opened. Raises OSError: it is taken."""
 Close = Callable[[int], None]
-"""Closes such a port; who came before stays."""
+"""Closes such a port; its open connections stay."""
 
 
 class Brokers:
     """Every broker that is known."""
 
-    def __init__(self, bootstrap: Address, entrance: Entrance, first_port: int, listen: Listen, close: Close) -> None:
+    def __init__(self, bootstrap: Address, login: UpstreamLogin, first_port: int, listen: Listen, close: Close) -> None:
         self._bootstrap = bootstrap
-        self._entrance = entrance
+        self._login = login
         self._first_port = first_port
         self._listen = listen
         self._close = close
@@ -65,7 +61,10 @@ class Brokers:
 
     async def start(self) -> None:
         """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
-        known = await _ask_for_brokers(self._bootstrap, self._entrance)
+        async with first_connected_to(self._bootstrap, self._login) as client:
+            answer = await client.ask("Metadata", _METADATA_VERSION, {"topics": []})
+            _, message = codec("Metadata", _METADATA_VERSION).read_response(answer)
+        known = [(each.node_id, each.host, each.port) for each in message.brokers if each.node_id != _NO_ID]
         if not known:
             raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")
         for node_id, host, port in sorted(known):
@@ -73,7 +72,7 @@ class Brokers:
             self._by_id[node_id].is_first = True
 
     async def port_of(self, node_id: int, address: Address) -> int:
-        """The port of ours behind which a broker stands. Raises OSError: no port can be opened for it."""
+        """The gateway's port for a broker. Raises OSError: no port can be opened for it."""
         async with self._lock:
             broker = self._by_id.get(node_id)
             if broker is None:
@@ -87,7 +86,7 @@ class Brokers:
             return broker.port
 
     def named(self, node_ids: Collection[int]) -> None:
-        """An answer names these as all brokers there are. Closes the ports of those that are gone for long, or many.
+        """Takes the list of all brokers from an answer. Closes the ports of those gone for long, or too many.
 
         Those of the start keep theirs.
         """
@@ -116,13 +115,6 @@ class Brokers:
         return [broker.address for _, broker in sorted(self._by_id.items())]
 
     def behind(self, port: int) -> Broker:
-        """The broker behind a port of ours; the first one for who came to a port that is closed by now."""
+        """The broker of one of the gateway's ports; the first broker if the port is closed by now."""
         brokers = list(self._by_id.values())
         return next((broker for broker in brokers if broker.port == port), brokers[0])
-
-
-async def _ask_for_brokers(bootstrap: Address, entrance: Entrance) -> list[tuple[int, str, int]]:
-    async with first_line_to(bootstrap, entrance) as line:
-        answer = await line.ask("Metadata", _METADATA_VERSION, {"topics": []})
-        _, message = codec("Metadata", _METADATA_VERSION).read_response(answer)
-    return [(broker.node_id, broker.host, broker.port) for broker in message.brokers if broker.node_id != _NO_ID]

@@ -1,4 +1,4 @@
-"""The upstream's topics, followed as they change: consumer groups share out their partitions by their ids.
+"""Follows the upstream's topics as they change: consumer groups are assigned their partitions by topic id.
 
 Partitions that are added, topics that are made and topics that are deleted reach a group with the next heartbeat of one
 of its members. While the upstream cannot be asked, the topics stay as they were last seen.
@@ -11,45 +11,67 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import uuid
 from collections.abc import Callable
+from typing import NamedTuple
 
 from gateway.fair_threads import FairThreads
-from gateway.settings import Address
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import METADATA
-from gateway.upstream.entrance import Entrance
-from gateway.upstream.line import Line, first_line_to, line_to
-from gateway.upstream.metadata_topics import TOPICS_VERSION, TopicThere, topics_in
+from gateway.upstream.upstream_client import UpstreamClient, connected_to, first_connected_to
+from gateway.upstream.upstream_login import UpstreamLogin
 from gateway.wire.codec import WireError, codec
+from listeners.addresses import Address
 from schemas.cluster_sizes import PARTITIONS_MAX, is_believable
 
 log = logging.getLogger("gateway")
 
+TOPICS_VERSION = 12
+"""The first version whose answers have names and ids of topics."""
+_ELEMENTS_MAX = 16 * PARTITIONS_MAX
+"""The most elements of an answer: partitions, and the brokers with replicas of each."""
 _ASK = {"topics": None}
 """All of them."""
 _GONE_FOR_S = 15.0
-"""A topic that was made again under its name is gone for as long as the longest heartbeat interval Kafka allows, so
-that groups take its old partitions away before they give the new ones.
+"""A topic that was deleted and made again is gone for this long, the longest heartbeat interval that Kafka allows. So
+groups revoke its old partitions before they assign the new ones.
 """
 _REST = 20
-"""After an answer that took long to read, the next question waits this many times as long."""
+"""After an answer that took long to read, the next request waits this many times as long."""
+
+
+class TopicThere(NamedTuple):
+    """A topic of the upstream."""
+
+    topic_id: uuid.UUID
+    partitions: int
+
+
+def topics_in(frame: bytes) -> dict[str, TopicThere]:
+    """The topics of a whole Metadata answer that have no error. Raises WireError."""
+    _, message = codec("Metadata", TOPICS_VERSION).read_response(frame, _ELEMENTS_MAX)
+    return {
+        topic.name: TopicThere(topic.topic_id, len(topic.partitions))
+        for topic in message.topics
+        if topic.name and topic.topic_id and not topic.error_code
+    }
 
 
 class FollowedTopics:
-    """Keeps `topic_ids` as the upstream has its topics. interval_ms: how often it is asked."""
+    """Keeps `topic_ids` equal to the upstream's topics. interval_ms: how often it is asked."""
 
     def __init__(
         self,
         bootstrap: Address,
         brokers: Callable[[], list[Address]],
-        entrance: Entrance,
+        login: UpstreamLogin,
         topic_ids: TopicIds,
         threads: FairThreads,
         interval_ms: int,
     ) -> None:
         self._bootstrap = bootstrap
         self._brokers = brokers
-        self._entrance = entrance
+        self._login = login
         self._topic_ids = topic_ids
         self._threads = threads
         self._interval_s = interval_ms / 1000
@@ -60,19 +82,18 @@ class FollowedTopics:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Knows the topics when it returns, unless the upstream is too old to tell their ids. Raises UpstreamError."""
-        async with first_line_to(self._bootstrap, self._entrance) as line:
+        """Knows the topics when it returns, unless the upstream is too old to name them by id. Raises UpstreamError."""
+        async with first_connected_to(self._bootstrap, self._login) as client:
             versions = codec("ApiVersions", 0)
-            _, told = versions.read_response(await line.ask("ApiVersions", 0, {}))
-            last = next((known.max_version for known in told.api_keys if known.api_key == METADATA), 0)
+            _, offered = versions.read_response(await client.ask("ApiVersions", 0, {}))
+            last = next((known.max_version for known in offered.api_keys if known.api_key == METADATA), 0)
             if last < TOPICS_VERSION:
                 log.warning("upstream: Metadata ends with v%d, so consumer groups (KIP-848) are not offered", last)
                 return
-            await self._look(line)
+            await self._look(client)
         self._task = asyncio.create_task(self._follow())
 
     def close(self) -> None:
-        """Asks no more."""
         if self._task is not None:
             self._task.cancel()
 
@@ -83,34 +104,31 @@ class FollowedTopics:
             places = [self._bootstrap, *self._brokers()]
             place = places[number % len(places)]
             try:
-                async with line_to(place, self._entrance) as line:
+                async with connected_to(place, self._login) as client:
                     while True:
-                        await asyncio.sleep(await self._look(line))
+                        await asyncio.sleep(await self._look(client))
             except (OSError, EOFError, WireError, ValueError) as error:
-                log.warning("upstream: %s does not tell of its topics: %s", place, str(error) or type(error).__name__)
+                log.warning("upstream: %s does not list its topics: %s", place, str(error) or type(error).__name__)
             except Exception:
-                log.exception("upstream: what %s tells of its topics cannot be read", place)
+                log.exception("upstream: the topics that %s lists cannot be read", place)
             number += 1
             await asyncio.sleep(self._interval_s)
 
-    async def _look(self, line: Line) -> float:
+    async def _look(self, client: UpstreamClient) -> float:
         """Learns the topics as they are now; how long to wait before the next look, in seconds."""
         loop = asyncio.get_running_loop()
-        frame = await line.ask("Metadata", TOPICS_VERSION, _ASK)
+        frame = await client.ask("Metadata", TOPICS_VERSION, _ASK)
         began = loop.time()
         digest = hashlib.blake2b(frame).digest()
         if digest != self._digest:
-            self._see(await self._threads.run(str(self._bootstrap), lambda: topics_in(frame)), began)
-            self._digest = digest
+            found = await self._threads.run(str(self._bootstrap), lambda: topics_in(frame))
+            made_again = {
+                name for name in found.keys() & self._there.keys() if found[name].topic_id != self._there[name].topic_id
+            }
+            self._gone_until |= dict.fromkeys(made_again, began + _GONE_FOR_S)
+            self._there, self._digest = found, digest
         self._learn(began)
         return max(self._interval_s, _REST * (loop.time() - began))
-
-    def _see(self, found: dict[str, TopicThere], now: float) -> None:
-        for name, topic in found.items():
-            before = self._there.get(name)
-            if before is not None and before.topic_id != topic.topic_id:
-                self._gone_until[name] = now + _GONE_FOR_S
-        self._there = found
 
     def _learn(self, now: float) -> None:
         self._gone_until = {name: until for name, until in self._gone_until.items() if until > now}

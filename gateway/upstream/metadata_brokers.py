@@ -1,6 +1,6 @@
-"""The brokers that a Metadata answer begins with, read and replaced; what stands behind them passes as it is.
+"""Reads and replaces the brokers at the start of a Metadata answer; the rest passes unchanged.
 
-So the answer of a cluster of many topics costs no more than its brokers do. Knows the layout of the answer's beginning;
+So the cost does not depend on the number of topics. Knows the layout of the answer's beginning;
 knows no connection.
 """
 
@@ -11,16 +11,16 @@ from functools import cache
 from io import BytesIO
 from typing import Any, NamedTuple, get_args
 
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 from kio.serial.readers import read_compact_array_length, read_legacy_array_length
 from kio.serial.writers import write_compact_array_length, write_legacy_array_length
 
 from gateway.wire.codec import WireError, codec
-from gateway.wire.lengths import LengthError, without_unknown_tags
+from gateway.wire.reading import Elements, reader
 
 MAX_BROKERS = 1000
-"""No cluster has so many, and each takes a port."""
+"""No cluster has more brokers, and each takes a port."""
 _THROTTLE_TIME_SINCE = 3
 _THROTTLE_TIME_BYTES = 4
 _LENGTH_BYTES = 4
@@ -38,15 +38,13 @@ class _Beginning:
     """How the beginning of one version's answer is read and written."""
 
     def __init__(self, response_type: Any) -> None:
-        self.type = response_type
-        self.head_type = response_type.__header_schema__
         broker_type = get_args(next(field.type for field in fields(response_type) if field.name == "brokers"))[0]
         is_flexible = response_type.__flexible__
         self.fixed_bytes = _THROTTLE_TIME_BYTES if response_type.__version__ >= _THROTTLE_TIME_SINCE else 0
-        self.read_head = entity_reader(self.head_type)
+        self.read_head = reader(response_type.__header_schema__)
         self.read_count = read_compact_array_length if is_flexible else read_legacy_array_length
         self.write_count: Any = write_compact_array_length if is_flexible else write_legacy_array_length
-        self.read_broker = entity_reader(broker_type)
+        self.read_broker = reader(broker_type)
         self.write_broker = entity_writer(broker_type)
 
 
@@ -57,30 +55,18 @@ def _beginning(version: int) -> _Beginning:
 
 def split(version: int, frame: bytes) -> Split:
     """The parts of a whole answer. Raises WireError."""
-    beginning = _beginning(version)
+    beginning, brokers, elements = _beginning(version), [], Elements(0)
     try:
-        try:
-            return _split(beginning, frame)
-        except KeyError:
-            # A tagged field that kio does not know: the protocol asks to pass over it.
-            known = without_unknown_tags(frame, beginning.head_type, beginning.type)
-            return _split(beginning, known)
-    except (SerialError, LengthError, ValueError, KeyError) as error:
+        start = beginning.read_head(frame, 0, elements)[1] + beginning.fixed_bytes
+        count, size = beginning.read_count(frame, start)
+        if (count or 0) > MAX_BROKERS:
+            raise WireError(f"names {count} brokers, {MAX_BROKERS} at most")
+        at = start + size
+        for _ in range(count or 0):
+            broker, at = beginning.read_broker(frame, at, elements)
+            brokers.append(broker)
+    except (SerialError, ValueError, KeyError) as error:
         raise WireError(f"MetadataResponse v{version}: {error}") from None
-
-
-def _split(beginning: _Beginning, frame: bytes) -> Split:
-    _, size = beginning.read_head(frame, 0)
-    start = size + beginning.fixed_bytes
-    count, size = beginning.read_count(frame, start)
-    count = count or 0
-    if count > MAX_BROKERS:
-        raise WireError(f"names {count} brokers, {MAX_BROKERS} at most")
-    at, brokers = start + size, []
-    for _ in range(count):
-        broker, size = beginning.read_broker(frame, at)
-        brokers.append(broker)
-        at += size
     return Split(frame[:start], tuple(brokers), frame[at:])
 
 

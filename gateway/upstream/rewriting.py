@@ -1,4 +1,4 @@
-"""Puts our addresses and versions in the place of the upstream's, in the answers that name them.
+"""Replaces the upstream's addresses and versions by the gateway's, in the answers that name them.
 
 Knows the four messages; knows no connection. Everything else passes as it is.
 """
@@ -15,32 +15,31 @@ from kio.schema.errors import ErrorCode
 from gateway.answering import LONG_FRAME_BYTES
 from gateway.exchange import MAX_PARTITIONS, Caller
 from gateway.fair_threads import FairThreads
-from gateway.settings import Address
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
-    FEATURES_NOT_TOLD,
+    FEATURES_LEFT_OUT,
     FIND_COORDINATOR,
     METADATA,
     offered,
 )
 from gateway.upstream.metadata_brokers import joined, split
-from gateway.wire.codec import Codec, Head, codec
+from gateway.wire.codec import Head, codec
 from gateway.wire.frames import LENGTH_BYTES
+from listeners.addresses import Address
 from schemas.messages import FindCoordinatorResponse
 from schemas.wire_fields import first_version
 
 _BROKERS = 1
 _MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
-_MAX_ELEMENTS = MAX_PARTITIONS
 _ERROR_CODE = slice(4, 6)
 """Of an answer to ApiVersions, behind the correlation id."""
 
 Named = Callable[[Collection[int]], None]
-"""Hears the ids of all brokers that there are."""
+"""Gets the ids of all brokers that there are."""
 PortOf = Callable[[int, Address], Awaitable[int]]
-"""Node id and the upstream's address -> our port behind which that broker stands."""
+"""Node id and the upstream's address -> the gateway's port for that broker."""
 
 
 class Rewriting:
@@ -61,7 +60,6 @@ class Rewriting:
         }
 
     def is_for(self, head: Head) -> bool:
-        """Whether the answer to a request must be rewritten."""
         return head.api_key == METADATA or head.api_key in self._apis
 
     async def rewritten(self, head: Head, frame: bytes, host: str, caller: Caller) -> bytes:
@@ -71,14 +69,17 @@ class Rewriting:
         """
         if head.api_key == METADATA:
             return await self._metadata(head.api_version, frame, host, caller)
-        if head.api_key == API_VERSIONS and _is_of_another_version(frame):
+        error_code = int.from_bytes(frame[_ERROR_CODE], "big", signed=True)
+        if head.api_key == API_VERSIONS and error_code == ErrorCode.unsupported_version.value:
+            # A broker that does not know the version answers in v0, which names the versions it knows.
             return len(frame).to_bytes(LENGTH_BYTES, "big") + frame
         api, rewrite = self._apis[head.api_key]
         spoken = codec(api, head.api_version)
         if len(frame) <= LONG_FRAME_BYTES:
-            correlation_id, message = _read(spoken, frame)
+            correlation_id, message = spoken.read_response(frame, MAX_PARTITIONS)
             return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
-        correlation_id, message = await self._threads.run(caller.host, partial(_read, spoken, frame))
+        reading = partial(spoken.read_response, frame, MAX_PARTITIONS)
+        correlation_id, message = await self._threads.run(caller.host, reading)
         ours = await rewrite(message, head.api_version, host)
         return await self._threads.run(caller.host, partial(spoken.write_response, correlation_id, ours))
 
@@ -94,20 +95,21 @@ class Rewriting:
     async def _api_versions(self, message: Any, version: int, host: str) -> Any:
         if message.error_code != ErrorCode.none or not message.api_keys:
             return message
-        told = offered(
+        versions = offered(
             {known.api_key: (known.min_version, known.max_version) for known in message.api_keys},
             self._has_sasl,
             self._topic_ids.are_known,
         )
         range_type = type(message.api_keys[0])
         ranges = [
-            range_type(api_key=key, min_version=first, max_version=last) for key, (first, last) in sorted(told.items())
+            range_type(api_key=key, min_version=first, max_version=last)
+            for key, (first, last) in sorted(versions.items())
         ]
         changes: dict[str, Any] = {"api_keys": tuple(ranges)}
         for name in ("supported_features", "finalized_features"):
             if hasattr(message, name):
                 features = getattr(message, name)
-                changes[name] = tuple(feature for feature in features if feature.name not in FEATURES_NOT_TOLD)
+                changes[name] = tuple(feature for feature in features if feature.name not in FEATURES_LEFT_OUT)
         return replace(message, **changes)
 
     async def _describe_cluster(self, message: Any, version: int, host: str) -> Any:
@@ -123,18 +125,11 @@ class Rewriting:
         return ours
 
     async def _ours(self, brokers: tuple[Any, ...], id_name: str, host: str) -> tuple[Any, ...]:
-        return tuple([await self._our(broker, getattr(broker, id_name), host) for broker in brokers])
-
-    async def _our(self, broker: Any, node_id: int, host: str) -> Any:
-        if node_id < 0:
-            return broker
-        return replace(broker, host=host, port=await self._port_of(node_id, Address(broker.host, broker.port)))
-
-
-def _is_of_another_version(frame: bytes) -> bool:
-    """Whether a broker does not know the version of an ApiVersions: it says so in v0, which names the one to ask in."""
-    return int.from_bytes(frame[_ERROR_CODE], "big", signed=True) == ErrorCode.unsupported_version.value
-
-
-def _read(spoken: Codec, frame: bytes) -> tuple[int, Any]:
-    return spoken.read_response(frame, _MAX_ELEMENTS)
+        ours = []
+        for broker in brokers:
+            node_id = getattr(broker, id_name)
+            if node_id >= 0:
+                port = await self._port_of(node_id, Address(broker.host, broker.port))
+                broker = replace(broker, host=host, port=port)
+            ours.append(broker)
+        return tuple(ours)

@@ -5,28 +5,28 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterable
 
-from gateway.answering import Answering
+from gateway.answering import Client
 from gateway.backend import Backend
 from gateway.exchange import Caller, Endpoint
 from gateway.group_apis import Node
 from gateway.metrics import Metrics
 from gateway.routing import Routing
 from gateway.server import Server
-from gateway.settings import Address, Settings
-from gateway.taking import Client
+from gateway.settings import Settings
 from gateway.topic_ids import TopicIds
 from gateway.upstream.brokers import Broker, Brokers
-from gateway.upstream.entrance import entrance_of
 from gateway.upstream.followed_topics import FollowedTopics
-from gateway.upstream.passing import Passing
 from gateway.upstream.rewriting import Rewriting
+from gateway.upstream.upstream_login import login_of
+from gateway.upstream.upstream_proxy import UpstreamProxy
+from listeners.addresses import Address
 
 Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
-"""The group APIs' endpoints, given the node that a caller is told to ask about its group."""
+"""The group APIs' endpoints, given the node that a caller is sent to about its group."""
 
 
 class UpstreamServer(Server):
-    """Listens for every broker of the upstream. Each is a coordinator of every group to those who ask it.
+    """Listens for every broker of the upstream. Clients of each port get that port as the coordinator of every group.
 
     Raises ConfigError: a file that cannot be used.
     """
@@ -42,34 +42,33 @@ class UpstreamServer(Server):
         tls: ssl.SSLContext | None,
     ) -> None:
         super().__init__(settings, Routing(endpoints(self._node)), backend, metrics, tls)
-        self._entrance = entrance_of(settings)
-        self._brokers = Brokers(upstream, self._entrance, settings.listen.port, self._listen_for, self.close_port)
+        self._login = login_of(settings)
+        self._brokers = Brokers(upstream, self._login, settings.listen.port, self._listen_for, self.close_port)
         self._rewriting = Rewriting(
             self._brokers.port_of, self._brokers.named, settings.users is not None, topic_ids, self.threads
         )
         self._topics = FollowedTopics(
             upstream,
             self._brokers.addresses,
-            self._entrance,
+            self._login,
             topic_ids,
             self.threads,
             settings.upstream_topics_interval_ms,
         )
 
     async def open(self) -> None:
-        """Opens the ports; who comes to them finds the topics known. Raises OSError."""
+        """Opens the ports once the topics are known. Raises OSError."""
         await self._topics.start()
         await self._brokers.start()
 
     async def close(self) -> None:
-        """As of every gateway; the upstream is asked no more."""
         self._topics.close()
         await super().close()
 
     async def _listen_for(self, broker: Broker, wished_port: int) -> int:
-        def taker_for(client: Client) -> Passing:
-            ours = Answering(client, self.routing, self.threads, self._settings)
-            return Passing(client, ours, self._settings, broker, self._entrance, self._rewriting)
+        def taker_for(client: Client) -> UpstreamProxy:
+            own = (client, self.routing, self.threads, self._settings)
+            return UpstreamProxy(*own, broker, self._login, self._rewriting)
 
         return await self.listen(taker_for, wished_port)
 

@@ -14,17 +14,10 @@ from io import BytesIO
 from struct import Struct
 from typing import Any, NamedTuple
 
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 
-from gateway.wire.lengths import (
-    MAX_ELEMENTS,
-    LengthError,
-    check_lengths,
-    has_array,
-    without_unknown_tags,
-)
-from schemas.strings import STRING_MAX_BYTES
+from gateway.wire.reading import MAX_ELEMENTS, Elements, reader
 
 _HEAD = Struct(">hhi")
 _LENGTH = Struct(">i")
@@ -32,11 +25,11 @@ _ROOM_FOR_LENGTH = bytes(_LENGTH.size)
 
 
 class WireError(ValueError):
-    """Bytes that are no request, or one that is not answered; as with Kafka, the connection ends."""
+    """Bytes that are no request, or a request that is not answered; as with Kafka, the connection ends."""
 
 
 class Head(NamedTuple):
-    """What stands at the start of every request, whatever its API."""
+    """The fields at the start of every request, whatever its API."""
 
     api_key: int
     api_version: int
@@ -54,39 +47,28 @@ class Codec:
     """Reads requests and writes responses of one API in one version, and the other way round for an upstream."""
 
     def __init__(self, api: str, version: int) -> None:
-        folder = f"kio.schema.{_snake_case(api)}.v{version}"
+        snake_case = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
+        folder = f"kio.schema.{snake_case}.v{version}"
         self.api = api
         self.version = version
         self.request_type: type = getattr(import_module(f"{folder}.request"), f"{api}Request")
         self.response_type: type = getattr(import_module(f"{folder}.response"), f"{api}Response")
         self.is_flexible: bool = self.request_type.__flexible__
-        self._read_request = _Reader(self.request_type)
         self._write_response = _Writer(self.response_type)
-        # Few such responses are different, and most answers are a heartbeat's: their bytes are kept.
-        self._says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
-        self._tails: dict[Any, bytes] = {}
+        self.says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
+        """Whether a response has no other field than its error and throttle time."""
 
     def read_request(self, frame: bytes, max_elements: int = MAX_ELEMENTS) -> tuple[str | None, Any]:
         """The client id and the message of a whole request. Raises WireError.
 
-        max_elements: so many all its arrays together may have.
+        max_elements: the most elements of all its arrays together.
         """
-        head, message = self._read_request(frame, max_elements)
+        head, message = _read(self.request_type, frame, max_elements)
         return head.client_id, message
-
-    def head_end(self, frame: bytes) -> int:
-        """Where the message of a whole request begins. Raises WireError."""
-        return self._read_request.head_end(frame)
 
     def write_response(self, correlation_id: int, message: Any) -> bytes:
         """A whole response, its length first."""
-        if not self._says_error_only or getattr(message, "throttle_time", None):
-            return self._write_response({"correlation_id": correlation_id}, message)
-        tail = self._tails.get(message.error_code)
-        if tail is None:
-            tail = self._write_response({"correlation_id": 0}, message)[_LENGTH.size * 2 :]
-            self._tails[message.error_code] = tail
-        return _LENGTH.pack(_LENGTH.size + len(tail)) + _LENGTH.pack(correlation_id) + tail
+        return self._write_response({"correlation_id": correlation_id}, message)
 
     def write_request(self, correlation_id: int, client_id: str, message: Any) -> bytes:
         """A whole request to an upstream, its length first."""
@@ -101,10 +83,9 @@ class Codec:
     def read_response(self, frame: bytes, max_elements: int | None = None) -> tuple[int, Any]:
         """The correlation id and the message of an upstream's response. Raises WireError.
 
-        max_elements: so many all its arrays together may have; None: any number.
+        max_elements: the most elements of all its arrays together; None: any number.
         """
-        most = len(frame) if max_elements is None else max_elements
-        head, message = _Reader(self.response_type)(frame, most)
+        head, message = _read(self.response_type, frame, len(frame) if max_elements is None else max_elements)
         return head.correlation_id, message
 
 
@@ -114,38 +95,15 @@ def codec(api: str, version: int) -> Codec:
     return Codec(api, version)
 
 
-class _Reader:
-    """Head and message from a frame."""
-
-    def __init__(self, entity_type: Any) -> None:
-        self.head_type = entity_type.__header_schema__
-        self.entity_type = entity_type
-        self.read_head = entity_reader(self.head_type)
-        self.read_entity = entity_reader(entity_type)
-        self.must_look_first = has_array(entity_type)
-
-    def __call__(self, frame: bytes, max_elements: int) -> tuple[Any, Any]:
-        try:
-            try:
-                return self._read(frame, max_elements)
-            except KeyError:
-                # A tagged field that kio does not know: the protocol asks to pass over it.
-                return self._read(without_unknown_tags(frame, self.head_type, self.entity_type), max_elements)
-        except (SerialError, LengthError, ValueError, KeyError) as error:
-            raise WireError(f"{self.entity_type.__name__} v{self.entity_type.__version__}: {error}") from None
-
-    def head_end(self, frame: bytes) -> int:
-        try:
-            return int(self.read_head(frame, 0)[1])
-        except (SerialError, ValueError, KeyError) as error:
-            raise WireError(f"{self.head_type.__name__}: {error}") from None
-
-    def _read(self, frame: bytes, max_elements: int) -> tuple[Any, Any]:
-        head, at = self.read_head(frame, 0)
-        if self.must_look_first or len(frame) > STRING_MAX_BYTES:
-            check_lengths(self.entity_type, frame, at, max_elements)
-        message, _ = self.read_entity(frame, at)
-        return head, message
+def _read(entity_type: Any, frame: bytes, max_elements: int) -> tuple[Any, Any]:
+    """Head and message of a whole frame. Raises WireError."""
+    elements = Elements(max_elements)
+    try:
+        head, at = reader(entity_type.__header_schema__)(frame, 0, elements)
+        message, _ = reader(entity_type)(frame, at, elements)
+    except (SerialError, ValueError, KeyError) as error:
+        raise WireError(f"{entity_type.__name__} v{entity_type.__version__}: {error}") from None
+    return head, message
 
 
 class _Writer:
@@ -164,7 +122,3 @@ class _Writer:
         frame = buffer.getbuffer()
         _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
         return bytes(frame)
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -5,11 +5,14 @@ Knows lengths; knows nothing of what a frame holds. The same cutter serves reque
 
 from __future__ import annotations
 
+from struct import Struct
+
 LENGTH_BYTES = 4
+_LENGTH = Struct(">i")
 
 
 class FrameError(ValueError):
-    """A length that no frame may have; the stream cannot be read on."""
+    """A length that no frame may have; the rest of the stream cannot be read."""
 
 
 class FrameCutter:
@@ -22,7 +25,6 @@ class FrameCutter:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes were fed and not taken."""
         return len(self._buffer) - self._at
 
     def feed(self, chunk: bytes) -> None:
@@ -32,15 +34,14 @@ class FrameCutter:
         self._buffer += chunk
 
     def clear(self) -> None:
-        """Drops what it holds."""
         self._buffer.clear()
         self._at = 0
 
     def next_length(self) -> int | None:
         """The length of the frame that comes next, None while it is not there. Raises FrameError."""
-        if self.held_bytes < LENGTH_BYTES:
+        if len(self._buffer) - self._at < LENGTH_BYTES:
             return None
-        length = int.from_bytes(self._buffer[self._at : self._at + LENGTH_BYTES], "big", signed=True)
+        length: int = _LENGTH.unpack_from(self._buffer, self._at)[0]
         if not 0 <= length <= self.max_bytes:
             raise FrameError(f"frame length {length}: 0 to {self.max_bytes} bytes are read")
         return length
@@ -53,9 +54,9 @@ class FrameCutter:
     def take(self) -> bytes | None:
         """The next whole frame without its length, None while it is not all there. Raises FrameError."""
         length = self.next_length()
-        if length is None or self.held_bytes - LENGTH_BYTES < length:
-            return None
         start = self._at + LENGTH_BYTES
+        if length is None or len(self._buffer) < start + length:
+            return None
         self._at = start + length
         return bytes(self._buffer[start : self._at])
 

@@ -1,6 +1,6 @@
-"""The report at the end of a replay: what became of the lines, how many answers are equal, which rebalances there were.
+"""The report at the end of a replay: counts of lines, how many answers are equal, and the rebalances.
 
-Knows the counts and the views; must not know how a log is read.
+Knows the counts and the views. Must not know how a log is read.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from rich.table import Table
 from duck_sql.engine import ask
 from jobs.home import Home
 from jobs.shown.terminal import add_row, say, text_of
+from programs.typed import as_typed
 from request_log.parity import Difference, Parity
-from request_log.recorded import Tally
+from request_log.recorded import OF_LAG, Tally
+from why.words import duration
 
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
@@ -28,56 +30,56 @@ _REBALANCES = """
     select group_id, date_format(known_from, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
            to_generation_id,
            concat_ws(': ', cause, case when cause = 'unknown' then nullif(array_join(cause_candidates, ' or '), '') end)
-             cause,
+             causes,
            coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
            client_reason, duration_ms, members_before, members_after, outcome
     from rebalances order by rebalances.known_from, group_id
 """
 
 
-class Told(NamedTuple):
-    """What a replay reports."""
+class Replayed(NamedTuple):
+    """The result of a replay of a log."""
 
     tally: Tally
     parity: Parity
     inferred: Mapping[str, str]
-    """Broker settings that follow from the log, by Kafka's keys."""
+    """Broker settings inferred from the log, by Kafka's keys."""
     seconds: float
     """How long the replay took."""
 
 
-def tell(console: Console, home: Home, told: Told) -> None:
-    """Prints the whole report."""
-    tell_log(console, told)
-    tell_rebalances(console, home)
-    tell_where(console, home)
-
-
-def tell_log(console: Console, told: Told) -> None:
-    """What became of the log's lines, and how its answers compare."""
-    for line in lines_told(told.tally, told.seconds):
+def say_log(console: Console, replayed: Replayed) -> None:
+    """Prints the counts of the log's lines, and how its answers compare."""
+    for line in log_lines(replayed.tally, replayed.seconds):
         say(console, line)
-    for key, value in told.inferred.items():
+    for key, value in replayed.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
-    _tell_parity(console, told.parity)
+    for line in session_lines(replayed.tally):
+        say(console, line)
+    _say_parity(console, replayed.parity)
 
 
-def tell_where(console: Console, home: Home) -> None:
-    """Where the history is."""
-    where = f"ROLLCALL_HOME={home.shown}"
-    say(console)
-    say(console, f'The history is in {home.shown}: make sql {where} Q="select * from rebalances"')
-    say(console, f"To look at it in a browser: make page {where}")
+def session_lines(tally: Tally) -> Iterator[str]:
+    """A sentence for each consumer group whose session timeout is known only from silences."""
+    for group_id, bounds in sorted(tally.sessions.items()):
+        if bounds.likely_ms:
+            yield (
+                f"  {group_id}: sessions end after {bounds.text}; its own consumer.session.timeout.ms is likely "
+                f"{bounds.likely_ms / 1000:g} s; SET=groups.{group_id}.consumer.session.timeout.ms= overrides it"
+            )
 
 
-def lines_told(tally: Tally, seconds: float) -> Iterator[str]:
-    """What became of the lines: counts, reasons by their kind with an example, groups that are followed no more."""
-    skipped, quarantined = tally.skipped.total(), tally.quarantined.total()
+def log_lines(tally: Tally, seconds: float) -> Iterator[str]:
+    """Counts of lines, reasons by kind with an example, and the groups that were given up."""
+    used, quarantined = tally.used + tally.of_lag, tally.quarantined.total()
+    skipped = {reason: lines for reason, lines in tally.skipped.items() if not reason.startswith(OF_LAG)}
     yield (
-        f"{tally.read} lines read in {seconds:.1f} s: {tally.used} used, {skipped} skipped, {quarantined} quarantined; "
-        f"from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)"
+        f"{tally.read} lines read in {seconds:.1f} s: {used} used, {sum(skipped.values())} skipped, {quarantined} "
+        f"quarantined; from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)"
     )
-    for what, reasons in (("skipped", tally.skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
+    if tally.used and not tally.of_lag:
+        yield "  no line is of FETCH or LIST_OFFSETS: where logs end, and so how far groups were behind, is not known"
+    for what, reasons in (("skipped", skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
         yield from _reasons(what, reasons, tally.examples)
     yield from given_up(tally)
 
@@ -90,7 +92,7 @@ def _reasons(what: str, reasons: Mapping[str, int], examples: Mapping[str, str])
 
 
 def given_up(tally: Tally) -> Iterator[str]:
-    """A sentence for each group that is followed no more."""
+    """A sentence for each group that was given up."""
     for group_id, at in sorted(tally.given_up.items()):
         yield (
             f"  gave up on group {group_id} at {at.request_id}, where no order of its requests was found in time; "
@@ -98,7 +100,7 @@ def given_up(tally: Tally) -> Iterator[str]:
         )
 
 
-def _tell_parity(console: Console, parity: Parity) -> None:
+def _say_parity(console: Console, parity: Parity) -> None:
     table = Table(title="recorded answers beside ours", title_justify="left")
     for name in ("API", "compared", "equal", "different"):
         table.add_column(name, justify="left" if name == "API" else "right")
@@ -125,9 +127,10 @@ def _tell_difference(console: Console, found: Difference) -> None:
     console.print(table)
 
 
-def tell_rebalances(console: Console, home: Home) -> None:
-    """Each rebalance in a line, by when it began; one whose beginning is not known by when it surely ran."""
-    answer = ask(home.path, _REBALANCES, limit=SHOWN_REBALANCES + 1)
+def tell_home(console: Console, home: Home) -> None:
+    """Prints a line for each rebalance, in order of `known_from`, and where the history is."""
+    with home.read_here() as here:
+        answer = ask(here.path, _REBALANCES, limit=SHOWN_REBALANCES + 1)
     names = [column.name for column in answer.columns]
     rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in answer.rows]
     shown = f"the first {SHOWN_REBALANCES}" if len(rows) > SHOWN_REBALANCES else str(len(rows))
@@ -139,12 +142,18 @@ def tell_rebalances(console: Console, home: Home) -> None:
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
         generations = f"generation {row.from_generation_id} -> {row.to_generation_id}"
         members = f"{row.members_before} -> {row.members_after} members"
-        took = "" if row.duration_ms is None else f"{row.duration_ms} ms, "
+        took = "" if row.duration_ms is None else f", {duration(row.duration_ms)}"
         say(
             console,
-            f"  {row.started_at}  {row.group_id}: {row.cause}{by}{on}{reason}, {generations}, {members}, "
-            f"{took}{row.outcome}",
+            f"  {row.started_at}  {row.group_id}: rebalance {row.outcome}: {row.causes}{by}{on}{reason}, "
+            f"{generations}, {members}{took}",
         )
+    query, home_named = '"select * from rebalances"', f"ROLLCALL_HOME={home.shown}"
+    sql = as_typed(f"make sql {home_named} Q={query}", f"rollcall sql --home {home.shown} {query}")
+    page = as_typed(f"make page {home_named}", f"rollcall page --home {home.shown}")
+    say(console)
+    say(console, f"The history is in {home.shown}: {sql}")
+    say(console, f"To look at it in a browser: {page}")
 
 
 def _time(at_ms: int | None) -> str:

@@ -1,1 +1,1 @@
-"""The command `rollcall`: its subcommands, their options and an example of each. What they do is elsewhere."""
+"""The command `rollcall`: its subcommands, with their options and examples."""

@@ -2,8 +2,8 @@
 
     python -m jobs.rollcall ...          the same, without the installed command
 
-Knows where each subcommand is declared. Must not import one before it is asked for, so that a question is not kept
-waiting for what other subcommands need.
+Knows where each subcommand is declared. Must not import one before it is called, so that no subcommand waits for the
+imports of another.
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ from programs.version import VERSION
 
 NAME = "rollcall"
 PLACES = {
+    "demo": "jobs.rollcall.serving:demo",
     "run": "jobs.rollcall.serving:run",
     "gateway": "gateway.__main__:command",
     "page": "page.__main__:command",
+    "export": "exporter.__main__:command",
+    "alerts": "alerts.__main__:command",
     "sql": "jobs.rollcall.asking:sql",
     "why": "jobs.rollcall.asking:why",
+    "lag": "jobs.rollcall.asking:lag",
     "pictures": "jobs.rollcall.asking:pictures",
+    "status": "jobs.rollcall.asking:status",
+    "doctor": "jobs.rollcall.serving:doctor",
     "replay": "jobs.rollcall.logs:replay",
     "shadow": "jobs.rollcall.logs:shadow",
     "whatif": "jobs.rollcall.logs:whatif",

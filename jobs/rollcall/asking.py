@@ -1,10 +1,13 @@
-"""`rollcall sql`, `rollcall why` and `rollcall pictures`: what is asked of a home.
+"""The subcommands that query a home: `rollcall sql`, `rollcall why`, `rollcall lag`, `rollcall pictures` and others.
 
-Knows the words of each question. Must not know how it is answered, nor import what answers it before it is asked.
+Knows their options. Must not import the code behind a subcommand before it is called.
 """
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -16,6 +19,16 @@ _group = click.argument("group", metavar="GROUP")
 _generation = click.option(
     "--generation", metavar="N", default="", help="The rebalance that led to this generation of the group."
 )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Switches garbage collection off: loading the libraries makes many objects, and all of them stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @click.command(
@@ -31,6 +44,7 @@ _generation = click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; Spark is asked second else."
 )
 @home_option
+@_uncollected()
 def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
     """Ask a home in SQL. `show tables` and `describe groups` say what there is."""
     from jobs.home import Home
@@ -49,12 +63,32 @@ def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
 @at_option("The rebalance at a moment")
 @format_option(("text", "json"))
 @home_option
+@_uncollected()
 def why(group: str, generation: str, at: str, form: str, home: str) -> None:
     """Explain a rebalance of a group. It is the latest one unless another is named."""
     from jobs.home import Home
     from jobs.why import answer
 
     answer(Home(home), group, generation, at, form)
+
+
+@click.command(epilog=examples("rollcall lag payments", "rollcall lag --watch", "rollcall lag payments --format json"))
+@click.argument("group", metavar="GROUP", default="")
+@click.option("--watch", is_flag=True, help="Show it anew every 5 s, until Ctrl-C.")
+@at_option("The lag at a moment")
+@format_option(("text", "json"))
+@home_option
+def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
+    """Tell how far behind groups are.
+
+    Partition by partition, of one group or of all, the furthest behind first. LAG and LOST are records, TIME-LAG is the
+    age of the oldest record to be read, TREND by how many records LAG grew in the last minute, KNOWN-AT when the log
+    ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash: not known.
+    """
+    from jobs.home import Home
+    from jobs.lag_report import answer_lag
+
+    answer_lag(Home(home), group, at, form, watches=watch)
 
 
 @click.command(
@@ -78,3 +112,17 @@ def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, ou
 
     for file in draw(Home(home), Asked(group, generation, at, minutes, whatif), Path(out or PICTURES)):
         print(file)
+
+
+@click.command(epilog=examples("rollcall status", "rollcall status .rollcall-d-kill --format json"))
+@click.argument("homes", metavar="[HOME]...", nargs=-1)
+@format_option(("text", "json"))
+def status(homes: tuple[str, ...], form: str) -> None:
+    """Say who works in a home and what is in trouble.
+
+    HOME is one home or several; without it those that lie in this folder.
+    """
+    from jobs.home import Home
+    from jobs.status import answer_status, homes_in
+
+    answer_status([Home(home) for home in homes] or homes_in(Path()), form)

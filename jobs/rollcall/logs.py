@@ -1,6 +1,6 @@
-"""`rollcall replay`, `rollcall shadow` and `rollcall whatif`: what is done with a broker's request log.
+"""The subcommands for recordings: `rollcall replay`, `rollcall shadow` and `rollcall whatif`.
 
-Knows the words of each. Must not know what is done, nor import what does it before it is asked for.
+Knows their options. Must not import the code behind a subcommand before it is called.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from programs.errors import UserError
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A setting of the broker's that the log cannot show")
+_processes = click.option(
+    "--processes", type=click.IntRange(1, 256), metavar="N", help="How many processes do the work; else one a core."
+)
 
 
 @click.command(
@@ -37,28 +40,38 @@ _broker_settings = set_option("A setting of the broker's that the log cannot sho
 @zone_option
 @home_option
 @click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
-def replay(log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool) -> None:
+@click.option(
+    "--engine",
+    type=click.Choice(("processes", "spark")),
+    default="processes",
+    show_default=True,
+    help="Who does the work: processes of this machine; or Spark, for a log that outgrows a machine.",
+)
+@_processes
+def replay(
+    log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool, engine: str, processes: int | None
+) -> None:
     """Replay a request log, or a dump of __consumer_offsets.
 
     LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
-    history.
+    history. Spark replays a request log, of which every worker sees the files.
     """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
     from jobs.replay.command import settings_of
     from jobs.shown.terminal import Terminal
 
-    paths = _paths_of(log)
-    if len(paths) == 1:
-        run_replay(Home(home), paths[0], settings_of(given), zone, Terminal(), is_fresh=fresh)
-        return
-    from jobs.replay.both import replay_both
+    asked = (Home(home), _paths_of(log), settings_of(given), zone, Terminal())
+    if engine == "spark":
+        from jobs.replay.spark_command import replay_by_spark
 
-    replay_both(Home(home), paths, settings_of(given), zone, Terminal(), is_fresh=fresh)
+        replay_by_spark(*asked, is_fresh=fresh)
+    else:
+        run_replay(*asked, is_fresh=fresh, processes=processes)
 
 
 def _paths_of(log: str) -> list[Path]:
-    """The paths that a text names: one, which may have blanks in it, or several with blanks between them."""
+    """The paths in a text: one, which may contain blanks, or several with blanks between them."""
     words = log.split()
     return [Path(log)] if len(words) < 2 or Path(log).exists() else [Path(word) for word in words]
 
@@ -99,27 +112,22 @@ def shadow(
         raise UserError(
             f"{' '.join(followed)}: names {len(logs)} logs and {len(clusters)} clusters, and one of each is followed."
         )
-    if not logs and (given or zone != "UTC"):
-        raise UserError(f"FROM={clusters[0]}: SET= and ZONE= are said of a request log, and this is a cluster.")
+    of_the_broker = [word for text in given for word in text.split() if not word.startswith("groups.")]
+    if not logs and (zone != "UTC" or of_the_broker):
+        raise UserError(
+            f"FROM={clusters[0]}: ZONE= and SET= of a broker are said of a request log, and this is a cluster: "
+            "SET= takes groups.GROUP.KEY alone."
+        )
     if not clusters and (conf or not offsets):
         raise UserError(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
-    if not logs:
-        from jobs.shadow.topic import follow_topic
-
-        return follow_topic(Home(home), clusters[0], conf, Terminal(), has_commits=offsets)
     from jobs.replay.command import settings_of
+    from jobs.shadow.command import Asked, follow
 
-    if not clusters:
-        from jobs.shadow.command import follow
-
-        return follow(Home(home), logs[0], zone, settings_of(given), Terminal())
-    from jobs.shadow.both import follow_both
-
-    return follow_both(
-        Home(home), logs[0], zone, settings_of(given), clusters[0], conf, Terminal(), has_commits=offsets
-    )
+    log, cluster = (next(iter(named), "") for named in (logs, clusters))
+    asked = Asked(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
+    return follow(Home(home), asked, Terminal())
 
 
 @click.command(

@@ -1,6 +1,6 @@
-"""`rollcall run`, `maintain`, `repartition` and `package`: what serves clients, and what looks after that.
+"""The subcommands that serve and maintain: `rollcall run`, `demo`, `maintain`, `repartition`, `package` and `doctor`.
 
-Knows the words of each. Must not know what is done, nor import what does it before it is asked for.
+Knows their options. Must not import the code behind a subcommand before it is called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from programs.command_line import conf_option, examples, home_option, place_opti
     "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere; 127.0.0.1:8080 else."
 )
 @click.option("--demo/--no-demo", default=True, help="With the demo's consumers, or without.")
-@click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after so long.")
+@click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after this many seconds.")
 def run(
     home: str,
     conf: Path | None,
@@ -39,10 +39,25 @@ def run(
     demo_seconds: str,
 ) -> int:
     """Run coordinator, gateway and demo fleet until Ctrl-C."""
-    from jobs.run.choices import Asked
+    from jobs.run.choices import RunOptions
     from jobs.run.command import run_everything
 
-    return run_everything(Asked(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page))
+    return run_everything(RunOptions(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page))
+
+
+@click.command(epilog=examples("rollcall demo", "rollcall demo --listen 127.0.0.1:8090 --no-browser"))
+@click.option(
+    "--listen", metavar="HOST:PORT", default="", help="Where the page is served; any free port of 127.0.0.1 else."
+)
+@click.option("--browser/--no-browser", default=True, help="Open the browser, or only print the address.")
+def demo(listen: str, browser: bool) -> None:
+    """Show a recorded incident in a browser.
+
+    It needs no Java and no cluster.
+    """
+    from jobs.demo import show_demo
+
+    show_demo(listen or "127.0.0.1:0", opens_browser=browser)
 
 
 @click.command(epilog=examples("rollcall maintain", "rollcall maintain --home s3a://bucket/rollcall"))
@@ -76,3 +91,18 @@ def package(target: str) -> None:
     from jobs.package import TARGET, pack
 
     print(f"rollcall: {pack(Path(target) if target else TARGET)} is for spark-submit --py-files.")
+
+
+@click.command(epilog=examples("rollcall doctor", "rollcall doctor kafka://broker:9092 --conf conf/mine.conf"))
+@click.argument("cluster", metavar="[CLUSTER]", default="")
+@home_option
+@conf_option
+def doctor(cluster: str, home: str, conf: Path | None) -> int:
+    """Say what this machine lacks, and what to do.
+
+    CLUSTER is kafka://host:port: whether it answers, and whether this user may follow it.
+    """
+    from jobs.doctor import answer_doctor, kafka_settings
+    from jobs.home import Home
+
+    return answer_doctor(Home(home), kafka_settings(cluster, conf))

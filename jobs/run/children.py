@@ -1,7 +1,7 @@
 """Processes that a program starts, and that end with it: their output goes to log files.
 
-Knows processes and signals; must not know what they do. Each runs in a session of its own, so that a Ctrl-C in the
-terminal reaches the parent alone, which then ends its children in its own order.
+Each runs in a session of its own, so that a Ctrl-C in the terminal reaches only the parent, which then ends its
+children in its own order. Knows processes and signals. Must not know what they do.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Child:
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last line that it printed, which says why it ended."""
+        """The last printed line, which says why it ended."""
         with self.log.open("rb") as log:
             log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else "it printed nothing"
 
     def said(self, beginning: str) -> str | None:
-        """The rest of the first line it printed that begins so; None if there is none yet."""
+        """The rest of the first printed line with this beginning; None if there is none yet."""
         with self.log.open("rb") as log:
             log.seek(self._begins_at)
             for line in log:
@@ -72,7 +72,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     def end(self, patience_s: float) -> None:
-        """Asks it to stop, waits so long, then kills it and all processes that it started."""
+        """Asks it to stop, waits, then kills it and all processes that it started."""
         self.ask_to_stop()
         try:
             self._process.wait(patience_s)

@@ -1,7 +1,7 @@
-"""What `rollcall run` is told by its command line, checked before anything is started.
+"""The options of `rollcall run`, checked before anything is started.
 
-Knows the command line's words and which programs each is for; must not start or open anything but the settings
-file and, for a moment, the ports of the gateway.
+Knows which program each option is for. Must not start or open anything except the settings file and, for a moment, the
+gateway's ports.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.ports import refuse_unusable
-from gateway.settings import PREFIX, Address, Settings
+from gateway.settings import PREFIX, Settings
 from jobs.config import JobConfig
 from jobs.home import DEFAULT_HOME, Home
+from listeners.addresses import Address
+from listeners.ports import refuse_unusable
 from page.settings import DEFAULT_PLACE, settings_of
 from programs.errors import ConfigError
 from programs.settings import parse_topics, read_file
 
 TOPICS = "topics"
 NOWHERE = "0"
-"""What PAGE= says where no page is wanted."""
+"""The value of PAGE= for no page."""
 _LOCALHOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What is to be run."""
+    """The programs to run."""
 
     home: Home
     coordinator: tuple[str, ...]
@@ -36,15 +37,15 @@ class Choices:
     gateway: tuple[str, ...]
     """The same for the gateway."""
     settings: Settings | None
-    """The gateway's settings; None where requests do not come through a gateway."""
+    """The gateway's settings; None if requests do not come through a gateway."""
     page: tuple[str, ...] | None
-    """The words of the page's command line, without its home; None where it is not served."""
+    """The words of the page's command line, without its home; None if it is not served."""
     seconds: float
     """How long to run; infinite: until a signal."""
     demo_topics: Mapping[str, int]
-    """The topics of the demo fleet; empty where there is no fleet."""
+    """The topics of the demo fleet; empty if there is no fleet."""
     why_no_demo: str = ""
-    """Why there is no fleet, where one was asked for."""
+    """Why there is no fleet, though it was wanted."""
 
     @property
     def has_demo(self) -> bool:
@@ -60,8 +61,8 @@ class Choices:
                 refuse_unusable(self.settings.metrics_listen, "METRICS")
 
 
-class Asked(NamedTuple):
-    """The options of the command line, empty where they are not given: see `rollcall run --help`."""
+class RunOptions(NamedTuple):
+    """The options of the command line, empty if not given: see `rollcall run --help`."""
 
     home: str = DEFAULT_HOME
     conf: Path | None = None
@@ -80,11 +81,11 @@ class Asked(NamedTuple):
         return {f"{PREFIX}{key}": place for key, place in given.items() if place}
 
 
-def choices(asked: Asked, demo_topics: Mapping[str, int]) -> Choices:
-    """What the command line asks for. demo_topics: the topics that the demo fleet reads.
+def choices(asked: RunOptions, demo_topics: Mapping[str, int]) -> Choices:
+    """The programs that the command line asks for. demo_topics: the topics that the demo fleet reads.
 
-    Raises ConfigError, in this order: a settings file that cannot be read, a setting that is unknown or unfit, a number
-    of seconds that is none.
+    Raises ConfigError, in this order: an unreadable settings file, an unknown or wrong setting, seconds that are no
+    number.
     """
     pairs = {} if asked.conf is None else read_file(asked.conf)
     places = asked.places
@@ -93,14 +94,15 @@ def choices(asked: Asked, demo_topics: Mapping[str, int]) -> Choices:
     why_no_demo = _why_no_demo(bare, is_behind_gateway)
     shown = {} if why_no_demo or not asked.is_demo_wanted else dict(demo_topics)
     topics = shown | parse_topics(pairs.get(TOPICS, "")) | parse_topics(asked.topics)
-    told = {TOPICS: ",".join(f"{topic}:{count}" for topic, count in topics.items())} if topics else {}
-    settings = Settings.from_pairs(pairs | places | told)
+    topic_pairs = {TOPICS: ",".join(f"{topic}:{count}" for topic, count in topics.items())} if topics else {}
+    settings = Settings.from_pairs(pairs | places | topic_pairs)
+    upstream = {key: place for key, place in places.items() if key == f"{PREFIX}upstream"}
     file = () if asked.conf is None else ("--conf-file", str(asked.conf))
     return Choices(
         home=Home(asked.home),
-        # Where the settings name no topics, every topic exists for the coordinator: a second gateway may have others.
-        coordinator=(*file, *_set(told if pairs.get(TOPICS) else {})),
-        gateway=(*file, *_set(places | told)),
+        # Without topics in the settings every topic exists for the coordinator: a second gateway may have others.
+        coordinator=(*file, *_set((topic_pairs if pairs.get(TOPICS) else {}) | upstream)),
+        gateway=(*file, *_set(places | topic_pairs)),
         settings=settings if is_behind_gateway else None,
         page=_page(asked.page, file, pairs),
         seconds=_seconds(asked.demo_seconds),
@@ -141,5 +143,5 @@ def _seconds(text: str) -> float:
 
 
 def reachable(address: Address) -> Address:
-    """Where a client on this machine finds a gateway that listens there."""
+    """The address at which a client on this machine reaches a gateway that listens there."""
     return Address(_LOCALHOST, address.port) if address.is_wildcard else address

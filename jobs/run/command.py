@@ -2,8 +2,8 @@
 
     rollcall run          `jobs.run.choices` has its options
 
-At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else what the
-coordinator ended with. Knows which programs are started and in which order they end; must not know what they do.
+At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else that of the
+coordinator. Knows which programs are started and in which order they end. Must not know what they do.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ from rich.live import Live
 from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, HomeError
 from jobs.run.children import Child, end_all
-from jobs.run.choices import Asked, Choices, choices, reachable
+from jobs.run.choices import Choices, RunOptions, choices, reachable
 from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.kept_page import KeptPage
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from jobs.shown.terminal import Teller, Terminal
 from jobs.shown.watch import Watch
+from jobs.spark.archive import NICED
 from programs.child_python import module_command, module_environment
 from programs.errors import UserError
+from programs.typed import as_typed
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
 SERVER_PATIENCE_S = 90.0
 PAGE_PATIENCE_S = 30.0
 LOOK_EVERY_S = 0.25
+ARCHIVE_AFTER_S = 20.0
+"""When a machine's first run makes the archive of Spark's classes for the next one: its groups are Stable then."""
 QUESTION = (
     "select group_id, to_generation_id, cause, cause_client_id, duration_ms, members_after, outcome "
     "from rebalances order by started_at"
@@ -57,6 +61,7 @@ class Run:
         self._servers: list[Child] = []
         self._page: KeptPage | None = None
         self._at_work_since: dict[str, float] = {}
+        self._archive: Child | None = None
         self.status = 0
 
     def ask_to_stop(self, number: int, _: object) -> None:
@@ -71,26 +76,35 @@ class Run:
             self._logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
+        page: PageProcess | None = None
         try:
             self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
             self._teller.say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
-            self._open_page()
+            page = self._start_page()
             if self._choices.settings is not None and not self._stop.is_set():
                 self._open_for_clients(self._choices.settings)
+            if page is not None:
+                self._await_page(page)
             self._watch(watch)
         finally:
+            if self._archive is not None:
+                self._archive.kill()
             end_all(self._fleet, FLEET_PATIENCE_S)
             if self._page is not None:
                 self._page.end(SERVER_PATIENCE_S)
+            elif page is not None:
+                page.end(SERVER_PATIENCE_S)
             for server in reversed(self._servers):
                 server.end(SERVER_PATIENCE_S)
 
     def tell_where(self) -> None:
         """Prints where the tables are and, unless SIGTERM ended the run, one answer in SQL."""
         self._teller.say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
-        home = "" if self._home.shown == DEFAULT_HOME else f" ROLLCALL_HOME={self._home.shown}"
-        self._teller.say(f'Ask again: make sql Q="{QUESTION}"{home}')
+        home = "" if self._home.shown == DEFAULT_HOME else self._home.shown
+        after_make = f'make sql Q="{QUESTION}"' + (f" ROLLCALL_HOME={home}" if home else "")
+        else_typed = f'rollcall sql "{QUESTION}"' + (f" --home {home}" if home else "")
+        self._teller.say(f"Ask again: {as_typed(after_make, else_typed)}")
         if not self._was_terminated:
             sql = module_command("jobs.rollcall", "sql", "--home", self._home.location, QUESTION)
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL, env=module_environment())
@@ -109,11 +123,15 @@ class Run:
                         f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}."
                     )
 
-    def _open_page(self) -> None:
-        """The page; where its port is in use, the run goes on without it."""
+    def _start_page(self) -> PageProcess | None:
+        """The page, which gets ready while a gateway does."""
         if self._choices.page is None or self._stop.is_set():
-            return
-        page = PageProcess(self._home, *self._choices.page)
+            return None
+        return PageProcess(self._home, *self._choices.page)
+
+    def _await_page(self, page: PageProcess) -> None:
+        """If the page's port is in use, the run goes on without a page."""
+        assert self._choices.page is not None
         until = time.monotonic() + PAGE_PATIENCE_S
         while not page.is_ready and page.status is None and time.monotonic() < until:
             if self._stop.wait(LOOK_EVERY_S):
@@ -157,6 +175,8 @@ class Run:
                 self._kill_whose_time_has_come(watch)
                 if self._page is not None:
                     self._teller.attempt(self._page.look)
+                if self._archive is None and time.monotonic() - started > ARCHIVE_AFTER_S:
+                    self._archive = Child("archive", ["jobs.spark.archive", NICED], self._logs / "archive.log")
                 self._refuse_what_has_ended()
             show()
 
@@ -188,7 +208,7 @@ def _status(console: Console, teller: Teller, text: str) -> Iterator[None]:
 
 
 class _screen:
-    """A live screen on a terminal, plain lines anywhere else. Each call shows what has happened since the last one."""
+    """A live screen on a terminal, else plain lines. Each call shows the news since the last call."""
 
     def __init__(self, console: Console, watch: Watch, teller: Teller) -> None:
         self._watch = watch
@@ -215,10 +235,10 @@ class _screen:
             self._live.update(self._watch.screen())
 
 
-def run_everything(asked: Asked) -> int:
-    """Runs what is asked for until a signal. The exit status: that of a program that has failed, else 0.
+def run_everything(asked: RunOptions) -> int:
+    """Runs the programs until a signal. Returns the exit status of a program that has failed, else 0.
 
-    Raises UserError: something could not start, or has ended.
+    Raises UserError: a program could not start, or has ended.
     """
     run = Run(choices(asked, TOPICS), Terminal())
     for number in (signal.SIGTERM, signal.SIGINT):

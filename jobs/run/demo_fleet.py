@@ -91,7 +91,7 @@ KILL_AFTER_S = 5.0
 
 @dataclass(frozen=True)
 class Signals:
-    """What the threads of one group tell each other."""
+    """Events that the threads of one group share."""
 
     stop: threading.Event
     at_work: threading.Event
@@ -99,7 +99,7 @@ class Signals:
 
 
 def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:
-    """One member's life: joins, works through its partitions, commits, leaves when it is time or the fleet stops."""
+    """Runs one member: it joins, polls, commits, and leaves at its time or when the fleet stops."""
     stop = signals.stop
     if plan.joins_after_s is not None:
         while not signals.at_work.wait(WORK_EVERY_S) and not stop.is_set():

@@ -1,4 +1,4 @@
-"""The page beside a run: where it has ended, it is started again, later each time.
+"""The page beside a run: if it ends, it is started again, after a longer pause each time.
 
 Knows when it is started; must not know what else runs, nor what a page shows.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 STEADY_S = 60.0
-"""A page that was served for so long starts again as soon as the first time."""
+"""After a page was served for this long, the pause is the shortest again."""
 
 
 class Page(Protocol):
@@ -29,7 +29,7 @@ class Page(Protocol):
 
 
 class KeptPage:
-    """A page that is served. start: starts another one; say: is given a line when it has ended, or is there again."""
+    """A page that is kept running. start: starts another one; say: gets a line when it has ended or is back."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class KeptPage:
         self._wait_s = FIRST_WAIT_S
 
     def look(self) -> None:
-        """Starts it where it has ended and its time has come; called now and then."""
+        """Starts the page again if it has ended and the pause is over; call it now and then."""
         now = self._clock()
         if self._starts_at is not None:
             if now >= self._starts_at:

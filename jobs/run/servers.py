@@ -1,13 +1,13 @@
-"""The coordinator, a gateway and the page as child processes on a home, and how to know that each is ready.
+"""The coordinator, a gateway and the page as child processes on a home, and whether each is ready.
 
-Knows what these programs print and write about themselves; must not know what they do, nor when they end.
+Knows what these programs print and write about themselves. Must not know what they do, nor when they end.
 """
 
 from __future__ import annotations
 
-from gateway.settings import Address, parse_address
 from jobs.home import Home
 from jobs.run.children import Child
+from listeners.addresses import Address, parse_address
 from page.__main__ import LISTENS
 from tables.job_status import read_status
 

@@ -1,33 +1,123 @@
-"""`make shadow LOG=...`: follows the request log of a running broker as it is written, and keeps its history.
+"""`rollcall shadow`: follows a broker's request log, a cluster's __consumer_offsets, or both, and keeps the history.
 
     rollcall shadow LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER]
+    rollcall shadow kafka://host:port [--conf FILE] [--no-offsets] [--home FOLDER]
+    rollcall shadow LOG kafka://host:port [options of either]
 
-The broker is not asked for anything. After a stop or a kill, the next start goes on at the same place. Knows how the
-program is started and ended; must not know how a log is read, nor how the query works.
+After a stop or a kill, the next start goes on at the same place. Knows what follows each input. Must not know how an
+input is read, nor how a query works.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
+from jobs.config import load_config
 from jobs.home import Home, HomeError
+from jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
+from jobs.log_config import WRITER, shadow_config
+from jobs.shadow.both import BothFollowing
 from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
-from jobs.shadow.log_following import SHADOW, WRITER, LogFollowing, shadow_config
-from jobs.shadow.program import ShadowProgram
-from jobs.stream.query import stop_after_batch
+from jobs.shadow.lag_lines import LagLines
+from jobs.shadow.log_following import SHADOW, LogFollowing
+from jobs.shadow.program import Followed, ShadowProgram
+from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
 from jobs.stream.sources.cluster_url import SCHEME
 from jobs.stream.sources.request_log_topic import open_topic
 from programs.log_lines import log_to_standard_error
-from request_log.importer import LogImport
+from request_log.broker_settings import SettingsSeen
+from request_log.configs_given import sessions_given
 from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
-from request_log.survey import Survey
+from request_log.survey import settings_shown
+from tables.job_status import StatusWriter
 
-POLL_S = 0.1
+BOTH_SHADOW = "shadow of both"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The inputs to follow: a request log, a cluster's topic, or both."""
+
+    log: str = ""
+    """The request log; empty: none."""
+    zone: str = "UTC"
+    """The zone of its timestamps."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Settings of its broker and of single groups that the user knows."""
+    cluster: str = ""
+    """The cluster, as kafka://host:port; empty: none."""
+    conf: Path | None = None
+    """The file of its settings."""
+    has_commits: bool = True
+    """Whether its committed offsets are kept."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of home that it needs."""
+        return BOTH_SHADOW if self.log and self.cluster else SHADOW if self.log else TOPIC_SHADOW
+
+
+def follow(home: Home, asked: Asked, console: Console) -> int:
+    """Follows it on a home until a signal comes. Returns 0, or 1 if a query failed. Raises UserError."""
+    log_to_standard_error(logging.WARNING)
+    config, sessions = topic_config(asked.cluster, asked.conf) if asked.cluster else None, sessions_given(asked.given)
+    served_by = config or load_config(asked.conf)
+    with home.locked("a shadow"), ExitStack() as ends:
+        if asked.kind != SHADOW:
+            home.check_kind(asked.kind, WRITER)
+        log_home, topic_home = (home.of_log, home.of_topic) if asked.kind == BOTH_SHADOW else (home, home)
+        for each in (log_home, topic_home):
+            each.path.mkdir(exist_ok=True)
+        served = serve_metrics(home, served_by, ShadowMetrics())
+        ends.callback(served.close)
+        tell_address(served)
+        opened = _open(log_home, home, asked, console) if asked.log else None
+        if opened is not None:
+            ends.callback(opened[1].close)
+        program = ShadowProgram(home, console, kafka_settings() if asked.cluster else {})
+        ends.callback(program.close)
+
+        def log(status: StatusWriter) -> LogFollowing:
+            assert opened is not None
+            return LogFollowing(log_home, *opened, program.spark, program.teller, status)
+
+        def topic(status: StatusWriter) -> TopicFollowing:
+            assert config is not None
+            with console.status("asking the cluster"):
+                made = TopicFollowing(
+                    topic_home,
+                    config,
+                    program.spark,
+                    status,
+                    has_commits=asked.has_commits,
+                    may_rest=asked.kind == TOPIC_SHADOW,
+                    sessions=sessions,
+                )
+            ends.callback(made.cluster.close)
+            return made
+
+        def both(status: StatusWriter) -> BothFollowing:
+            assert config is not None
+            nowhere = StatusWriter(None)
+            return BothFollowing(home, config, topic(nowhere), log(nowhere), status)
+
+        makers: dict[str, Callable[[StatusWriter], Followed]] = {SHADOW: log, TOPIC_SHADOW: topic, BOTH_SHADOW: both}
+        return program.follow(makers[asked.kind](program.status))
+
+
+def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tuple[Kept, Tail]:
+    """Opens the log at the place up to which it was read, on a checked home; log ends go to home_of_ends."""
+    kept = kept_of(home, log_named(asked.log), asked.zone, asked.given, console)
+    tail = tail_of(kept)
+    home.check_kind(SHADOW, WRITER)
+    return kept, LagLines(tail, home_of_ends.path)
 
 
 def tail_of(kept: Kept) -> Tail:
@@ -46,66 +136,21 @@ def log_named(log: str) -> str:
 def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
     """The state that the home holds of this log, or a new one.
 
-    given: broker settings that the user knows. A new shadow takes the others from the log; an old one keeps those that
-    it began with. Raises HomeError, LogFileError, ZoneError, ConfigError.
+    given: broker settings that the user knows. A new shadow takes the others from the log; an existing one keeps its
+    own. Raises HomeError, LogFileError, ZoneError, ConfigError.
     """
     shadow_config(given)
     kept = find_kept(home)
     if kept is None:
         with console.status("looking over the log"):
-            found = LogImport(Path(log), zone_of(zone)).look_over() if Path(log).is_file() else Survey()
-        return new_kept(log, zone, given, found.seen)
+            seen = settings_shown(Path(log), zone_of(zone)) if Path(log).is_file() else SettingsSeen()
+        return new_kept(log, zone, given, seen)
     for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
         if was != wanted:
-            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another ROLLCALL_HOME.")
+            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
     for key, value in given.items():
         if kept.given.get(key) != value:
             raise HomeError(
-                f"{home.shown} was begun with {key}={kept.given.get(key, 'unknown')}, not {value}: "
-                f"name another ROLLCALL_HOME."
+                f"{home.shown} was begun with {key}={kept.given.get(key, 'unknown')}, not {value}: name another home."
             )
     return kept
-
-
-class Shadow:
-    """Follows a log on a home until a signal comes or the query fails. Raises UserError."""
-
-    def __init__(self, home: Home, kept: Kept, tail: Tail, console: Console) -> None:
-        self._program = program = ShadowProgram(home, console)
-        self._log = LogFollowing(home, kept, tail, program.spark, program.teller, program.status)
-
-    def run(self) -> int:
-        """Follows the log; returns the exit status."""
-        log, stop = self._log, self._program.stop
-        upkeep = log.upkeep()
-        upkeep.start()
-        self._program.begin(log.kept.log)
-        has_more = False
-        while log.query.isActive and not stop.wait(0 if has_more else POLL_S):
-            has_more = log.step()
-            self._program.maybe_tell_rebalances()
-        log.feed.close()
-        if log.query.isActive:
-            stop_after_batch(log.query, lambda: stop.is_urgent)
-        upkeep.stop()
-        return self._program.report([log.query], log.counts, log.lines_told())
-
-    def close(self) -> None:
-        """Stops Spark."""
-        self._program.close()
-
-
-def follow(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> int:
-    """Follows a log on a home until a signal comes. Returns 0, or 1 if the query failed. Raises UserError."""
-    log_to_standard_error(logging.WARNING)
-    log = log_named(log)
-    with home.locked("a shadow"):
-        kept = kept_of(home, log, zone, given, console)
-        tail = tail_of(kept)
-        home.settle(SHADOW, WRITER)
-        shadow = Shadow(home, kept, tail, console)
-        try:
-            return shadow.run()
-        finally:
-            tail.close()
-            shadow.close()

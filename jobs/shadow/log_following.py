@@ -1,51 +1,33 @@
 """Follows one request log on a home: lines become requests, and the stream answers them.
 
-Knows the feed and the query and that settings which the log shows restart it; must not know how a program is started
-and ended.
+Knows the feed and the query, and that new broker settings in the log restart it. Must not know how a program starts or
+ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig, Writer
 from jobs.home import Home
+from jobs.log_config import shadow_config
 from jobs.replay.report import given_up
 from jobs.shadow.feed import Kept, ShadowFeed, Tail
 from jobs.shown.terminal import Teller
 from jobs.stream.query import start, stop_after_batch, unread_commits
 from jobs.stream.upkeep import Upkeep
-from programs.settings import from_texts
-from tables.delta_log import DeltaLog
 from tables.job_status import StatusWriter
+from tables.versions import Versions
 
 SHADOW = "shadow"
-WRITER: Writer = "driver"
-OUT_OF_ORDER_MS = 86_400_000
-"""How far apart in time rows of different groups may be: rows of one group may wait while those of another go on."""
-
-
-def shadow_config(settings: Mapping[str, str]) -> JobConfig:
-    """The job's configuration: its clock is the log's, and groups may be at different times. Raises ConfigError."""
-    return JobConfig(
-        group=from_texts(GroupConfig, settings),
-        clock=Clock.EVENT,
-        source="request-log",
-        source_tick_ms=0,
-        watermark_delay_ms=OUT_OF_ORDER_MS,
-        effects_writer=WRITER,
-    )
 
 
 class LogFollowing:
-    """A log that is followed on a home that is locked and settled. status: where the query's batches are told of."""
+    """Follows a log on a home that is locked and checked. status: gets each batch of the query."""
 
     def __init__(
         self, home: Home, kept: Kept, tail: Tail, spark: SparkSession, teller: Teller, status: StatusWriter
@@ -57,27 +39,42 @@ class LogFollowing:
         self.query = self._start()
 
     def step(self) -> bool:
-        """One look at the log; whether there may be more lines at once."""
+        """One look at the log; returns whether more lines may be there."""
         has_more = self.feed.step()
         if self.feed.has_learnt:
             self._learn()
         return has_more
 
-    def upkeep(self) -> Upkeep:
-        return Upkeep(self.home, shadow_config({}), lambda: unread_commits(self.query, self.home))
+    @property
+    def shown(self) -> str:
+        return self.kept.log
+
+    @property
+    def queries(self) -> list[StreamingQuery]:
+        return [self.query]
+
+    def not_known(self) -> tuple[str, ...]:
+        return ()
+
+    def upkeeps(self) -> list[Upkeep]:
+        return [Upkeep(self.home, shadow_config({}), lambda: unread_commits(self.query, self.home))]
+
+    def finish(self) -> None:
+        """Commits the requests that are certain by now."""
+        self.feed.close()
 
     @property
     def counts(self) -> str:
         tally = self.feed.live.tally
         return f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
 
-    def lines_told(self) -> Iterator[str]:
-        """What was given up."""
+    def closing_lines(self) -> Iterator[str]:
+        """The groups that were given up."""
         return iter(given_up(self.feed.live.tally))
 
     def version(self) -> int:
         """The request table's last version."""
-        return DeltaLog(Path(self.home.requests)).latest()
+        return Versions(Path(self.home.requests)).latest()
 
     def _start(self) -> StreamingQuery:
         config = shadow_config(self.kept.settings)

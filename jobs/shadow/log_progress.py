@@ -1,7 +1,7 @@
-"""Up to when a followed log has told all of a group, as facts in its home's effects.
+"""Up to which time a followed log's facts of a group are all in its home's effects.
 
-Knows how far the feed has read and given requests, and how far the query has answered them; must not know what is done
-with it. Time is the log's, which is its broker's; where the log stands still it is this machine's.
+Knows how far the feed has read and committed requests, and how far the query has answered them. Must not know what this
+is used for. Time is the log's, and so its broker's; while the log is silent it is this machine's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTE_EVERY_S = 1.0
 
 
 class Known(NamedTuple):
-    """Up to when all is told, ms since the epoch."""
+    """All facts before this time are known, ms since the epoch."""
 
     by_group: Mapping[str, int]
     all_others_ms: int
@@ -33,7 +33,7 @@ NOTHING_KNOWN = Known({}, -1)
 
 
 class LogProgress:
-    """What is told of a log that is followed. hold_ms: how long a silent log is waited for.
+    """The progress of a log that is followed. hold_ms: how long a silent log is waited for.
 
     now_s: seconds since the epoch.
     """
@@ -47,7 +47,7 @@ class LogProgress:
         self._noted_at_s = 0.0
 
     def note(self) -> None:
-        """After a look at the log: what is known once the query has answered all requests that are committed by now."""
+        """Records which time the effects will cover once the query has read the request table's present version."""
         feed, now_s = self._log.feed, self._now_s()
         if not feed.is_committed or abs(now_s - self._noted_at_s) < NOTE_EVERY_S:
             return
@@ -62,7 +62,7 @@ class LogProgress:
         self._noted.append((version, known))
 
     def known(self) -> Known:
-        """What all facts are in the effects of."""
+        """The time that the effects cover now."""
         read = read_version(Path(self._log.home.checkpoint))
         while self._noted and read is not None and self._noted[0][0] <= read:
             self._known = self._noted.popleft()[1]
@@ -70,10 +70,9 @@ class LogProgress:
 
 
 def known_of(live: LiveImport, before_ms: int, *, is_silent: bool) -> Known:
-    """Up to when the requests of each group are given, and with them all that follows from them.
+    """Up to which time the requests of each group are committed, and so everything that follows from them.
 
-    before_ms: what happened before it has been read. is_silent: the log stands still, and so nobody waits for members
-    whose sessions would end.
+    before_ms: everything before it has been read. is_silent: the log does not grow, so no session is waited for.
     """
     by_group: dict[str, int] = {}
     for group_id, held in live.groups.items():

@@ -1,50 +1,104 @@
-"""What every shadow is as a program: Spark, a signal that stops it, a status, answers in SQL, and words for a person.
+"""The one loop of every shadow: it looks at its input again and again, until a signal comes or a query fails.
 
-Knows how a shadow starts, tells of rebalances and ends; must not know what is followed.
+Knows what all shadows share: Spark, the signal to stop, a status, output for people. Must not know the input.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from jobs.home import Home
 from jobs.shown.terminal import Teller
-from jobs.shown.watch import Watch
+from jobs.shown.watch import RebalanceLines
 from jobs.spark.home_session import home_session
 from jobs.spark.shutdown import StopSignal
-from jobs.spark.warm_answers import WarmAnswers, pool_settings
-from jobs.stream.query import failure_of
+from jobs.stream.query import failure_of, stop_after_batch
 from programs.visible import visible
 from tables.job_status import StatusWriter
 
+POLL_S = 0.1
+
+
+class Beside(Protocol):
+    """Work in a thread of its own while a job runs."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Followed(Protocol):
+    """What a shadow follows: a request log, a cluster's topic, or both."""
+
+    @property
+    def shown(self) -> str:
+        """Its name for the user."""
+
+    @property
+    def queries(self) -> list[StreamingQuery]:
+        """The queries that read it now."""
+
+    @property
+    def counts(self) -> str:
+        """What was read, in a line."""
+
+    def not_known(self) -> Iterable[str]:
+        """Sentences, printed at the start, about what this input cannot show."""
+
+    def upkeeps(self) -> Sequence[Beside]:
+        """The upkeep of its tables."""
+
+    def step(self) -> bool:
+        """One look at it; returns whether there may be more to read."""
+
+    def finish(self) -> None:
+        """Stops reading, and gives to the queries what was read."""
+
+    def closing_lines(self) -> Iterable[str]:
+        """Sentences for a successful end, after the queries have stopped and their facts were read."""
+
 
 class ShadowProgram:
-    """A shadow's surroundings on a home; it is made once in a process. settings: Spark's, beside the usual ones."""
+    """Runs a shadow on a home; one in a process. settings: Spark's, beside the usual ones."""
 
-    def __init__(self, home: Home, console: Console, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, home: Home, console: Console, settings: Mapping[str, str]) -> None:
         self.teller = Teller(console)
         with console.status("starting Spark"):
-            self.spark = home_session(home, "rollcall shadow", {**pool_settings(), **(settings or {})})
-        self.answers = WarmAnswers(self.spark, home)
+            self.spark = home_session(home, "rollcall shadow", settings)
         self.stop, self.status = StopSignal(self.spark), StatusWriter(home.path)
-        self._home, self._watch = home, Watch(home.path)
+        self._home, self._rebalances = home, RebalanceLines(home.path)
 
-    def begin(self, followed: str) -> None:
-        """Says what is followed where, and answers in SQL from now on."""
-        self.answers.start()
-        self.teller.say(f"rollcall: following {followed} on {self._home.shown}; Ctrl-C stops it.")
+    def follow(self, followed: Followed) -> int:
+        """Follows it; returns the exit status: 1 if a query failed."""
+        upkeeps = followed.upkeeps()
+        for upkeep in upkeeps:
+            upkeep.start()
+        self.teller.say(f"rollcall: following {followed.shown} on {self._home.shown}; Ctrl-C stops it.")
+        for line in followed.not_known():
+            self.teller.say(f"rollcall: {line}")
+        has_more = False
+        while all(query.isActive for query in followed.queries) and not self.stop.wait(0 if has_more else POLL_S):
+            has_more = followed.step()
+            self.teller.attempt(self._tell_rebalances)
+        followed.finish()
+        for query in followed.queries:
+            if query.isActive:
+                stop_after_batch(query, lambda: self.stop.is_urgent)
+        for upkeep in upkeeps:
+            upkeep.stop()
+        return self._report(followed)
 
-    def maybe_tell_rebalances(self) -> None:
-        """Tells of rebalances that the home's tables show since the last call, as far as they can be read now."""
-        self.teller.attempt(self._tell_rebalances)
+    def close(self) -> None:
+        """Stops Spark."""
+        self.spark.stop()
 
-    def report(self, queries: Sequence[StreamingQuery], counts: str, lines: Iterable[str] = ()) -> int:
-        """Notes how the queries ended and says it; returns the exit status. counts, lines: said of a good end."""
-        for query in queries:
+    def _report(self, followed: Followed) -> int:
+        lines = list(followed.closing_lines())
+        for query in followed.queries:
             reason = failure_of(query)
             if reason is not None and not self.stop.wait(0):
                 self.status.failed(reason, str(query.exception()))
@@ -53,16 +107,12 @@ class ShadowProgram:
         self.status.stopped()
         for line in lines:
             self.teller.say(line)
-        self.teller.say(f"rollcall: the shadow has stopped; {counts}. It goes on there when it is started again.")
+        self.teller.say(
+            f"rollcall: the shadow has stopped; {followed.counts}. It goes on there when it is started again."
+        )
         return 0
 
-    def close(self) -> None:
-        """Stops Spark."""
-        self.answers.stop()
-        self.spark.stop()
-
     def _tell_rebalances(self) -> None:
-        for line in self._watch.look():
-            if line in self._watch.rebalances:
-                self.teller.say(line)
-        self._watch.rebalances.clear()
+        """Prints the rebalances that the home's tables have shown since the last call."""
+        for line in self._rebalances.look():
+            self.teller.say(line)

@@ -1,15 +1,11 @@
-"""`make shadow FROM=kafka://host:port`: follows a cluster's __consumer_offsets and keeps its groups' history.
+"""Follows a cluster's __consumer_offsets on a home: Spark's Kafka source reads it, a query keyed by group id folds it.
 
-    rollcall shadow kafka://host:port [--conf FILE] [--no-offsets] [--home FOLDER]
-
-Spark's Kafka source reads every partition, and one streaming query keyed by group id folds the records. After a stop or
-a kill, the next start goes on at the same place. Knows how the program is started and ended; must not know a record.
+Knows the query, and what a home notes about its cluster. Must not know a record, nor how a program starts and ends.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,11 +13,14 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from rich.console import Console
 
+from gateway.tables.request_topic import client_settings
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import Home, HomeError
-from jobs.shadow.program import ShadowProgram
+from jobs.shadow.group_sessions import ask_sessions
+from jobs.shadow.listed_offsets import ListedOffsets
+from jobs.shadow.log_ends_sampler import LogEndsSampler
+from jobs.shadow.program import Beside
 from jobs.spark.jars import make_kafka_ready
 from jobs.spark.kafka_cluster import KafkaCluster
 from jobs.stream.query import stop_after_batch
@@ -32,19 +31,18 @@ from jobs.stream.topic_names import TopicNames
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.driver_writer import DriverWriter
 from programs.errors import ConfigError
-from programs.log_lines import log_to_standard_error
+from programs.log_lines import tell
 from programs.steady_clock import SteadyClock
 from tables.job_status import StatusWriter
 
 TOPIC_SHADOW = "topic shadow"
 SOURCE = "offsets-topic"
-POLL_S = 0.2
 TRIGGER_INTERVAL_MS = 1_000
 """The least time between two batches' beginnings, unless the settings name another: commits come all the time."""
 BACK_MS = 5_000
-"""A machine's clock that was set back so far would keep Spark's trigger waiting."""
+"""If the machine's clock is set back by more than this, Spark's trigger waits too long: the query is restarted."""
 HOLD_MS = 2_000
-"""How long a fact waits for the rest of its request's records, which Kafka writes all at once."""
+"""How long a fact waits for the other records of its request, which Kafka writes together."""
 
 
 def topic_config(source: str, conf: Path | None) -> JobConfig:
@@ -67,7 +65,7 @@ def topic_config(source: str, conf: Path | None) -> JobConfig:
 
 
 class TopicFollowing:
-    """A cluster's topic that is followed on a home that is locked and settled."""
+    """Follows a cluster's topic on a home that is locked and checked."""
 
     def __init__(
         self,
@@ -77,38 +75,78 @@ class TopicFollowing:
         status: StatusWriter,
         *,
         has_commits: bool,
+        may_rest: bool = True,
+        sessions: Mapping[str, int] | None = None,
         clock: Callable[[], SteadyClock] = SteadyClock,
     ) -> None:
-        """status: where the query's batches are told of. clock: made with each start of the query.
+        """status: gets each batch of the query. may_rest: False if read_until_ms must advance without records too.
+        sessions: by group id, session timeouts of consumer groups that the user gave, ms; those of the cluster come
+        first. clock: made with each start of the query.
 
-        Raises ClusterError, HomeError (see settle).
+        Raises ClusterError, HomeError (see check_cluster).
         """
-        self.home = home
+        self.home = self.home_of_ends = home
         self.config = config
         self.cluster = KafkaCluster(spark, dict(config.kafka_options))
-        settle(home, self.cluster.cluster_id(), has_commits=has_commits)
+        check_cluster(home, self.cluster.cluster_id(), has_commits=has_commits)
         self.cluster.check_topic(TOPIC)
-        self._spark, self._status, self._has_commits = spark, status, has_commits
-        self._counted, self._counted_to = Counted(), -1
+        self._spark, self._status, self._has_commits, self._may_rest = spark, status, has_commits, may_rest
+        self._counted, self._counted_to, self._written_to = Counted(), -1, -1
+        asked, self._says = ask_sessions(dict(config.kafka_options))
+        self._sessions = {**(sessions or {}), **asked}
         self._make_clock = clock
         self.query = self._start()
 
+    @property
+    def shown(self) -> str:
+        return f"{TOPIC} of {SCHEME}{dict(self.config.kafka_options)['kafka.bootstrap.servers']}"
+
+    @property
+    def queries(self) -> list[StreamingQuery]:
+        return [self.query]
+
+    def not_known(self) -> tuple[str, ...]:
+        return (self._says,) if self._says else ()
+
+    def upkeeps(self) -> list[Beside]:
+        """The sampler of log ends reads facts of groups in `home_of_ends`, and writes there."""
+        sampler = maybe_sampler(self.home_of_ends, self.config)
+        upkeep = Upkeep(self.home, self.config, lambda: None)
+        return [upkeep] if sampler is None else [sampler, upkeep]
+
+    def step(self) -> bool:
+        """The query reads by itself."""
+        self.count()
+        self.maybe_start_again()
+        return False
+
+    def finish(self) -> None:
+        """Nothing is in hand."""
+
+    def closing_lines(self) -> tuple[str, ...]:
+        return ()
+
     def count(self) -> None:
-        """Adds up what batches have read since the last look."""
+        """Adds up what batches have read since the last look. Only after new batches, since asking Spark is slow."""
+        if self._counted_to >= self._written_to:
+            return
         for progress in self.query.recentProgress:
-            counts = progress.observedMetrics.get(COUNTS)
-            if progress.batchId > self._counted_to and counts is not None:
-                told: Mapping[str, int] = counts.asDict()
-                self._counted = Counted(*(old + told[name] for name, old in self._counted._asdict().items()))
-                self._counted_to = progress.batchId
+            if progress.batchId <= self._counted_to:
+                continue
+            self._counted_to = progress.batchId
+            # A batch without records has no counts.
+            if (counts := progress.observedMetrics.get(COUNTS)) is not None:
+                observed: Mapping[str, int] = counts.asDict()
+                self._counted = Counted(*(old + observed[name] for name, old in self._counted._asdict().items()))
 
     @property
     def counts(self) -> str:
+        self.count()
         read, commits, unknown = self._counted
         return f"{read} records read, {commits} of them commits, {unknown} of a type that nobody knows"
 
     def read_until_ms(self) -> int | None:
-        """A moment up to which all records are read and told, but for those of open requests; None: not known yet."""
+        """All records before this time are read and written, except those of open requests; None: not known yet."""
         progress = self.query.lastProgress
         if progress is None:
             return None
@@ -118,7 +156,7 @@ class TopicFollowing:
         return round(datetime.fromisoformat(progress.timestamp).timestamp() * 1000)
 
     def maybe_start_again(self) -> None:
-        """Starts the query anew if the machine's clock was set back: its trigger would wait for that to catch up."""
+        """Restarts the query if the machine's clock was set back: its trigger would wait for the clock to catch up."""
         if not self.query.isActive or self._clock.wall_is_behind_ms() < BACK_MS:
             return
         stop_after_batch(self.query)
@@ -131,9 +169,11 @@ class TopicFollowing:
 
         def write(batch: DataFrame, batch_id: int) -> None:
             self._status.batch_done(*writer.write(batch, batch_id)[:3])
+            self._written_to = batch_id
 
-        records = load_offsets_topic(self._spark, self.config, has_commits=self._has_commits)
-        texts = tell_histories(records, {}, self.config.quarantine_raw_max_bytes, HOLD_MS)
+        checkpoint = self.home.checkpoint if self._may_rest else ""
+        records = load_offsets_topic(self._spark, self.config, has_commits=self._has_commits, checkpoint=checkpoint)
+        texts = tell_histories(records, self.config.quarantine_raw_max_bytes, HOLD_MS, self._sessions)
         stream = texts.writeStream.queryName(SOURCE).outputMode("append").foreachBatch(write)
         interval_ms = self.config.trigger_interval_ms or TRIGGER_INTERVAL_MS
         stream = stream.trigger(processingTime=f"{interval_ms} milliseconds")
@@ -145,65 +185,32 @@ class TopicFollowing:
         return query
 
 
-class TopicShadow:
-    """Follows a cluster's topic on a home until a signal comes or the query fails. Raises UserError."""
-
-    def __init__(self, home: Home, source: str, config: JobConfig, console: Console, *, has_commits: bool) -> None:
-        self.source = source
-        home.settle(TOPIC_SHADOW, "driver")
-        self._program = program = ShadowProgram(home, console, kafka_settings())
-        with console.status("asking the cluster"):
-            self._topic = TopicFollowing(home, config, program.spark, program.status, has_commits=has_commits)
-
-    def run(self) -> int:
-        """Follows the topic; returns the exit status."""
-        topic, stop = self._topic, self._program.stop
-        upkeep = Upkeep(topic.home, topic.config, lambda: None)
-        upkeep.start()
-        self._program.begin(f"{TOPIC} of {self.source}")
-        while topic.query.isActive and not stop.wait(POLL_S):
-            topic.count()
-            topic.maybe_start_again()
-            self._program.maybe_tell_rebalances()
-        if topic.query.isActive:
-            stop_after_batch(topic.query, lambda: stop.is_urgent)
-        upkeep.stop()
-        topic.count()
-        return self._program.report([topic.query], topic.counts)
-
-    def close(self) -> None:
-        """Stops Spark."""
-        self._topic.cluster.close()
-        self._program.close()
+def maybe_sampler(home: Home, config: JobConfig) -> LogEndsSampler | None:
+    """The sampler of the cluster's log ends; None: it is off, or the settings are for the Java client only."""
+    if not config.lag_interval_ms:
+        return None
+    try:
+        settings = client_settings(dict(config.kafka_options))
+    except ConfigError as error:
+        tell(f"{error}; where logs end cannot be asked", is_error=True)
+        return None
+    return LogEndsSampler(home, ListedOffsets(settings), config.lag_interval_ms)
 
 
 def kafka_settings() -> dict[str, str]:
-    """What a session needs to read from Kafka. Raises Missing."""
+    """Spark's settings to read from Kafka. Raises Missing."""
     return {"spark.jars": ",".join(make_kafka_ready())}
 
 
-def settle(home: Home, cluster_id: str, *, has_commits: bool) -> None:
-    """Notes what a new home follows. Raises HomeError: an old one follows another cluster, or otherwise."""
-    home.settle(TOPIC_SHADOW, "driver")
+def check_cluster(home: Home, cluster_id: str, *, has_commits: bool) -> None:
+    """Notes the cluster of a new home. Raises HomeError: the home follows another cluster, or with other commits."""
+    home.check_kind(TOPIC_SHADOW, "driver")
     note = home.read_note()
     if note.setdefault("cluster_id", cluster_id) != cluster_id:
         raise HomeError(
-            f"{home.shown} follows the cluster {note['cluster_id']}, and this is {cluster_id}: name another "
-            f"ROLLCALL_HOME."
+            f"{home.shown} follows the cluster {note['cluster_id']}, and this is {cluster_id}: name another home."
         )
     if note.setdefault("has_commits", has_commits) is not has_commits:
         was = "with" if note["has_commits"] else "without"
-        raise HomeError(f"{home.shown} was begun {was} commits: keep OFFSETS=, or name another ROLLCALL_HOME.")
+        raise HomeError(f"{home.shown} was begun {was} commits: keep OFFSETS=, or name another home.")
     home.write_note(note)
-
-
-def follow_topic(home: Home, source: str, conf: Path | None, console: Console, *, has_commits: bool) -> int:
-    """Follows a cluster's topic on a home until a signal comes; returns 0, or 1 if it failed. Raises UserError."""
-    log_to_standard_error(logging.WARNING)
-    config = topic_config(source, conf)
-    with home.locked("a shadow"):
-        shadow = TopicShadow(home, source, config, console, has_commits=has_commits)
-        try:
-            return shadow.run()
-        finally:
-            shadow.close()

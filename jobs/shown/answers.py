@@ -5,9 +5,7 @@ Knows the three forms. Must not know which query was asked.
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from pyspark.sql import Column, DataFrame
@@ -16,19 +14,27 @@ from pyspark.sql import types as T
 from rich.console import Console
 
 from duck_sql.engine import ROWS_SHOWN
+from jobs.shown.plain_answers import write_csv
 from jobs.shown.tables import console_of, show_texts
-from programs.visible import visible, visible_json
+from programs.visible import visible_json
 
 _MACHINE_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 _HUMAN_TIME = "yyyy-MM-dd HH:mm:ss.SSS"
 
 
 def write_answer(answer: DataFrame, form: str, out: TextIO | None = None) -> None:
-    """Prints an answer in one of FORMATS, on standard output if out is None."""
-    FORMATS[form](answer, sys.stdout if out is None else out)
+    """Prints an answer in one of `plain_answers.FORMATS`, on standard output if out is None."""
+    out = sys.stdout if out is None else out
+    match form:
+        case "json":
+            _write_json(answer, out)
+        case "csv":
+            write_csv(answer.columns, _as_texts(answer, _MACHINE_TIME).toLocalIterator(), out)
+        case _:
+            show_table(answer, console_of(out))
 
 
-def write_json(answer: DataFrame, out: TextIO) -> None:
+def _write_json(answer: DataFrame, out: TextIO) -> None:
     """One object a line, columns that are null included; timestamps as ISO 8601 with their zone."""
     options = {"ignoreNullFields": "false", "timestampFormat": _MACHINE_TIME}
     rows = answer.select(F.to_json(F.struct("*"), options).alias("row"))
@@ -36,40 +42,11 @@ def write_json(answer: DataFrame, out: TextIO) -> None:
         out.write(visible_json(row) + "\n")
 
 
-def write_csv(answer: DataFrame, out: TextIO) -> None:
-    """A header, then a line a row; null is empty, nested values are JSON, timestamps as in write_json.
-
-    The values are exact in a file or a pipe; on a terminal what would act on it is written out.
-    """
-    writer = csv.writer(out, lineterminator="\n")
-    shown = _visible if out.isatty() else list
-    writer.writerow(shown(answer.columns))
-    for row in _as_texts(answer, _MACHINE_TIME).toLocalIterator():
-        writer.writerow(shown(row))
-
-
-def write_table(answer: DataFrame, out: TextIO) -> None:
-    """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    show_table(answer, console_of(out))
-
-
 def show_table(answer: DataFrame, console: Console) -> None:
-    """As write_table, on a console of any width."""
-    show_texts(console, *table_texts(answer))
-
-
-def table_texts(answer: DataFrame) -> tuple[list[str], list[bool], list[list[str | None]]]:
-    """What a table shows: the columns' names, which of them are numbers, and the rows, one more than it has at most."""
+    """A table, or one block a row where the console is too narrow for it; the first ROWS_SHOWN rows."""
     rows = _as_texts(answer, _HUMAN_TIME).limit(ROWS_SHOWN + 1).collect()
-    fields = answer.schema.fields
-    return answer.columns, [isinstance(field.dataType, T.NumericType) for field in fields], [list(row) for row in rows]
-
-
-FORMATS: dict[str, Callable[[DataFrame, TextIO], None]] = {
-    "table": write_table,
-    "json": write_json,
-    "csv": write_csv,
-}
+    are_numbers = [isinstance(field.dataType, T.NumericType) for field in answer.schema.fields]
+    show_texts(console, answer.columns, are_numbers, rows)
 
 
 def _as_texts(answer: DataFrame, time_format: str) -> DataFrame:
@@ -95,7 +72,3 @@ def _as_text(field: T.StructField, time_format: str) -> Column:
             return F.base64(column)
         case _:
             return column.cast("string")
-
-
-def _visible(row: Sequence[str | None]) -> list[str | None]:
-    return [None if value is None else visible(value) for value in row]

@@ -8,35 +8,38 @@ from __future__ import annotations
 import csv
 import datetime
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
+from duckdb.sqltypes import DuckDBPyType
+
 from duck_sql.engine import Answer
-from duck_sql.literals import shown_interval
-from duck_sql.types import STRING, Type
 from programs.visible import visible, visible_json
 
 FORMATS = ("table", "json", "csv")
 _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 
 Write = Callable[[Any], str]
+_NUMBERS = {"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"}
+_MOMENTS = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone")
 
 
 def write_answer(answer: Answer, form: str, out: TextIO) -> None:
     """Prints an answer in one of FORMATS."""
+    names = [column.name for column in answer.columns]
     match form:
         case "json":
             _write_json(answer, out)
         case "csv":
-            _write_csv(answer, out)
+            writers = [_machine(column.type) for column in answer.columns]
+            write_csv(names, (_texts(writers, row) for row in answer.rows), out)
         case _:
-            names = [column.name for column in answer.columns]
             writers = [_human(column.type) for column in answer.columns]
             rows = [_texts(writers, row) for row in answer.rows]
             # What draws tables takes as long to load as an answer takes.
             from jobs.shown.tables import console_of, show_texts
 
-            show_texts(console_of(out), names, [column.type.is_number for column in answer.columns], rows)
+            show_texts(console_of(out), names, [_is_number(column.type) for column in answer.columns], rows)
 
 
 def _write_json(answer: Answer, out: TextIO) -> None:
@@ -48,13 +51,13 @@ def _write_json(answer: Answer, out: TextIO) -> None:
         out.write(visible_json(line) + "\n")
 
 
-def _write_csv(answer: Answer, out: TextIO) -> None:
+def write_csv(names: Sequence[str], rows: Iterable[Sequence[str | None]], out: TextIO) -> None:
+    """Exact in a file or a pipe; on a terminal what would act on it is written out."""
     writer = csv.writer(out, lineterminator="\n")
     shown = _visible if out.isatty() else list
-    writer.writerow(shown([column.name for column in answer.columns]))
-    writers = [_machine(column.type) for column in answer.columns]
-    for row in answer.rows:
-        writer.writerow(shown(_texts(writers, row)))
+    writer.writerow(shown(names))
+    for row in rows:
+        writer.writerow(shown(row))
 
 
 def _visible(row: Sequence[str | None]) -> list[str | None]:
@@ -68,45 +71,55 @@ def _texts(writers: Sequence[Write], row: Sequence[Any]) -> list[str | None]:
 # ---------------------------------------------------------------- values
 
 
-def _human(kind: Type) -> Write:
-    if kind.name == "timestamp":
+def _human(kind: DuckDBPyType) -> Write:
+    if kind.id in _MOMENTS:
         return _human_time
-    if kind.name == "array" and kind.item == STRING:
+    if kind.id == "list" and _item(kind).id == "varchar":
         return lambda value: ", ".join(one for one in value if one is not None)
     return _machine(kind)
 
 
-def _machine(kind: Type) -> Write:
-    match kind.name:
-        case "timestamp":
-            return _machine_time
-        case "array" | "struct":
+def _machine(kind: DuckDBPyType) -> Write:
+    if kind.id in _MOMENTS:
+        return _machine_time
+    match kind.id:
+        case "list" | "array" | "struct":
             return _json(kind)
         case "boolean":
             return lambda value: "true" if value else "false"
-        case "double":
+        case "double" | "float":
             return java_double
         case "decimal":
             return lambda value: format(value, "f")
-        case "interval day to second":
+        case "interval":
             return shown_interval
     return str
 
 
-def _json(kind: Type) -> Write:
-    match kind.name:
-        case "array":
-            write = _json(kind.item)
+def _is_number(kind: DuckDBPyType) -> bool:
+    return kind.id.removeprefix("u") in _NUMBERS
+
+
+def _item(kind: DuckDBPyType) -> DuckDBPyType:
+    return dict(kind.children)["child"]  # type: ignore[return-value]
+
+
+def _json(kind: DuckDBPyType) -> Write:
+    match kind.id:
+        case "list" | "array":
+            write = _json(_item(kind))
             return lambda value: "[" + ",".join("null" if one is None else write(one) for one in value) + "]"
         case "struct":
-            fields = [(name, f"{_json_text(name)}:", _json(of)) for name, of in kind.fields]
+            fields = [(name, f"{_json_text(name)}:", _json(of)) for name, of in kind.children]  # type: ignore[arg-type]
             return lambda value: (
                 "{"
                 + ",".join(key + ("null" if value[name] is None else of(value[name])) for name, key, of in fields)
                 + "}"
             )
-        case "int" | "bigint" | "boolean" | "double" | "decimal":
+        case "boolean":
             return _machine(kind)
+    if _is_number(kind):
+        return _machine(kind)
     machine = _machine(kind)
     return lambda value: _json_text(machine(value))
 
@@ -128,6 +141,14 @@ def _human_time(value: datetime.datetime) -> str:
 
 def _machine_time(value: datetime.datetime) -> str:
     return value.isoformat(timespec="milliseconds") + "Z"
+
+
+def shown_interval(length: datetime.timedelta) -> str:
+    """As Spark prints an interval of days to seconds."""
+    sign, length = ("-" if length < datetime.timedelta(0) else ""), abs(length)
+    hours, rest = divmod(length.seconds, 3600)
+    seconds = f"{rest % 60:02}" + (f".{length.microseconds:06}".rstrip("0") if length.microseconds else "")
+    return f"INTERVAL '{sign}{length.days} {hours:02}:{rest // 60:02}:{seconds}' DAY TO SECOND"
 
 
 def java_double(value: float) -> str:

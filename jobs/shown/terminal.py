@@ -1,6 +1,6 @@
-"""Text for a terminal, the one place that makes it: names of others are text, and never markup or control characters.
+"""Prints text on a terminal: names that others chose are plain text, never markup or control characters.
 
-Knows rich. Must not know what is told.
+Knows rich. Must not know what is printed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def add_row(table: Table, *cells: str | Text) -> None:
 
 
 class Teller:
-    """Tells what happens while something serves: what cannot be shown is passed over, and ends nothing."""
+    """Prints lines while a program serves. A line that cannot be printed is skipped and does not end the program."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -62,7 +62,7 @@ class Teller:
         self.attempt(lambda: say(self._console, line))
 
     def attempt(self, show: Callable[[], None]) -> None:
-        """Shows something. The first failure is told on standard error, with its kind; a second one is not."""
+        """Shows something. Only the first failure is printed on standard error, with its kind."""
         try:
             show()
         except Exception as error:

@@ -1,13 +1,14 @@
 """Follows what a home's groups do, in the effects table; shows it as a screen or as plain lines.
 
-Knows the effects about groups, members and rebalances; must not know Spark: it reads what commits add.
+Knows which facts a user wants to see as they come. Must not know Spark, nor how facts are folded (`known_groups`): it
+reads what commits add, and what was true before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,85 +18,95 @@ from rich.console import Group as Stack
 from rich.table import Table
 from rich.text import Text
 
+from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
 from jobs.shown.terminal import add_row, text_of
-from schemas.effect_names import EffectName
+from schemas.effect_names import LASTING, EffectName
 from schemas.effect_rows import effect_in
-from schemas.effects import GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded, StateChanged
+from schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
 from schemas.tables import EFFECTS_FOLDER
+from tables.lasting_facts import lasting_facts
 from tables.table_follower import TableFollower
 from tables.unread import left_out, row_named
+from tables.versions import TableError
+from why.rebalances import ended
+from why.telling import in_a_line
+from why.words import clock
 
 SHOWN_REBALANCES = 12
-_COLUMNS = ("group_id", "seq", "effect", "detail")
-_TOLD = pa.array(
-    [
-        EffectName.STATE_CHANGED.value,
-        EffectName.MEMBER_JOINED.value,
-        EffectName.MEMBER_REMOVED.value,
-        EffectName.GROUP_REMOVED.value,
-        EffectName.REBALANCE_ENDED.value,
-    ]
-)
+_COLUMNS = ("group_id", "seq", "at_ms", "effect", "detail")
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
 
 
-@dataclass
-class WatchedGroup:
-    """A group as the effects have told of it so far."""
+class RebalanceLines:
+    """Follows a home from now on: a line for each rebalance that is over."""
 
-    state: str = "Empty"
-    generation_id: int = 0
-    members: dict[str, str] = field(default_factory=dict)
-    """Client ids by member id."""
-
-
-class Watch:
-    """Follows a home from now on. `look` reads new effects and gives a line for each that a user wants to see."""
+    wanted: tuple[EffectName, ...] = (EffectName.REBALANCE_ENDED,)
 
     def __init__(self, home: Path) -> None:
         self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
-        self.groups: dict[str, WatchedGroup] = {}
-        self.rebalances: list[str] = []
 
     def look(self) -> Iterator[str]:
-        """Lines about what has happened since the last look."""
-        for table in self._follower.poll():
-            told = table.filter(pc.is_in(table["effect"], _TOLD))
-            for row in told.to_pylist():
-                try:
-                    line = self._take(row)
-                except (ValueError, KeyError, TypeError, RecursionError) as error:
-                    left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
-                    continue
-                if line is not None:
-                    yield line
+        """Lines about what has happened since the last look, in order of time; a batch holds its rows by groups."""
+        wanted = pa.array([str(name) for name in self.wanted])
+        polled = [table.filter(pc.is_in(table["effect"], wanted)).to_pylist() for table in self._follower.poll()]
+        yield from self.lines(sorted(itertools.chain.from_iterable(polled), key=itemgetter("at_ms")))
 
-    def _take(self, row: Mapping[str, Any]) -> str | None:
-        group_id, effect = str(row["group_id"]), effect_in(row["effect"], row["detail"])
-        group = self.groups.setdefault(group_id, WatchedGroup())
-        match effect:
-            case StateChanged():
-                group.state, group.generation_id = effect.to_state, effect.generation_id
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        for row in rows:
+            try:
+                line = self.take(str(row["group_id"]), row["effect"], row["detail"])
+            except (ValueError, RecursionError) as error:
+                left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
+                continue
+            if line is not None:
+                yield line
+
+    def take(self, group_id: str, name: str, detail: str | None) -> str | None:
+        """The line about a fact, or None if users need no line about it."""
+        effect = effect_in(name, detail)
+        return _line(group_id, effect) if isinstance(effect, RebalanceEnded) else None
+
+
+class Watch(RebalanceLines):
+    """Follows a home from now on and knows its groups' state before: lines, and a screen of the groups with news."""
+
+    wanted = (*LASTING, EffectName.REBALANCE_ENDED)
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.groups = KnownGroups()
+        self.rebalances: list[str] = []
+        self.with_news: set[str] = set()
+        """The groups with new facts since the watch began."""
+        try:
+            before = lasting_facts(home / EFFECTS_FOLDER)
+            self._follower.go_on_after(before.version)
+            self.begin_with(fact._asdict() for fact in before.facts)
+        except (TableError, OSError) as error:
+            left_out(EFFECTS_FOLDER, "what was before now", error)
+
+    def begin_with(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Takes rows of facts with the groups' present state; gives no lines."""
+        list(self.lines(rows))
+        self.with_news.clear()
+
+    def take(self, group_id: str, name: str, detail: str | None) -> str | None:
+        self.with_news.add(group_id)
+        match effect := self.groups.apply(group_id, name, detail):
             case MemberJoined():
-                group.members[effect.member_id] = effect.client_id
-                return f"{_time(effect.at_ms)}  {group_id}: {effect.client_id} became a member"
-            case MemberRemoved():
-                group.members.pop(effect.member_id, None)
-                return (
-                    f"{_time(effect.at_ms)}  {group_id}: {effect.client_id} is a member no longer ({effect.end_cause})"
-                )
-            case GroupRemoved():
-                self.groups.pop(group_id, None)
+                return f"{clock(effect.at_ms)}  {group_id}: {effect.client_id} became a member"
+            case MemberRemoved(client_id=client_id, end_cause=cause):
+                return f"{clock(effect.at_ms)}  {group_id}: {client_id} is a member no longer ({cause})"
             case RebalanceEnded():
-                line = f"{_time(effect.at_ms)}  {group_id}: {_sentence(effect)}"
+                line = _line(group_id, effect)
                 self.rebalances.append(line)
                 return line
         return None
 
-    def group_at_work_with(self, client_id: str) -> WatchedGroup | None:
+    def group_at_work_with(self, client_id: str) -> KnownGroup | None:
         """The Stable group that this client is a member of, if it is in one with others."""
-        for group in self.groups.values():
-            if group.state == "Stable" and client_id in group.members.values() and len(group.members) > 1:
+        for group in self.groups:
+            if group.state == "Stable" and client_id in client_ids(group) and len(group.members) > 1:
                 return group
         return None
 
@@ -104,28 +115,18 @@ class Watch:
         table = Table(title="consumer groups", title_justify="left", expand=False)
         for name in ("group", "state", "generation", "members"):
             table.add_column(name, justify="right" if name == "generation" else "left")
-        for group_id, group in sorted(self.groups.items()):
-            state = text_of(group.state, _STYLES.get(group.state, ""))
-            add_row(table, group_id, state, str(group.generation_id), ", ".join(sorted(group.members.values())))
+        for group_id, group in sorted(self.groups.by_id.items()):
+            if group_id in self.with_news:
+                state = text_of(group.state, _STYLES.get(group.state, ""))
+                add_row(table, group_id, state, str(group.generation_id), ", ".join(client_ids(group)))
         lines = [text_of(line) for line in self.rebalances[-SHOWN_REBALANCES:]]
         return Stack(table, Text("rebalances (UTC)", style="italic"), *lines)
 
 
-def _sentence(rebalance: RebalanceEnded) -> str:
-    cause = rebalance.cause
-    culprit = cause.client_id or cause.group_instance_id
-    by = f" by {culprit}" if culprit else ""
-    reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
-    generations = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
-    members = f"{rebalance.members_before} -> {rebalance.members_after} members"
-    took = "" if rebalance.started_at_ms is None else f", {(rebalance.at_ms - rebalance.started_at_ms) / 1000:.1f} s"
-    slow = ""
-    if rebalance.slowest_client_id and rebalance.slowest_wait_ms:
-        slow = f", waited {rebalance.slowest_wait_ms / 1000:.1f} s for {rebalance.slowest_client_id}"
-    fitting = dict.fromkeys(one.kind for one in cause.candidates)
-    kind = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
-    return f"rebalance {rebalance.outcome}: {kind}{by}{reason}, {generations}, {members}{took}{slow}"
+def client_ids(group: KnownGroup) -> list[str]:
+    """The client ids of its members, in order."""
+    return sorted(member.client_id for member in group.members.values())
 
 
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+def _line(group_id: str, rebalance: RebalanceEnded) -> str:
+    return f"{clock(rebalance.at_ms)}  {group_id}: {in_a_line(ended(rebalance))}"

@@ -1,4 +1,4 @@
-"""What the class data archive is made from: a small piece of all that programs do with Spark.
+"""The run from which the class data archive is made: a little of everything that programs do with Spark.
 
     python -m jobs.spark.archiving ARCHIVE
 
@@ -15,11 +15,12 @@ from pathlib import Path
 
 from jobs.config import JobConfig
 from jobs.home import Home
+from jobs.spark.archive import WORKSPACE
 from jobs.spark.session import spark_session
 from jobs.sql import register_views
 from jobs.stream.home_tables import open_requests
 from jobs.stream.query import start
-from schemas.messages import HeartbeatRequest, JoinGroupProtocol, JoinGroupRequest
+from schemas.messages import JoinGroupProtocol, JoinGroupRequest
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
 
@@ -29,14 +30,14 @@ _WRITTEN_WITHIN_S = 300
 
 
 def run_all(archive: Path) -> None:
-    """Does with Spark what programs do; the JVM writes the archive when it ends."""
+    """Runs what programs do with Spark; the JVM writes the archive when it ends."""
     spark = spark_session("rollcall archive", {"spark.driver.extraJavaOptions": _options(archive)})
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix=WORKSPACE, dir=archive.parent) as folder:
         home = Home(Path(folder) / "home")
         config = JobConfig.from_pairs(_EVENT)
         open_requests(home, config)
         table = RequestTable(Path(home.requests), "archive")
-        table.append(request_rows(_requests()))
+        table.append(request_rows([_request()]))
         start(spark, home, config, until_drained=True).query.awaitTermination()
         live = Home(Path(folder) / "live")
         query = start(spark, live, JobConfig()).query
@@ -55,8 +56,8 @@ def _options(archive: Path) -> str:
     return f"-Xss16m -XX:ArchiveClassesAtExit={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
-def _requests() -> list[JoinGroupRequest | HeartbeatRequest]:
-    join = JoinGroupRequest(
+def _request() -> JoinGroupRequest:
+    return JoinGroupRequest(
         request_id="1",
         api_version=9,
         client_id="archive",
@@ -70,18 +71,6 @@ def _requests() -> list[JoinGroupRequest | HeartbeatRequest]:
         protocol_type="consumer",
         protocols=[JoinGroupProtocol(name="range", metadata=b"")],
     )
-    beat = HeartbeatRequest(
-        request_id="2",
-        api_version=4,
-        client_id="archive",
-        client_host="/127.0.0.1",
-        received_at_ms=_AT_MS + 1,
-        request_seq=2,
-        group_id="archive",
-        generation_id=1,
-        member_id="m",
-    )
-    return [join, beat]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What a job needs that Spark does not ship, checked before anything is written: a missing one is one sentence.
+"""Checks, before anything is written, that Delta and the needed connectors are there; else one sentence says which.
 
-Knows the classes by which a connector is known to be there. Must not know what it is used for.
+Knows a class of each connector. Must not know what it is used for.
 """
 
 from __future__ import annotations

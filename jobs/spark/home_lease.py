@@ -19,7 +19,7 @@ from jobs.spark.store_folder import StoreFolder
 def held(spark: SparkSession, home: Home, who: str) -> Iterator[Lease | None]:
     """Holds a home for one job; None for a home that has a lock instead.
 
-    Raises HomeError: another job works in it, or its store cannot be used. who: what others are told.
+    Raises HomeError: another job works in it, or its store cannot be used. who: the holder's name for other jobs.
     """
     if home.is_local:
         yield None

@@ -2,7 +2,7 @@
 
 At a home's first start the session's number is taken, and the home notes what it was made with, in `home.json`:
 
-    "made_with": {"version": "0.2.0", "cores": 8, "memory_bytes": 33285996544, "shuffle_partitions": 8}
+    "made_with": {"version": "0.3.0", "cores": 8, "memory_bytes": 33285996544, "shuffle_partitions": 8}
 
 The checkpoint is laid out for that number, so every later start keeps it, whatever the machine has by then. Knows the
 note and Spark's setting; must not know the query.
@@ -25,16 +25,14 @@ from programs.version import VERSION
 KEY = "spark.sql.shuffle.partitions"
 
 
-def home_session(
-    home: Home, name: str, settings: Mapping[str, str] | None = None, *, is_brief: bool = False
-) -> SparkSession:
+def home_session(home: Home, name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session as of `spark_session`, for a home that the caller has locked and settled. Raises Missing, HomeError."""
-    spark = spark_session(name, settings, is_brief=is_brief)
+    spark = spark_session(name, settings)
     if home.is_local:
         own = int(str(spark.conf.get(KEY)))
-        kept, word = keep_partitions(home, own, this_machine())
-        if word:
-            tell(word, is_error=True)
+        kept, remark = keep_partitions(home, own, this_machine())
+        if remark:
+            tell(remark, is_error=True)
         spark.conf.set(KEY, str(kept))
     return spark
 

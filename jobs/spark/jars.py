@@ -20,9 +20,13 @@ from pathlib import Path
 from jobs.preflight import Missing, check_java, run_online
 from jobs.spark.internal_topics import write_with_internal_topics
 from programs.running import run_program
+from programs.version import VERSION
+from tables.home_location import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-JARS_FOLDER = ROOT / ".jars"
+"""The checkout, or where the wheel is installed."""
+IS_CHECKOUT = (ROOT / "pyproject.toml").is_file()
+JARS_FOLDER = ROOT / ".jars" if IS_CHECKOUT else cache_folder() / f"jars-{VERSION}"
 
 DELTA_COORDINATES = "io.delta:delta-spark_4.2_2.13:4.4.0"
 # What Delta resolves and Spark 4.2.0 does not bring along, each with its SHA-256.
@@ -62,7 +66,13 @@ def missing_jars(folder: Path = JARS_FOLDER, names: Sequence[str] = JAR_NAMES) -
 
 
 def jar_paths(folder: Path = JARS_FOLDER) -> list[str]:
-    """The absolute paths of the needed JARs, for `spark.jars`; Missing when they were not resolved yet."""
+    """The absolute paths of the needed JARs, for `spark.jars`; Missing when they were not resolved yet.
+
+    Without a checkout there is no `make jars`: they are resolved when they are first needed.
+    """
+    if not IS_CHECKOUT and missing_jars(folder):
+        check_java()
+        resolve(folder)
     missing = missing_jars(folder)
     if missing:
         raise Missing(f"{folder} does not hold {missing[0]}: run `make jars` once.")
@@ -90,8 +100,8 @@ def _resolve(what: str, folder: Path, coordinates: Mapping[str, Sequence[str]], 
         workspace = Path(temporary)
         program = workspace / "nothing.py"
         program.touch()
-        for package, left_out in coordinates.items():
-            run_online(what, *_submission(program, workspace, package, left_out))
+        for number, (package, left_out) in enumerate(coordinates.items()):
+            run_online(what, *_submission(program, workspace, package, left_out), is_said=number == 0)
         resolved = {_artifact_file(jar): jar for jar in (workspace / "jars").glob("*.jar")}
         for name, sha256 in wanted.items():
             if name not in resolved:

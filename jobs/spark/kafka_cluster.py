@@ -1,7 +1,7 @@
-"""What a Kafka cluster says of itself: which one it is, and its topics' names by their ids.
+"""Asks a Kafka cluster for its id and for topic names by id.
 
-It is asked by the admin client that Spark's Kafka connector brings along, so TLS and SASL are set as for the connector.
-Knows that client and its JVM; must not know what the answers are for.
+It uses the admin client of Spark's Kafka connector, so TLS and SASL are set as for the connector. Knows that client and
+its JVM. Must not know what the answers are used for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANSWER_WITHIN_S = 15
 NAMES_WITHIN_S = 3
 """How long a batch waits for names of topics."""
 ASK_AGAIN_AFTER_S = 30.0
-"""An id that the cluster gave no name for is not asked for again sooner."""
+"""The pause before an id without a name is asked for again."""
 
 
 _REASONS = {
@@ -29,11 +29,11 @@ _REASONS = {
     "TopicAuthorizationException": "this user has no right to it",
     "TimeoutException": f"no broker answered within {ANSWER_WITHIN_S} s",
 }
-"""What Kafka's client means, by the class of its error; else it is told in the client's words."""
+"""Sentences by the class of the Kafka client's error; for other classes its own text is shown."""
 
 
 class ClusterError(UserError):
-    """A cluster that does not answer, or not to this user; the text says what it or its client says."""
+    """The cluster does not answer, or not to this user; the text says why."""
 
 
 class KafkaCluster:
@@ -65,7 +65,7 @@ class KafkaCluster:
             raise self._error(error) from None
 
     def check_topic(self, topic: str) -> None:
-        """Raises ClusterError: there is no such topic, or this user may not know it."""
+        """Raises ClusterError: there is no such topic, or this user may not describe it."""
         topics = self._jvm.java.util.ArrayList()
         topics.add(topic)
         try:
@@ -74,7 +74,7 @@ class KafkaCluster:
             raise self._error(error, f"{topic}: ") from None
 
     def names(self, topic_ids: Iterable[str]) -> dict[str, str]:
-        """Names by topic id, as far as the cluster tells this user; what it does not tell is asked for again later."""
+        """Names by topic id, if this user may describe the topics; the others are asked for again later."""
         now = time.monotonic()
         asked = [one for one in topic_ids if now - self._unnamed.get(one, -ASK_AGAIN_AFTER_S) >= ASK_AGAIN_AFTER_S]
         found: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""How much of a machine Spark takes: its cores, a part of its memory, and a shuffle partition for each core.
+"""How much of a machine Spark uses: its cores, a part of its memory, and a shuffle partition for each core.
 
-Knows where a system says what a process may use, containers included. Must not know Spark, nor a home.
+Knows where a system or a container sets limits. Must not know Spark, nor a home.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 GIB = 1 << 30
 LEAST_CORES = 2
-"""A job beside whose batches nothing else can run does not answer."""
+"""With one core nothing else could run beside a batch, and the job would not answer."""
 MOST_HEAP_BYTES = 28 * GIB
-"""From 32 GiB on every reference in a JVM takes twice the room."""
+"""From 32 GiB on every reference in a JVM takes twice the memory."""
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 
 
 class Machine(NamedTuple):
-    """What this process may use."""
+    """The cores and the memory that this process may use."""
 
     cores: int
     memory_bytes: int

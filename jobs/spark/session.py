@@ -1,7 +1,7 @@
 """The one place that makes a SparkSession: the machine, the profile's settings, the JARs, the workers' interpreter.
 
-Knows Spark's settings and how a program came to run (alone, or under spark-submit, whose settings win). Must not know
-any table or query.
+Knows Spark's settings, and whether the program runs alone or under spark-submit, whose settings win. Must not know any
+table or query.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from programs.log_lines import Form
 
 LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
-BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 LOG_SETTINGS = ROOT / "conf" / "log4j2.properties"
 JSON_LOG_SETTINGS = ROOT / "conf" / "log4j2-json.properties"
-"""What it takes beside LOG_SETTINGS to write lines as JSON."""
+"""The further settings to write log lines as JSON."""
 
 
 def read_profile(path: Path = LOCAL_PROFILE) -> dict[str, str]:
@@ -41,7 +41,7 @@ def is_submitted() -> bool:
 
 
 def submitted_settings() -> dict[str, str]:
-    """The settings that spark-submit was given, by file and by word; none where it did not start this program."""
+    """The settings that spark-submit got, by file and by option; empty if it did not start this program."""
     if not is_submitted():
         return {}
     # Without its JVM a SparkConf knows nothing of them.

@@ -55,7 +55,7 @@ class StopSignal:
             gateway.jvm.sun.misc.Signal.handle(gateway.jvm.sun.misc.Signal(name), handler)
 
     def wait(self, seconds: float) -> bool:
-        """Waits so long for a signal; whether one has come."""
+        """Waits this many seconds for a signal; whether one has come."""
         return self._asked.wait(seconds)
 
     def ask(self) -> None:

@@ -17,23 +17,23 @@ from pyspark.sql import SparkSession
 from jobs.home import HomeError
 
 ANSWER_WITHIN_S = 15.0
-"""How long a store has for one answer. Hadoop's own clients try for minutes."""
+"""The time limit of one answer. Hadoop's own clients try for minutes."""
 CONNECTORS = {
     "s3a": "org.apache.hadoop:hadoop-aws:3.5.0",
     "abfs": "org.apache.hadoop:hadoop-azure:3.5.0",
     "abfss": "org.apache.hadoop:hadoop-azure:3.5.0",
     "gs": "org.apache.hadoop:hadoop-gcp:3.5.0",
 }
-"""By scheme, what brings its file system: of the Hadoop that Spark has."""
+"""By scheme, the package with its file system, for Spark's version of Hadoop."""
 _NO_CONNECTOR = ("UnsupportedFileSystemException", "ClassNotFoundException", "NoClassDefFoundError")
 _NO_RIGHT = ("AccessDeniedException", "AccessControlException", "NoAuthWithAWSException", "NoAwsCredentialsException")
 Answer = TypeVar("Answer")
 
 
 class _Asker:
-    """Asks one question after the other in a thread of its own, which a program that ends does not wait for.
+    """Asks one question after the other in a daemon thread, so that the program can end without it.
 
-    One thread for all questions: each thread that asks the JVM keeps a connection to it.
+    There is one thread for all questions, since each thread that asks the JVM keeps a connection to it.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class _Asker:
             question, answer = self._questions.get()
             try:
                 answer.set_result(question())
-            except BaseException as error:  # whatever it is, whoever asked is told
+            except BaseException as error:  # the caller gets any error
                 answer.set_exception(error)
 
 
@@ -58,7 +58,7 @@ class StoreFolder:
     """A folder, as `jobs.lease.Folder` has it; made when its first file is written."""
 
     def __init__(self, spark: SparkSession, location: str, shown: str) -> None:
-        """Opens a folder at a URL. shown: how the user named the place it is in.
+        """Opens a folder at a URL. shown: the user's name for it.
 
         Raises HomeError: the store's connector is missing, or the store does not answer, or refuses.
         """
@@ -105,7 +105,7 @@ class StoreFolder:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._location}/{name}" if name else self._location)
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
-        """Asks the store, for so long. Raises HomeError, in the user's words."""
+        """Asks the store until it answers or the time is over. Raises HomeError, with a sentence for the user."""
         try:
             return self._asker.ask(question).result(ANSWER_WITHIN_S)
         except TimeoutError:

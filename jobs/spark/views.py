@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from jobs.home import Home, HomeError
 from jobs.queries import QueryError, check_home, check_query, is_there
 from programs.timestamps import read_moment
-from views.catalog import NAMES, VIEWS, with_foundations
+from tables import in_spark
+from views.catalog import NAMES, views_of, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
 
@@ -44,9 +45,8 @@ def register_views(
         if table.name in wanted:
             rows = _until(_read(spark, place, table), table, until_ms)
             rows.selectExpr(*table.selects).createOrReplaceTempView(table.name)
-    for view in VIEWS:
-        if view.name in wanted:
-            spark.sql(definition_of(view))
+    for view in views_of(wanted):
+        spark.sql(definition_of(view))
 
 
 def definition_of(view: View) -> str:
@@ -90,13 +90,13 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
     if home.is_local and not is_there(home, table):
         return spark.createDataFrame([], table.table.ddl)
     try:
-        return spark.read.format("delta").load(f"{home.location}/{table.folder}")
+        return spark.read.format(in_spark.FORMAT).load(f"{home.location}/{table.folder}")
     except (AnalysisException, Py4JJavaError) as error:
         text = str(error)
-        if "DELTA_CONFIGURE_SPARK_SESSION" in text or "DATA_SOURCE_NOT_FOUND" in text:
+        if any(name in text for name in in_spark.NOT_SET_UP):
             advice = "make it by jobs.spark.session.spark_session, or give it the settings of conf/spark-local.conf"
             raise HomeError(f"this Spark session cannot read Delta tables: {advice}.") from None
-        if not home.is_local and re.search(r"PATH_NOT_FOUND|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND", text):
+        if not home.is_local and any(name in text for name in in_spark.NO_TABLE):
             return spark.createDataFrame([], table.table.ddl)
         raise HomeError(f"{home.shown}: its {table.name} cannot be read: {reason_of(text)}") from None
 

@@ -1,4 +1,4 @@
-"""What the checkpoint of a stopped query says: how far it has read the request table, and how its state is spread.
+"""Reads a query's checkpoint: how far it has read its sources, and how its state is partitioned.
 
 Knows the files that Spark writes for each batch (`offsets` before it, `commits` after it); must not know the tables.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 
 def read_version(checkpoint: Path) -> int | None:
-    """The last version of the request table that a finished batch has read.
+    """The last version of the request table that a finished batch of a stopped query has read.
 
-    -1 before the first batch; None where requests come from another source, whose offset has no version.
+    -1 before the first batch; None if requests come from another source, whose offset has no version.
     """
     try:
         finished = [int(name) for name in os.listdir(checkpoint / "commits") if name.isdigit()]
@@ -21,17 +22,32 @@ def read_version(checkpoint: Path) -> int | None:
         return -1
     if not finished:
         return -1
-    # A line for the format's version, one for the batch, then one for each source's offset.
-    offset = json.loads((checkpoint / "offsets" / str(max(finished))).read_text().splitlines()[2])
+    offset = _offsets(checkpoint, max(finished))[0]
     return int(offset["version"]) if "version" in offset else None
 
 
-def shuffle_partitions(checkpoint: Path) -> int | None:
-    """The number of shuffle partitions that the state is spread over; None before the first batch."""
+def last_offsets(checkpoint: Path, batches: int) -> list[list[dict[str, Any]]]:
+    """The end offsets of each source in the last started batches, the latest first; fewer if there were fewer."""
+    begun = sorted(_begun(checkpoint), reverse=True)
+    return [_offsets(checkpoint, number) for number in begun[:batches]]
+
+
+def _begun(checkpoint: Path) -> list[int]:
+    """The numbers of started batches that are still kept."""
     try:
-        begun = [int(name) for name in os.listdir(checkpoint / "offsets") if name.isdigit()]
+        return [int(name) for name in os.listdir(checkpoint / "offsets") if name.isdigit()]
     except FileNotFoundError:
-        return None
+        return []
+
+
+def _offsets(checkpoint: Path, batch: int) -> list[dict[str, Any]]:
+    # A line for the format's version, one for the batch, then one for each source's offset.
+    return [json.loads(line) for line in (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]]
+
+
+def shuffle_partitions(checkpoint: Path) -> int | None:
+    """The number of shuffle partitions of the state; None before the first batch."""
+    begun = _begun(checkpoint)
     if not begun:
         return None
     settings = frozen_settings((checkpoint / "offsets" / str(max(begun))).read_text())
@@ -39,6 +55,6 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
 
 
 def frozen_settings(batch: str) -> dict[str, str]:
-    """The settings that a checkpoint keeps, of the text of a batch's file in `offsets`; none for no text."""
+    """The settings that a checkpoint fixes, from the text of a batch's file in `offsets`; empty for no text."""
     settings: dict[str, str] = json.loads(batch.splitlines()[1])["conf"] if batch else {}
     return settings

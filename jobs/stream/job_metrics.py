@@ -1,6 +1,6 @@
-"""What a running job does, counted for Prometheus, and in one word for whatever restarts it.
+"""A running job's metrics for Prometheus, and its health for a supervisor that restarts it.
 
-Knows what Spark says of a batch and the names of the figures. Must not know HTTP, nor how a batch is made.
+Knows Spark's progress of a batch and the names of the metrics. Must not know HTTP, nor how a batch is made.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from jobs.stream.writers.batch_result import BatchResult
 SECONDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 REQUESTS = (0, 1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
 STALLED_AFTER_S = 120.0
-"""A job that ticks and has committed nothing for so long is not well."""
+"""A job with ticks is stalled when it has committed nothing for this many seconds."""
 _PREFIX = "rollcall_job_"
 
 
 class Batch(NamedTuple):
-    """What Spark says of a batch that is done."""
+    """Spark's report of a finished batch."""
 
     batch_id: int
     seconds: float
     requests: int
     unread_records: int | None
-    """How many records of its Kafka topic the job had not read then; None for other sources."""
+    """How many records of its Kafka topic were not read yet; None for other sources."""
     state_rows: int
     state_bytes: int
 
@@ -63,9 +63,9 @@ def _offsets(text: str | Mapping[str, Mapping[str, int]] | None) -> dict[tuple[s
 
 
 class JobMetrics:
-    """The figures of one run of the job. unread_commits: how far a Delta source is behind, looked up when asked.
+    """The metrics of one run of the job. unread_commits: how far a Delta source is behind, called at each scrape.
 
-    ticks: whether the job commits something every second or so, though nobody asks anything.
+    ticks: whether the job commits a batch about every second, even without requests.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class JobMetrics:
         self._put_off.inc(len(result.put_off))
 
     def done(self, batches: Iterable[Batch]) -> None:
-        """Batches that Spark reports as done, in order; one that was reported before counts once."""
+        """Counts finished batches in order; a batch that was reported before is not counted again."""
         for batch in batches:
             if batch.batch_id > self._seen:
                 self._seen, self._last = batch.batch_id, batch
@@ -109,7 +109,7 @@ class JobMetrics:
         return self._now_s() - self._last_commit_s
 
     def health(self) -> dict[str, Any]:
-        """What /health says: `ok`, or `stalled` where nothing has been committed for STALLED_AFTER_S."""
+        """The answer of /health: `ok`, or `stalled` if nothing was committed for STALLED_AFTER_S."""
         age_s = self.last_commit_age_s()
         is_stalled = self._ticks and age_s > STALLED_AFTER_S
         return {

@@ -1,6 +1,6 @@
 """Puts the streaming query together: source, `coordinate`, writer. The job, the tests and notebooks start it here.
 
-Knows which parts there are; must not know how a part works, nor what starts or stops the program.
+Must not know how a part works, nor what starts or stops the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jobs.stream.sources import SOURCES
 from jobs.stream.writers import make_writer
 from jobs.stream.writers.batch_result import BatchResult
 from programs.errors import ConfigError
-from tables.delta_log import DeltaLog
+from tables.versions import Versions
 
 _POLL_S = 0.005
 
@@ -48,9 +48,9 @@ def start(
 ) -> Coordinator:
     """Starts the coordinator on a home.
 
-    until_drained: the query ends when it has processed all requests that are there. before_batch: called before each
-    batch is written; what it raises ends the query. on_batch: called after the commits of each batch. Raises
-    ConfigError (see check_fits); Missing: a source lacks what it needs.
+    until_drained: the query ends when it has processed all present requests. before_batch: called before each batch is
+    written; an exception ends the query. on_batch: called after the commits of each batch. Raises ConfigError (see
+    check_fits); Missing: a source's connector is not there.
     """
     check_fits(home, config)
     if config.source == "delta":
@@ -82,7 +82,7 @@ def start(
 
 
 def check_fits(home: Home, config: JobConfig) -> None:
-    """Raises ConfigError: the home is in an object store, and its source or its writer works on this machine alone."""
+    """Raises ConfigError: the home is in an object store, but its source or its writer needs this machine's disk."""
     if home.is_local:
         return
     if config.source != "kafka":
@@ -95,9 +95,9 @@ def check_fits(home: Home, config: JobConfig) -> None:
 
 
 def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:
-    """Lets the running batch finish, then stops the query; stops it at once where that is urgent.
+    """Lets the running batch finish, then stops the query; stops it at once if is_urgent returns true.
 
-    If the next batch begins in the same moment, it is cut short, and Spark runs it again at the next start.
+    If the next batch begins at the same moment, it is interrupted, and Spark runs it again at the next start.
     """
     while query.isActive and query.status["isTriggerActive"] and not is_urgent():
         time.sleep(_POLL_S)
@@ -110,7 +110,7 @@ def unread_commits(query: StreamingQuery, home: Home) -> int | None:
     if progress is None:
         return None
     offset = json.loads(progress.sources[0].endOffset or "{}")
-    return DeltaLog(Path(home.requests)).latest() - int(offset["version"]) if "version" in offset else None
+    return Versions(Path(home.requests)).latest() - int(offset["version"]) if "version" in offset else None
 
 
 def failure_of(query: StreamingQuery) -> str | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
+from offsets_topic.turns import Row, take_turn, unreadable
 from schemas.effect_rows import texts_of
 from schemas.tables import HISTORY_STATE
 
@@ -21,38 +21,40 @@ _COLUMNS = ["partition", "offset", "timestamp_ms", "key", "value"]
 
 
 def tell_histories(
-    records: DataFrame, names: Mapping[str, str], raw_max_bytes: int, hold_ms: int | None = None
+    records: DataFrame, raw_max_bytes: int, hold_ms: int, sessions: Mapping[str, int] | None = None
 ) -> DataFrame:
-    """Every fact that the records lead to, as lines of JSON in the one column `effects`, as `coordinate` gives them.
+    """All facts of the records, as lines of JSON in the one column `effects`, like those of `coordinate`.
 
-    records: a stream of rows of `schemas.tables.RECORDS`, those of one group in any order within a batch. names: topic
-    names by id, beside those that a group's own records tell. hold_ms: how long a fact waits for the rest of its
-    request's records; None: the stream ends, and says so to each group by a row without a key.
+    records: a stream of rows of `schemas.tables.RECORDS`, those of one group in any order within a batch. hold_ms: how
+    long a fact waits for the other records of its request. sessions: session timeouts of the newer protocol, ms, by
+    group id. A topic whose name is not in a group's own records is shown by its id.
     """
-    timeout = GroupStateTimeout.NoTimeout if hold_ms is None else GroupStateTimeout.ProcessingTimeTimeout
-    function = partial(run_group, dict(names), raw_max_bytes, hold_ms)
-    return records.groupBy("group_id").applyInPandasWithState(function, _OUTPUT, HISTORY_STATE.ddl, "append", timeout)
+    function = partial(run_group, raw_max_bytes, hold_ms, dict(sessions or {}))
+    return records.groupBy("group_id").applyInPandasWithState(
+        function, _OUTPUT, HISTORY_STATE.ddl, "append", GroupStateTimeout.ProcessingTimeTimeout
+    )
 
 
 def run_group(
-    names: Mapping[str, str],
     raw_max_bytes: int,
-    hold_ms: int | None,
+    hold_ms: int,
+    sessions: Mapping[str, int],
     key: tuple[str | None],
     frames: Iterable[pd.DataFrame],
     state: GroupState,
 ) -> Iterator[pd.DataFrame]:
     """One call of Spark's for one group: its records of the batch. The null group has those that name none."""
     group_id = key[0]
-    rows = [NOTHING_FOLLOWS] if state.hasTimedOut else _rows(frames)
+    rows = [] if state.hasTimedOut else _rows(frames)
     if group_id is None:
         texts = texts_of(None, unreadable(rows, raw_max_bytes))
     else:
-        turn = take_turn(group_id, rows, state.get[0] if state.exists else None, names, raw_max_bytes)
+        document = state.get[0] if state.exists else None
+        turn = take_turn(group_id, rows, document, {}, raw_max_bytes, sessions.get(group_id, -1))
         texts = texts_of(group_id, turn.rows)
         if turn.document is not None:
             state.update((turn.document,))
-            if hold_ms is not None and turn.is_held_back:
+            if turn.is_held_back:
                 state.setTimeoutDuration(hold_ms)
         elif state.exists:
             state.remove()

@@ -1,6 +1,6 @@
-"""Topic ids in the facts of a batch give way to names, as far as somebody knows them.
+"""Replaces topic ids in the facts of a batch by names, if these are known.
 
-Knows how a fact names a topic in its text. Must not know who gives the names.
+Knows how a fact names a topic in its text. Must not know where names come from.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 NamesOf = Callable[[Iterable[str]], Mapping[str, str]]
-"""Gives names by topic id, of those ids that it knows."""
+"""Returns topic names by id, for the ids that it knows."""
 
 _TOPIC = re.compile(r'\\"topic\\":\\"([A-Za-z0-9_-]{22})\\"')
 """A topic in the detail of a fact, which is JSON within a line of JSON. A topic id is 16 bytes in base64."""
 
 
 class TopicNames:
-    """Puts names in the place of ids. ask: for ids that are new; a topic's own name that looks like an id stays."""
+    """Replaces ids by names. ask: is called for new ids. A topic name that looks like an id stays."""
 
     def __init__(self, ask: NamesOf) -> None:
         self._ask = ask

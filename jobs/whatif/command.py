@@ -3,98 +3,113 @@
     rollcall whatif LOG --set "session.timeout.ms=30000" [--was key=value] [--zone Asia/Kolkata]
                     [--format table|json] [--out FILE]
 
-The log is read once, here; every group under every setting is then played on its own, in parallel on Spark. Knows how
-the parts go together; must not know how a life is inferred or a group played.
+The log is read once. Then a pool of processes plays each group under each setting. Must not know how a schedule is
+inferred or a group played.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import msgspec
-import pandas as pd
-from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.replay.command import replay_config
+from coordinator_udfs.protocol.config import GroupConfig
+from jobs.log_config import replay_config
+from jobs.processes import Processes, note_done
+from jobs.replay.building import Shown, Work
+from jobs.replay.spill import buckets_for
+from jobs.replay.spilled_log import Share, follow_bucket, read_log
 from jobs.shown.terminal import Terminal
-from jobs.spark.session import spark_session
-from jobs.whatif.report import Told, tell
+from jobs.spark.machine import this_machine
+from jobs.whatif.report import Report, tell
 from programs.errors import UserError
-from request_log.importer import LogImport
+from programs.settings import from_texts
+from request_log.configs_given import split_given
 from request_log.lines.clock import zone_of
+from request_log.lines.files import about_bytes
+from request_log.log_ends import lag_of
+from request_log.survey import Survey
 from whatif.answer import Answer, refuse_unfit
 from whatif.changes import BASELINE, Setting, Trial, trial_of
-from whatif.lives import GroupLives
 from whatif.outcome import Outcome
 from whatif.play import play
-from whatif.recording import Recording, recording_of
-
-TASKS_A_CORE = 4
-"""Groups differ in size, and small tasks share the work more evenly."""
-_PLAYED = "group_id string, setting int, outcome string"
-
-Player = Callable[[Mapping[str, GroupLives], Sequence[Setting]], Iterable[tuple[str, int, Outcome]]]
-"""Plays every group's lives under every setting: (group id, the setting's place, outcome), in any order."""
+from whatif.recording import GroupRecorder, GroupRecording, Recording, rates_of
+from whatif.schedules import GroupSchedules
 
 
 class WhatIfError(UserError):
     """A what-if that cannot be done; the text says why."""
 
 
-def read_log(path: Path, zone: str, was: Mapping[str, str]) -> tuple[Recording, dict[str, str], int]:
+def read_recording(
+    path: Path, zone: str, was: Mapping[str, str], pool: Processes, shown: Shown
+) -> tuple[Recording, dict[str, str], int]:
     """Reads a log: (the recording, the broker settings that it shows, the lines read). was: settings that are known.
 
     Raises LogFileError, ZoneError, ConfigError.
     """
-    log = LogImport(path, zone_of(zone))
+    log_zone = zone_of(zone)
+    was, of_groups = split_given(was)
     replay_config(was)
-    inferred = {key: value for key, value in log.look_over().settings.items() if key not in was}
-    recording = recording_of(log, {**inferred, **was})
-    return recording, inferred, log.tally.read
+    with TemporaryDirectory(prefix="rollcall-whatif-") as folder:
+        work = Work(pool, shown.show, Path(folder), buckets_for(about_bytes(path)))
+        log = read_log(path, log_zone, work)
+        log.survey.group_configs = of_groups
+        inferred = {key: value for key, value in log.survey.settings.items() if key not in was}
+        tally = log.tally
+        found = Recording(tally.first_at_ms or 0, tally.last_at_ms or 0)
+        if tally.of_lag:
+            found.rates = rates_of(end for rows in lag_of(path, log_zone) for end in rows.ends)
+        recorded = log.each_bucket(record_bucket, work, found.from_ms, {**inferred, **was})
+        for group in sorted((group for bucket in recorded for group in bucket), key=lambda group: group.group_id):
+            found.add(group)
+    return found, inferred, tally.read
 
 
-def answer(recording: Recording, trial: Trial, player: Player) -> Answer:
+def record_bucket(
+    bucket: int, share: Share, found: Survey, from_ms: int, broker: dict[str, str]
+) -> list[GroupRecording]:
+    """Follows the groups of a bucket; returns their members' schedules and outcomes."""
+    recorders: dict[str, GroupRecorder] = {}
+
+    def listener_of(group_id: str) -> GroupRecorder:
+        recorders[group_id] = GroupRecorder(group_id)
+        return recorders[group_id]
+
+    follow_bucket(share, found, from_texts(GroupConfig, broker), listener_of, note_done)
+    return [recorder.recording(from_ms, found.end_ms, broker) for recorder in recorders.values()]
+
+
+def answer(recording: Recording, trial: Trial, pool: Processes, shown: Shown) -> Answer:
     """Plays the baseline and every setting. Raises SettingError before it plays any."""
     refuse_unfit(recording, trial)
     settings = [BASELINE, *trial.settings]
     played: list[dict[str, Outcome]] = [{} for _ in settings]
-    for group_id, place, outcome in player(recording.lives, settings):
+    plays = (
+        (group_id, schedules, place, setting)
+        for group_id, schedules in recording.schedules.items()
+        for place, setting in enumerate(settings)
+    )
+    what = f"playing {len(recording.schedules)} groups under {len(settings)} settings"
+    total = len(recording.schedules) * len(settings)
+    for group_id, place, outcome in pool.each(play_one, plays, partial(shown.show, what, total=total)):
         played[place][group_id] = outcome
-    return Answer(recording, trial, played[0], tuple(played[1:]))
+    in_order = [{group_id: outcomes[group_id] for group_id in recording.schedules} for outcomes in played]
+    return Answer(recording, trial, in_order[0], tuple(in_order[1:]))
 
 
-def on_spark(spark: SparkSession) -> Player:
-    """A player on Spark: a task plays a few groups under a few settings."""
-
-    def run(lives: Mapping[str, GroupLives], settings: Sequence[Setting]) -> Iterator[tuple[str, int, Outcome]]:
-        if not lives:
-            return
-        groups = [(group_id, msgspec.json.encode(group_lives).decode()) for group_id, group_lives in lives.items()]
-        tried = [(place, msgspec.json.encode(setting).decode()) for place, setting in enumerate(settings)]
-        left = spark.createDataFrame(groups, "group_id string, lives string")
-        right = spark.createDataFrame(tried, "setting int, text string")
-        tasks = min(len(groups) * len(tried), spark.sparkContext.defaultParallelism * TASKS_A_CORE)
-        runs = left.crossJoin(right).repartition(tasks, "group_id", "setting")
-        for row in runs.mapInPandas(_play_all, _PLAYED).collect():
-            yield row.group_id, row.setting, msgspec.json.decode(row.outcome, type=Outcome)
-
-    return run
-
-
-def _play_all(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for batch in batches:
-        outcomes = [
-            msgspec.json.encode(
-                play(msgspec.json.decode(group_lives, type=GroupLives), msgspec.json.decode(text, type=Setting))
-            ).decode()
-            for group_lives, text in zip(batch["lives"], batch["text"], strict=True)
-        ]
-        yield pd.DataFrame({"group_id": batch["group_id"], "setting": batch["setting"], "outcome": outcomes})
+def play_one(group_id: str, schedules: GroupSchedules, place: int, setting: Setting) -> tuple[str, int, Outcome]:
+    """One group under one setting."""
+    outcome = play(schedules, setting)
+    note_done(1)
+    return group_id, place, outcome
 
 
 def write_rows(found: Answer, out: Path) -> None:
@@ -111,7 +126,7 @@ class Asked(NamedTuple):
 
     log: Path
     settings: Sequence[str]
-    """Words that say what to change: see `whatif.changes`."""
+    """The changes, as `key=value` words: see `whatif.changes`."""
     was: Mapping[str, str]
     """Settings that the broker had, by Kafka's keys."""
     zone: str
@@ -125,20 +140,17 @@ class Asked(NamedTuple):
 def whatif(asked: Asked, console: Console) -> None:
     """Reads the log, plays its groups and prints the report. Raises UserError."""
     trial = trial_of(asked.settings)
-    status = Terminal(stderr=True)
-    with status.status("reading the log and inferring lives"):
-        recording, inferred, lines = read_log(asked.log, asked.zone, asked.was)
-    refuse_unfit(recording, trial)
-    if not recording.lives:
-        raise WhatIfError(f"{asked.log}: no group of consumers joins in this log, so there is nothing to play.")
-    with status.status("starting Spark"):
-        spark = spark_session("rollcall whatif", is_brief=True)
-    started = time.monotonic()
-    with status.status(f"playing {len(recording.lives)} groups under {len(trial.settings) + 1} settings"):
-        found = answer(recording, trial, on_spark(spark))
+    shown = Shown(Terminal(stderr=True))
+    with Processes(this_machine().cores) as pool, shown.progress:
+        recording, inferred, lines = read_recording(asked.log, asked.zone, asked.was, pool, shown)
+        refuse_unfit(recording, trial)
+        if not recording.schedules:
+            raise WhatIfError(f"{asked.log}: no group of consumers joins in this log, so there is nothing to play.")
+        started = time.monotonic()
+        found = answer(recording, trial, pool, shown)
     seconds = time.monotonic() - started
     write_rows(found, asked.out)
     if asked.form == "json":
         sys.stdout.writelines(f"{msgspec.json.encode(row).decode()}\n" for row in found.rows())
     else:
-        tell(console, Told(found, inferred, lines, seconds, str(asked.out)))
+        tell(console, Report(found, inferred, lines, seconds, str(asked.out)))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs.shown.terminal import add_row, say, text_of
-from whatif.answer import Answer, assumptions, figures, share_of, total
+from whatif.answer import Answer, assumptions, share_of, total
 from whatif.fidelity import Fidelity
 
 SHOWN_GROUPS = 12
@@ -26,10 +26,11 @@ _LABELS = {
     "rebalancing_s": "group-seconds rebalancing",
     "stopped_member_s": "member-seconds stopped",
     "unserved_partition_s": "partition-seconds unserved",
+    "records_delayed": "  records delayed by that",
     "partitions_moved": "partitions moved",
     "expiries": "sessions expired",
     "wrongly_expired": "  of members that were alive",
-    "deaths": "ended without a word",
+    "deaths": "ended silently",
     "detected": "  detected within the log",
     "mean_detection_s": "  seconds to detect, mean",
     "longest_detection_s": "  seconds to detect, longest",
@@ -39,6 +40,7 @@ _CURVE = {
     "rebalances": "rebal-\nances",
     "stopped_member_s": "member-s\nstopped",
     "unserved_partition_s": "part.-s\nunserved",
+    "records_delayed": "records\ndelayed",
     "partitions_moved": "moved",
     "expiries": "expired",
     "wrongly_expired": "of them\nalive",
@@ -48,24 +50,24 @@ _CURVE = {
 }
 
 
-class Told(NamedTuple):
-    """What a what-if reports."""
+class Report(NamedTuple):
+    """The result of a what-if."""
 
     found: Answer
     inferred: Mapping[str, str]
-    """Broker settings that follow from the log, by Kafka's keys."""
+    """Broker settings inferred from the log, by Kafka's keys."""
     lines: int
     """How many lines the log has."""
     seconds: float
-    """How long the playing took."""
+    """How long the simulation took."""
     out: str
     """The file with the rows."""
 
 
-def tell(console: Console, told: Told) -> None:
+def tell(console: Console, report: Report) -> None:
     """Prints the whole report."""
-    found = told.found
-    _tell_recording(console, told)
+    found = report.found
+    _say_recording(console, report)
     _tell_fidelity(console, found)
     if found.trial.swept:
         _tell_curve(console, found)
@@ -74,19 +76,19 @@ def tell(console: Console, told: Told) -> None:
         _tell_groups(console, found)
     for sentence in assumptions(found.recording, found.trial):
         say(console, sentence)
-    say(console, f"The figures of every group are in {told.out}, one JSON object a line.")
+    say(console, f"The figures of every group are in {report.out}, one JSON object a line.")
 
 
-def _tell_recording(console: Console, told: Told) -> None:
-    recording = told.found.recording
-    processes = sum(len(group_lives.processes) for group_lives in recording.lives.values())
-    plays = len(recording.lives) * (len(told.found.trial.settings) + 1)
+def _say_recording(console: Console, report: Report) -> None:
+    recording = report.found.recording
+    processes = sum(len(of_group.processes) for of_group in recording.schedules.values())
+    plays = len(recording.schedules) * (len(report.found.trial.settings) + 1)
     say(
         console,
-        f"{told.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
-        f"{len(recording.lives)} groups, {processes} processes; {plays} plays in {told.seconds:.1f} s",
+        f"{report.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
+        f"{len(recording.schedules)} groups, {processes} processes; {plays} plays in {report.seconds:.1f} s",
     )
-    for key, value in told.inferred.items():
+    for key, value in report.inferred.items():
         say(console, f"  the log shows that the broker had {key}={value}; WAS= overrides it")
     for group_id, reason in recording.left_out.items():
         say(console, f"  not played: {group_id}, {reason}")
@@ -95,7 +97,7 @@ def _tell_recording(console: Console, told: Told) -> None:
 
 
 def _tell_fidelity(console: Console, found: Answer) -> None:
-    """Prints how well the baseline equals the recording: a what-if is only as good as that."""
+    """Prints how well the baseline equals the recording, which limits how far a what-if can be trusted."""
     fidelities = found.fidelities
     same = sum(each.has_same_rebalances for each in fidelities.values())
     say(
@@ -129,7 +131,7 @@ def _is_faithful(fidelity: Fidelity) -> bool:
 
 
 def _tell_compared(console: Console, found: Answer) -> None:
-    runs = [(run, figures(total(outcomes.values()))) for run, _, outcomes in found.runs()]
+    runs = [(run, found.figures(total(outcomes.values()))) for run, _, outcomes in found.runs()]
     table = Table(title=text_of(found.trial.settings[0].text, "table.title"), title_justify="left")
     table.add_column("all groups")
     for run, _ in runs:
@@ -145,7 +147,7 @@ def _tell_compared(console: Console, found: Answer) -> None:
 
 def _tell_curve(console: Console, found: Answer) -> None:
     runs = [
-        (setting.value if run == "whatif" else run, figures(total(outcomes.values())))
+        (setting.value if run == "whatif" else run, found.figures(total(outcomes.values())))
         for run, setting, outcomes in found.runs()
     ]
     table = Table(
@@ -179,7 +181,7 @@ def _tell_groups(console: Console, found: Answer) -> None:
     for name in ("group", "rebalances", "member-s stopped", "moved", "expired", "fidelity"):
         table.add_column(name, justify="left" if name == "group" else "right")
     for group_id in changed[:SHOWN_GROUPS]:
-        runs = [figures(outcomes[group_id]) for _, _, outcomes in found.runs()]
+        runs = [found.figures(outcomes[group_id]) for _, _, outcomes in found.runs()]
         columns = ("rebalances", "stopped_member_s", "partitions_moved", "expiries")
         cells = [" | ".join(f"{run[name]:,.0f}" for run in runs) for name in columns]
         add_row(table, group_id, *cells, f"{fidelities[group_id].share:.0%}")

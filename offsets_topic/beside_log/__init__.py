@@ -1,1 +1,1 @@
-"""The facts of a topic beside those of a request log of the same cluster: which of them make one history."""
+"""The facts of a request log beside those of the topic of the same cluster: which of them make one history."""

@@ -4,7 +4,7 @@
     baseOffset: 4 ... producerId: 0 ... isTransactional: true isControl: false ... CreateTime: 1795306760773 ...
     | offset: 4 CreateTime: 1795306760773 keySize: 28 ... key: {"type":"1","data":{...}} payload: {"version":"4",...}
 
-The tool has read the bytes already, so they are written anew from what it prints; ConsumerProtocol bytes inside, too.
+The tool prints decoded records, so their bytes are encoded again, also the ConsumerProtocol bytes inside.
 The command that makes it is in docs/offsets-topic.md. Knows this format alone.
 """
 
@@ -47,7 +47,7 @@ def is_line(text: bytes) -> bool:
 
 
 class DumpLogReader:
-    """Reads the lines of one file in order: which partition and which transaction a record is of stands above it."""
+    """Reads the lines of one file in order: a record's partition and transaction are in earlier lines."""
 
     def __init__(self) -> None:
         self._partition: int | None = None
@@ -72,8 +72,8 @@ class DumpLogReader:
             raise ValueError("the line 'Dumping ...' above names no folder __consumer_offsets-<partition>")
         marker = _MARKER.search(rest)
         if marker is not None:
-            said = Marker(marker[1].decode())
-            return LogRecord(self._partition, offset, timestamp_ms, None, None, self._producer_id, said)
+            marker_of_record = Marker(marker[1].decode())
+            return LogRecord(self._partition, offset, timestamp_ms, None, None, self._producer_id, marker_of_record)
         found = _KEY_AND_PAYLOAD.search(rest)
         if found is None:
             raise ValueError("has no key and payload: was --offsets-decoder asked for?")
@@ -82,7 +82,7 @@ class DumpLogReader:
 
 
 def _key(text: bytes) -> bytes:
-    number, data = _said(text, "type")
+    number, data = _read_json(text, "type")
     known = RECORD_TYPES.get(number)
     if known is None or not isinstance(data, dict):
         return _INT16.pack(number)
@@ -98,8 +98,8 @@ def _key(text: bytes) -> bytes:
 def _value(key: bytes, text: bytes) -> bytes | None:
     if text.strip() == _TOMBSTONE:
         return None
-    number, _ = _said(key, "type")
-    version, data = _said(text, "version")
+    number, _ = _read_json(key, "type")
+    version, data = _read_json(text, "version")
     known = RECORD_TYPES.get(number)
     if known is None or known.value is None or not isinstance(data, dict):
         return _INT16.pack(version)
@@ -111,13 +111,13 @@ def _value(key: bytes, text: bytes) -> bytes | None:
         raise ValueError(f"{known.name}: {error}") from None
 
 
-def _said(text: bytes, what: str) -> tuple[int, Any]:
+def _read_json(text: bytes, what: str) -> tuple[int, Any]:
     """The type or version and the data of a key's or payload's JSON."""
     try:
-        said = msgspec.json.decode(text)
-        number = int(said[what])
+        decoded = msgspec.json.decode(text)
+        number = int(decoded[what])
         _INT16.pack(number)
-        return number, said.get("data")
+        return number, decoded.get("data")
     except (msgspec.DecodeError, UnicodeError, KeyError, TypeError, ValueError, AttributeError, struct.error):
         raise ValueError(f"{text[:80]!r} is no JSON object with {what} and data") from None
 
@@ -140,12 +140,12 @@ def _with_bytes(member: Any) -> Any:
     }
 
 
-def _consumer_bytes(said: Any, shape: type[_Subscription | _Assignment]) -> Any:
+def _consumer_bytes(printed: Any, shape: type[_Subscription | _Assignment]) -> Any:
     """Bytes as the tool prints them: base64, or what it has read in ConsumerProtocol bytes."""
-    if not isinstance(said, dict):
-        return said
+    if not isinstance(printed, dict):
+        return printed
     try:
-        return msgspec.convert(said, shape, strict=False).encoded()
+        return msgspec.convert(printed, shape, strict=False).encoded()
     except (ConsumerProtocolError, msgspec.ValidationError) as error:
         raise ValueError(f"ConsumerProtocol: {error}") from None
 
@@ -173,5 +173,5 @@ class _Assignment(msgspec.Struct, rename="camel"):
         return encode_assignment(Assignment(_flat(self.assigned_partitions or ())))
 
 
-def _flat(said: Iterable[_Partitions]) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(one.topic, number) for one in said for number in one.partitions)
+def _flat(topics: Iterable[_Partitions]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(one.topic, number) for one in topics for number in one.partitions)

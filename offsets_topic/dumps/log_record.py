@@ -1,4 +1,4 @@
-"""One record of the topic as it lies in the log, with the bytes that it has, before anybody reads them.
+"""One record of the topic as it is in the log, with its undecoded bytes.
 
 Knows no format and no record's type.
 """
@@ -11,15 +11,14 @@ from typing import NamedTuple
 from coordinator_udfs.settings import LATEST_MS
 
 NO_PRODUCER = -1
-END_OFFSET = 2**62
-"""No record stands there or later, so that what says that nothing follows may."""
+_OFFSETS = 2**62
 _PARTITIONS = 2**31
 _NO_TIME = -1
 _SHOWN_DIGITS = 30
 
 
 class Marker(StrEnum):
-    """What a control record says of its producer's transaction."""
+    """How a control record ends its producer's transaction."""
 
     COMMIT = "COMMIT"
     ABORT = "ABORT"
@@ -44,7 +43,7 @@ def check(record: LogRecord) -> None:
     """Raises ValueError: a number that no record of the topic has; the text names it."""
     for name, number, least, end in (
         ("partition", record.partition, 0, _PARTITIONS),
-        ("offset", record.offset, 0, END_OFFSET),
+        ("offset", record.offset, 0, _OFFSETS),
         ("timestamp_ms", record.timestamp_ms, _NO_TIME, LATEST_MS + 1),
     ):
         if not least <= number < end:

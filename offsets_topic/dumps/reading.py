@@ -1,6 +1,6 @@
 """The records of a dump, whatever its format and however many files it has, each once and in order of its partition.
 
-Knows which formats there are. Must not know what a record says.
+Knows the formats. Must not know the content of a record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from offsets_topic.dumps.transactions import Transactions
 from programs.errors import UserError
 
 LINE_MAX_BYTES = 67_108_864
-"""No record of the topic is so long, in any format."""
+"""No record of the topic is longer, in any format."""
 _RAW_KEPT = 4_000
 _GZIP_MAGIC = b"\x1f\x8b"
 _LOOKED_AT_LINES = 200
@@ -80,7 +80,7 @@ def is_dump(path: Path) -> bool:
 
     Raises DumpError: a JSON formatter wrote it, see format_of.
     """
-    return path.exists() and any(_is_dump(file) for file in _files(path))
+    return path.exists() and any(_is_dump(file) for file in files_of(path))
 
 
 def _is_dump(file: Path) -> bool:
@@ -96,18 +96,20 @@ class Dump:
 
     path: Path
     bad: Callable[[BadLine], None]
-    """Is told of each line that cannot be read; the rest goes on."""
+    """Called for each line that cannot be read; reading goes on."""
     lines: int = 0
+    bytes: int = 0
+    """How much was read."""
     skipped: Counter[str] = field(default_factory=Counter)
     transactions: Transactions = field(default_factory=Transactions)
     _read_to: dict[int, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[LogRecord]:
         """The records that count, in order within each partition. Raises DumpError: no such file, or none is a dump."""
-        return self.transactions.settled(self._once())
+        return self.transactions.committed(self._once())
 
     def _once(self) -> Iterator[LogRecord]:
-        """Every record once: what an earlier file, or line, of its partition held already is counted."""
+        """Every record once: those in an earlier file or line of its partition are only counted."""
         for record in self._records():
             if record.offset <= self._read_to.get(record.partition, -1):
                 self.skipped[REPEATED] += 1
@@ -120,6 +122,7 @@ class Dump:
             read_line = form.reader()
             for number, line in enumerate(_lines(path), 1):
                 self.lines += 1
+                self.bytes += len(line) + 1
                 try:
                     record = _read(line, form, read_line)
                 except ValueError as error:
@@ -133,7 +136,7 @@ class Dump:
     def _in_order(self) -> list[tuple[Path, Format]]:
         """The files with their formats, by the partition and offset of their first records."""
         found = []
-        for path in _files(self.path):
+        for path in files_of(self.path):
             form = format_of(path)
             if form is None:
                 self.skipped[OTHER_FILE] += 1
@@ -144,7 +147,8 @@ class Dump:
         return [(path, form) for _, path, form in sorted(found, key=lambda one: (one[0], str(one[1])))]
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """The file itself, or all files in and below a folder. Raises DumpError: there is none."""
     if path.is_dir():
         return sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
     if not path.is_file():

@@ -1,6 +1,6 @@
 """Offsets that were committed in a transaction count from its commit on, and not at all if it is aborted.
 
-The control record that ends a transaction names no group, so this is settled by partition, before records go to their
+The control record that ends a transaction names no group, so this is done by partition, before records go to their
 groups. Knows producers and markers. Source: Kafka's GroupCoordinatorShard.replayEndTransactionMarker.
 """
 
@@ -14,7 +14,7 @@ from offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
 
 @dataclass(slots=True)
 class Transactions:
-    """The transactions under way in a dump; what was aborted or never ended is counted, nothing of it is given."""
+    """The transactions under way in a dump; records of aborted or unfinished ones are counted and dropped."""
 
     aborted: int = 0
     _open: dict[tuple[int, int], list[LogRecord]] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Transactions:
         """How many records belong to transactions that no marker has ended."""
         return sum(len(records) for records in self._open.values())
 
-    def settled(self, records: Iterable[LogRecord]) -> Iterator[LogRecord]:
+    def committed(self, records: Iterable[LogRecord]) -> Iterator[LogRecord]:
         """The records that count, each of a transaction with its marker's time and in its marker's place."""
         for record in records:
             if record.producer_id == NO_PRODUCER:

@@ -1,7 +1,6 @@
-"""What a GroupMetadata record tells of a classic group: a generation, a member replaced, or that nobody is left.
-
-The record of a generation is written when the leader's assignment has come. So it is known when the join phase ended
-and when the assignment came; when the rebalance began is nowhere, and neither is who waited for whom.
+"""The facts of a classic group in a GroupMetadata record: a generation, a member replaced, or that nobody is left. The
+record of a generation is written when the leader's assignment has come. So the times of the join phase's end and of the
+assignment are known. When the rebalance began and who waited for whom is not recorded.
 
 Knows the rules of docs/offsets-topic.md for classic groups. Must not know bytes of records, nor another kind of group.
 """
@@ -24,8 +23,8 @@ from schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceE
 CONSUMER = "consumer"
 
 
-def tell_group(value: GroupMetadataValue, at_ms: int, story: Story) -> None:
-    """A GroupMetadata record: whichever of the events that write one it stands for."""
+def emit_group(value: GroupMetadataValue, at_ms: int, story: Story) -> None:
+    """Emits the event for which a GroupMetadata record was written."""
     history = story.history
     formed_at_ms = value.current_state_timestamp if 0 <= value.current_state_timestamp <= at_ms else at_ms
     members = [_member(one, value, at_ms, history) for one in value.members]
@@ -34,13 +33,13 @@ def tell_group(value: GroupMetadataValue, at_ms: int, story: Story) -> None:
     elif history.group_type is not GroupType.CLASSIC or value.generation < history.generation_id:
         _begin(value, members, at_ms, formed_at_ms, story)
     elif value.generation == history.generation_id:
-        _tell_same_generation(value, members, at_ms, story)
+        _emit_same_generation(value, members, at_ms, story)
     else:
-        _tell_generation(value, members, at_ms, formed_at_ms, story)
+        _emit_generation(value, members, at_ms, formed_at_ms, story)
 
 
 def _begin(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, formed_at_ms: int, story: Story) -> None:
-    """The first record of a group, or the first after it was gone: it is new, or the topic's rest begins with it."""
+    """The first record of a group, or the first after it was removed: it is new, or earlier records are lost."""
     history = story.history
     is_new = value.generation == 0 and not members and not value.protocol_type
     history.group_type = GroupType.CLASSIC
@@ -60,18 +59,18 @@ def _begin(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, for
     for member in members:
         story.joined(member, at_ms, is_inferred=True)
     _take_members(members, history)
-    _tell_assigned(value, members, at_ms, story)
+    _emit_assigned(value, members, at_ms, story)
     history.empty_since_ms = None if members else formed_at_ms
     story.state(at_ms, GroupState.STABLE.value if members else GroupState.EMPTY.value)
 
 
 def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
-    """The last consumer went and the classic members go on as a classic group: they rebalance next."""
+    """The last consumer left and the classic members go on as a classic group: they rebalance next."""
     history = story.history
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]
     for member in gone:
-        verdict = judge(evidence_of(member, at_ms, is_exact=True))
+        verdict = judge(evidence_of(member, at_ms, history, is_exact=True))
         story.removed(member, at_ms, verdict)
         history.downgrade_cause = cause_among(candidates_of(member, verdict), [member])
     history.group_type = GroupType.CLASSIC
@@ -85,12 +84,12 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
             member.since_ms, member.commits = before.since_ms, before.commits
     history.converting = {}
     _take_members(members, history)
-    _tell_assigned(value, members, at_ms, story)
+    _emit_assigned(value, members, at_ms, story)
     story.state(at_ms, GroupState.STABLE.value if members else GroupState.EMPTY.value)
 
 
-def _tell_same_generation(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
-    """A static member came back under another id, without a rebalance; else the record only says itself again."""
+def _emit_same_generation(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
+    """A static member came back under another id, without a rebalance; otherwise the record is a repetition."""
     history = story.history
     gone = {one.group_instance_id: one for one in history.members.values() if one.group_instance_id is not None}
     now = {member.member_id for member in members}
@@ -109,16 +108,16 @@ def _tell_same_generation(value: GroupMetadataValue, members: Sequence[Member], 
             _go_on(before, member, at_ms, story)
     for member in history.members.values():
         if member.member_id not in now and member.group_instance_id not in {one.group_instance_id for one in replaced}:
-            story.removed(member, at_ms, judge(evidence_of(member, at_ms, is_exact=False)))
+            story.removed(member, at_ms, judge(evidence_of(member, at_ms, history, is_exact=False)))
     _take_terms(value, history)
     _take_members(members, history)
-    _tell_assigned(value, replaced, at_ms, story)
+    _emit_assigned(value, replaced, at_ms, story)
 
 
-def _tell_generation(
+def _emit_generation(
     value: GroupMetadataValue, members: Sequence[Member], at_ms: int, formed_at_ms: int, story: Story
 ) -> None:
-    """A later generation: who came and went since the one before, and what may have set its rebalance off."""
+    """A later generation: who joined and left since the one before, and what may have set its rebalance off."""
     history = story.history
     ended_at_ms = at_ms if members else formed_at_ms
     change = _change(value, members, formed_at_ms, history)
@@ -149,7 +148,7 @@ def _tell_generation(
                 member_ids=[member.member_id for member in members],
             )
         )
-    _tell_assigned(value, members, at_ms, story)
+    _emit_assigned(value, members, at_ms, story)
     story.emit(
         RebalanceEnded(
             at_ms=ended_at_ms,
@@ -179,7 +178,7 @@ def _tell_generation(
 
 
 def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: int, history: History) -> Change:
-    """What differs between the generation that is known and the one that a record tells of."""
+    """The difference between the known generation and that of a record."""
     now = {member.member_id: member for member in members}
     by_instance = {member.group_instance_id: member for member in members if member.group_instance_id is not None}
     is_last = not members and len(history.members) == 1
@@ -190,7 +189,7 @@ def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: 
         elif old.group_instance_id is not None and old.group_instance_id in by_instance:
             replaced.append((old, by_instance[old.group_instance_id]))
         else:
-            gone.append((old, judge(evidence_of(old, formed_at_ms, is_exact=is_last))))
+            gone.append((old, judge(evidence_of(old, formed_at_ms, history, is_exact=is_last))))
     known = {new.member_id for _, new in (*stayed, *replaced)}
     return Change(
         before=list(history.members.values()),
@@ -206,7 +205,7 @@ def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: 
 
 
 def _go_on(old: Member, new: Member, at_ms: int, story: Story) -> None:
-    """A member of the generation before is one of this, perhaps on other terms."""
+    """A member of the generation before stays, perhaps with other timeouts or topics."""
     new.since_ms, new.commits, new.told_at_ms = old.since_ms, old.commits, old.told_at_ms
     if _terms(old) != _terms(new):
         story.updated(new, at_ms)
@@ -231,22 +230,24 @@ def _take_members(members: Sequence[Member], history: History) -> None:
                 history.partition_counts[topic] = max(history.partition_counts.get(topic, 0), max(numbers) + 1)
 
 
-def _tell_assigned(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
+def _emit_assigned(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
     bytes_of = {one.member_id: one.assignment for one in value.members}
     for member in members:
         story.assigned(member, at_ms, value.generation, bytes_of[member.member_id])
 
 
-def evidence_of(member: Member, gone_by_ms: int, *, is_exact: bool) -> Evidence:
-    """What the records hold of a classic member that went."""
+def evidence_of(member: Member, gone_by_ms: int, history: History, *, is_exact: bool) -> Evidence:
+    """The evidence of the records about a member that left a group that is classic now."""
     return Evidence(
         gone_by_ms=gone_by_ms,
         is_exact=is_exact,
-        heard_ms=max(member.commits.last_ms or 0, member.told_at_ms),
+        last_seen_ms=max(member.commits.last_ms or 0, member.told_at_ms),
         commits=member.commits,
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=_rebalance_timeout_ms(member),
         is_static=member.group_instance_id is not None,
+        others_commit_ms=history.last_commit_of_others_ms(member),
+        group_session_ms=history.session_ms,
     )
 
 

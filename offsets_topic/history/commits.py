@@ -1,6 +1,6 @@
-"""What offsets' records tell: commits with whose partitions they were, and that stored offsets are gone.
+"""The facts in offsets' records: commits with the partitions' owners, and removed offsets.
 
-Knows who holds what. Must not know a generation or an epoch. The rules stand in docs/offsets-topic.md under "Commits".
+Knows who owns what. Must not know a generation or an epoch. The rules stand in docs/offsets-topic.md under "Commits".
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
 from schemas.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
 
 LEAST_RETENTION_MS = 60_000
-"""offsets.retention.minutes is one at least, so what went sooner did not expire."""
+"""offsets.retention.minutes is at least 1, so an offset removed sooner did not expire."""
 
 
-def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:
+def emit_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:
     """An offset was committed; commits of one owner at one time are one fact."""
     history = story.history
     owner = owner_of(history, key.topic, value.topic_id, key.partition)
@@ -31,7 +31,7 @@ def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, stor
         commit_timestamp_ms=value.commit_timestamp,
     )
     member_id = "" if owner is None else owner.member_id
-    last = story.told[-1] if story.told else None
+    last = story.facts[-1] if story.facts else None
     if isinstance(last, OffsetsCommitted) and (last.at_ms, last.member_id) == (at_ms, member_id):
         last.offsets.append(offset)
         return
@@ -42,15 +42,15 @@ def tell_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, stor
     )
 
 
-def tell_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
-    """A stored offset is gone: deleted if it was younger than any retention, else nobody can tell."""
+def emit_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
+    """A stored offset was removed: deleted if it was younger than any retention, else it is not known why."""
     history = story.history
     of_topic = history.last_commit_ms.get(key.topic, {})
     committed_ms = of_topic.pop(key.partition, None)
     if not of_topic:
         history.last_commit_ms.pop(key.topic, None)
     why = why_gone(at_ms, committed_ms)
-    last = story.told[-1] if story.told else None
+    last = story.facts[-1] if story.facts else None
     if isinstance(last, OffsetsRemoved) and (last.at_ms, last.why) == (at_ms, why):
         same = next((one for one in last.offsets if one.topic == key.topic), None)
         if same is None:
@@ -63,14 +63,14 @@ def tell_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
 
 
 def why_gone(at_ms: int, since_ms: int | None) -> str:
-    """Why something is gone that was last touched at since_ms: deleted while no retention can have run out."""
+    """Why something last written at since_ms was removed: deleted if no retention can have run out."""
     if since_ms is not None and at_ms - since_ms < LEAST_RETENTION_MS:
         return "deleted"
     return "unknown"
 
 
 def owner_of(history: History, topic: str, topic_id: str | None, partition: int) -> Member | None:
-    """Whose partition it is; None where nobody holds it, or two do for the moment."""
+    """The owner of a partition; None if there is none, or two for the moment."""
     name = topic
     if history.group_type is GroupType.CONSUMER:
         name = topic_id or next((id_ for id_, known in history.topic_names.items() if known == topic), topic)

@@ -1,7 +1,6 @@
-"""What the records of a consumer group (KIP-848) tell: members, epochs with their causes, and each step of a member.
-
-The records of one request stand together with one time, and the epoch's record follows those that say why it rose; so
-what they say is gathered and told when the epoch comes, or when something shows that the request's records are over.
+"""The facts in the records of a consumer group (KIP-848): members, epochs with their causes, and each step of a member.
+The records of one request follow each other with one time, and the epoch's record comes after those that show why it
+rose. So they are collected until the epoch comes, or until the request's records are known to be complete.
 
 Knows the rules of docs/offsets-topic.md for consumer groups. Must not know bytes of records, nor a classic generation.
 """
@@ -42,8 +41,8 @@ _STATES = {0: MemberState.STABLE, 1: MemberState.UNREVOKED, 2: MemberState.UNREL
 # ---------------------------------------------------------------- members
 
 
-def tell_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: Story) -> None:
-    """A member's own record: it came, took the place of a static member, or says something else of itself."""
+def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: Story) -> None:
+    """A member's own record: it joined, replaced a static member, or changed its fields."""
     history, operation = story.history, _operation(story.history, at_ms)
     member = history.members.get(member_id) or history.converting.pop(member_id, None)
     new = _member(member_id, value, at_ms)
@@ -59,7 +58,7 @@ def tell_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
         )
         history.members[member_id] = new
         if epochs.has_begun(history):
-            epochs.tell_found_member(new, at_ms, story)
+            epochs.emit_found_member(new, at_ms, story)
         return
     history.members[member_id] = new
     old = next((one for one in operation.gone if one.group_instance_id == new.group_instance_id is not None), None)
@@ -73,8 +72,8 @@ def tell_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
     story.subscribed(new, at_ms)
 
 
-def tell_member_gone(member_id: str, at_ms: int, story: Story) -> None:
-    """A member is gone: how, the records never say. Of one that is not known there is nothing to tell."""
+def emit_member_gone(member_id: str, at_ms: int, story: Story) -> None:
+    """A member is gone; the records do not show how. For an unknown one nothing is emitted."""
     history, operation = story.history, _operation(story.history, at_ms)
     member = history.members.pop(member_id, None)
     if member is not None and not member.is_nameless:
@@ -82,7 +81,7 @@ def tell_member_gone(member_id: str, at_ms: int, story: Story) -> None:
 
 
 def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
-    """A member that is known says something else of itself, or the same again."""
+    """A known member's record, with changed fields or the same again."""
     operation = _operation(story.history, at_ms)
     is_other = (member.topics, member.pattern) != (new.topics, new.pattern)
     has_other_terms = is_other or member.rebalance_timeout_ms != new.rebalance_timeout_ms
@@ -119,33 +118,33 @@ def _member(member_id: str, value: MemberMetadataValue, at_ms: int) -> Member:
 # ---------------------------------------------------------------- epochs and targets
 
 
-def tell_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
-    """The group's epoch, with what the records before it say of why it rose."""
+def emit_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
+    """The group's epoch, with its cause from the records before it."""
     history, operation = story.history, _operation(story.history, at_ms)
     if epochs.has_begun(history) and value.epoch == history.generation_id + 1:
-        epochs.tell_risen(value, operation, at_ms, story)
+        epochs.emit_risen(value, operation, at_ms, story)
     elif history.converting or history.converted_at_ms == at_ms:
-        epochs.tell_upgraded(value, at_ms, story)
+        epochs.emit_upgraded(value, at_ms, story)
     elif not epochs.has_begun(history) and value.epoch == epochs.FIRST_EPOCH + 1 and operation.came:
-        epochs.tell_created(at_ms, story)
-        epochs.tell_risen(value, operation, at_ms, story)
+        epochs.emit_created(at_ms, story)
+        epochs.emit_risen(value, operation, at_ms, story)
     elif not epochs.has_begun(history) or value.epoch != history.generation_id:
-        epochs.tell_found(value.epoch, at_ms, story)
+        epochs.emit_found(value.epoch, at_ms, story)
     history.metadata_hash = value.metadata_hash
     history.operation = Operation(at_ms=at_ms, returned=operation.returned)
-    epochs.settle(at_ms, story)
+    epochs.update_state(at_ms, story)
 
 
-def tell_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, story: Story) -> None:
-    """What a member is to have; told with the target's epoch, which follows."""
+def emit_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, story: Story) -> None:
+    """A member's target; emitted with the target's epoch, which follows."""
     target = _partitions(value.topic_partitions)
     _operation(story.history, at_ms).targets[member_id] = target
     if member_id in story.history.members:
         story.history.members[member_id].target = target
 
 
-def tell_target_epoch(value: TargetAssignmentMetadataValue, at_ms: int, story: Story) -> None:
-    """A target assignment is complete; its assignor is the one that most members ask for, empty where none does."""
+def emit_target_epoch(value: TargetAssignmentMetadataValue, at_ms: int, story: Story) -> None:
+    """A target assignment is complete; its assignor is the one that most members ask for, empty if none does."""
     history = story.history
     history.target_epoch = value.assignment_epoch
     votes = Counter(one.server_assignor for one in history.members.values() if one.server_assignor)
@@ -167,11 +166,11 @@ def tell_target_epoch(value: TargetAssignmentMetadataValue, at_ms: int, story: S
             )
         )
     history.operation.targets = {}
-    epochs.settle(at_ms, story)
+    epochs.update_state(at_ms, story)
 
 
-def tell_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int, story: Story) -> None:
-    """A step of a member towards its target: what it holds from now on, what it is to give up included."""
+def emit_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int, story: Story) -> None:
+    """A step of a member towards its target: what it owns from now on, including what it must give up."""
     history = story.history
     member = history.members.get(member_id)
     if member is None:
@@ -179,7 +178,7 @@ def tell_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
         history.members[member_id] = member
     kept, to_revoke = _partitions(value.assigned_partitions), _partitions(value.partitions_pending_revocation)
     if not epochs.has_begun(history) and history.operation.came and value.member_epoch == epochs.FIRST_EPOCH:
-        epochs.tell_created(at_ms, story)
+        epochs.emit_created(at_ms, story)
     end_operation(story)
     state = _STATES.get(value.state, MemberState.UNRELEASED)
     before = (member.epoch, member.state, member.held)
@@ -204,7 +203,7 @@ def tell_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
     if before[2] != held:
         story.assigned(member, at_ms, member.epoch if member.epoch > 0 else history.generation_id)
     if member.is_away:
-        epochs.settle(at_ms, story)
+        epochs.update_state(at_ms, story)
         return
     story.emit(
         MemberProgressed(
@@ -219,17 +218,17 @@ def tell_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
             awaited=story.partitions(_without(member.target, held)) if state is MemberState.UNRELEASED else [],
         )
     )
-    epochs.settle(at_ms, story)
+    epochs.update_state(at_ms, story)
 
 
 # ---------------------------------------------------------------- patterns and topics
 
 
-def tell_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story: Story) -> None:
-    """A pattern stands for these topics; the epoch that follows rose for it."""
+def emit_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story: Story) -> None:
+    """A pattern matches these topics; the epoch that follows rose for it."""
     _operation(story.history, at_ms).resolved.append(pattern)
     if epochs.has_begun(story.history):
-        last = story.told[-1] if story.told else None
+        last = story.facts[-1] if story.facts else None
         topics = PatternTopics(pattern=pattern, topics=list(value.topics))
         if isinstance(last, PatternsResolved) and last.at_ms == at_ms:
             last.patterns.append(topics)
@@ -237,7 +236,7 @@ def tell_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story:
             story.emit(PatternsResolved(at_ms=at_ms, patterns=[topics]))
 
 
-def tell_topics(value: PartitionMetadataValue, story: Story) -> None:
+def emit_topics(value: PartitionMetadataValue, story: Story) -> None:
     """The topics that Kafka 4.0 wrote down with a group: names of ids."""
     for topic in value.topics:
         if topic.topic_id is not None:
@@ -248,36 +247,37 @@ def tell_topics(value: PartitionMetadataValue, story: Story) -> None:
 
 
 def end_operation_before(at_ms: int, story: Story) -> None:
-    """Tells what earlier records said and no epoch followed: they were of another request."""
+    """Emits the facts of earlier records without an epoch: they were of another request."""
     if story.history.operation.at_ms not in (-1, at_ms):
         end_operation(story)
         story.history.operation = Operation()
 
 
 def end_operation(story: Story) -> None:
-    """The records of one request are over: who came raised no epoch, and of who went nothing more follows."""
+    """The records of one request are complete: newcomers raised no epoch, and nothing more follows about members that
+    left."""
     history, operation = story.history, story.history.operation
     if epochs.has_begun(history):
         for member in operation.came:
-            epochs.tell_newcomer(member, operation.at_ms, story)
+            epochs.emit_newcomer(member, operation.at_ms, story)
             story.joined(member, operation.at_ms)
             story.subscribed(member, operation.at_ms)
         for member in operation.gone:
-            verdict = epochs.verdict_of(member, operation, operation.at_ms)
+            verdict = epochs.verdict_of(member, operation, operation.at_ms, history)
             story.removed(member, operation.at_ms, verdict)
         if operation.gone:
-            epochs.settle(operation.at_ms, story)
+            epochs.update_state(operation.at_ms, story)
     operation.came, operation.gone, operation.changed, operation.resolved = [], [], [], []
 
 
 def _operation(history: History, at_ms: int) -> Operation:
-    """What the request's records say so far."""
+    """The request's records so far."""
     history.operation.at_ms = at_ms
     return history.operation
 
 
-def _partitions(told: list[CurrentPartitions] | list[TargetPartitions]) -> dict[str, list[int]]:
-    return {topic.topic_id or "": sorted(topic.partitions) for topic in told if topic.partitions}
+def _partitions(topics: list[CurrentPartitions] | list[TargetPartitions]) -> dict[str, list[int]]:
+    return {topic.topic_id or "": sorted(topic.partitions) for topic in topics if topic.partitions}
 
 
 def _without(target: dict[str, list[int]], held: dict[str, list[int]]) -> dict[str, list[int]]:

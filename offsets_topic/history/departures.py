@@ -1,4 +1,4 @@
-"""How a member went, concluded from when it was heard of last: the topic never says it.
+"""How a member left, inferred from when it was last seen: the topic never records it.
 
 The rules, with their reasons, stand in docs/offsets-topic.md under "How a member went"; change both together. Knows
 commits and timeouts; must not know a record or a fact.
@@ -14,25 +14,31 @@ from schemas.causes import EndCause
 CLOSED_WITHIN_MS = 1_000
 """A client that closes commits and leaves within this time."""
 COMMIT_INTERVAL_MS = 5_000
-"""auto.commit.interval.ms as clients are shipped: so much may lie between a poll and the commit that tells of it."""
+"""auto.commit.interval.ms as clients are shipped: this may pass between a poll and its commit."""
 CONSUMER_SESSION_MS = 45_000
 """group.consumer.session.timeout.ms as brokers are shipped; the topic does not hold it."""
 LONGEST_HEARTBEAT_MS = 5_000
 """group.consumer.heartbeat.interval.ms as brokers are shipped, and more than a classic client's usual 3 s."""
 REJOIN_MS = 5_000
-"""How long the others usually take to learn of a classic rebalance and rejoin; the topic does not tell it."""
+"""How long the others usually take to learn of a classic rebalance and rejoin; the topic does not have it."""
+STEADY_COMMITS = 4
+"""This many commits show a rhythm."""
 FENCED_WITHIN_MS = 1_000
 """How exactly a rebalance timeout is kept."""
+TIMER_WITHIN_MS = 100
+"""How exactly the times of two records, a heartbeat's and its session's end, give the session's length."""
+UNSTEPPED_MS = LONGEST_HEARTBEAT_MS + 500
+"""A member that heartbeats has taken its step towards a new epoch within this time, if nothing prevents it."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a member went."""
+    """How a member left."""
 
     end_cause: EndCause
     is_inferred: bool = True
     candidates: tuple[EndCause, ...] = ()
-    """All that fits, where the end is unknown."""
+    """All causes that fit, if the end is unknown."""
 
 
 REPLACED = Verdict(EndCause.STATIC_MEMBER_REPLACED, is_inferred=False)
@@ -40,40 +46,56 @@ REPLACED = Verdict(EndCause.STATIC_MEMBER_REPLACED, is_inferred=False)
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the topic holds of a member that went."""
+    """What the topic has of a member that left."""
 
     gone_by_ms: int
-    """When it went, or the latest moment at which it can have gone."""
+    """When it left, or the latest moment at which it can have left."""
     is_exact: bool
-    """It went at gone_by_ms and not before."""
-    heard_ms: int
-    """Its latest commit or record of its own, else since when it was known."""
+    """It left at gone_by_ms and not before."""
+    last_seen_ms: int
+    """The time of its latest commit or own record, else since when it was known."""
     commits: Commits
     session_timeout_ms: int
     """-1 where the topic does not say."""
     rebalance_timeout_ms: int
     is_static: bool
     is_away: bool = False
-    """It had said that it leaves and means to return."""
+    """It had announced that it leaves and means to return."""
     unrevoked_since_ms: int | None = None
-    """Since when it had been asked for partitions and not given them up."""
+    """Since when it has had partitions to give up."""
     went_with_others: bool = False
     """One request removed it and others."""
+    others_commit_ms: int = 0
+    """The latest commit of the group's other members."""
+    last_record_ms: int = 0
+    """Its latest record of its own, which a heartbeat of its own made; 0: not known."""
+    unstepped_since_ms: int | None = None
+    """Since when an epoch waited for its next heartbeat, and for nothing else."""
+    longest_rebalance_ms: int = 0
+    """How long the group's members have taken at most to come to an epoch."""
+    group_session_ms: int = -1
+    """The session timeout of the group's members of the newer protocol; -1: not known."""
 
     @property
     def silence_ms(self) -> int:
-        """At most so long it had not been heard of."""
-        return self.gone_by_ms - self.heard_ms
+        """How long at most it had not been seen."""
+        return self.gone_by_ms - self.last_seen_ms
 
     @property
     def session_ms(self) -> int:
-        return self.session_timeout_ms if self.session_timeout_ms >= 0 else CONSUMER_SESSION_MS
+        if self.session_timeout_ms >= 0:
+            return self.session_timeout_ms
+        return self.group_session_ms if self.group_session_ms >= 0 else CONSUMER_SESSION_MS
 
     @property
-    def went_without_a_word(self) -> bool:
-        """It used to commit, and did not when it went: a client that is closed commits what it has consumed.
+    def is_of_known_group(self) -> bool:
+        """Whether its session timeout is its group's, and known."""
+        return self.session_timeout_ms < 0 <= self.group_session_ms
 
-        One commit, or two that are as far apart as the silence, show no habit.
+    @property
+    def stopped_committing(self) -> bool:
+        """Whether it used to commit, and did not as it left: a client that is closed commits what it has consumed. One
+        commit, or two as far apart as the silence, show no habit.
         """
         if self.commits.last_ms is None or not self.commits.longest_gap_ms:
             return False
@@ -81,48 +103,84 @@ class Evidence:
         return since_ms > max(CLOSED_WITHIN_MS + self._leeway_ms, self.commits.longest_gap_ms)
 
     @property
+    def fell_silent(self) -> bool:
+        """Whether it committed steadily, missed a commit while others went on, and did not commit as it left: not
+        closed."""
+        commits, rhythm_ms = self.commits, self.commits.longest_gap_ms
+        if commits.last_ms is None or commits.count < STEADY_COMMITS:
+            return False
+        due_ms = commits.last_ms + rhythm_ms + max(rhythm_ms // 4, CLOSED_WITHIN_MS)
+        is_due = due_ms + self._leeway_ms < self.gone_by_ms
+        return is_due and self.gone_by_ms - self.others_commit_ms <= rhythm_ms
+
+    @property
+    def took_no_step(self) -> bool:
+        """Whether it sent no heartbeat for longer than members do. Then it was not closed, since closing sends a
+        heartbeat, and it was not late to poll, since such a process goes on sending them."""
+        since_ms = self.unstepped_since_ms
+        return since_ms is not None and self.gone_by_ms - since_ms > max(UNSTEPPED_MS, self.longest_rebalance_ms)
+
+    @property
     def _leeway_ms(self) -> int:
         return 0 if self.is_exact else REJOIN_MS
 
     @property
-    def may_have_a_shorter_session(self) -> bool:
-        """Its session timeout is not known, and it was silent for longer than between two heartbeats or commits."""
-        usual_ms = max(2 * self.commits.longest_gap_ms, LONGEST_HEARTBEAT_MS)
-        return self.session_timeout_ms < 0 and self.silence_ms > usual_ms
+    def is_session_known(self) -> bool:
+        return self.session_timeout_ms >= 0 or self.group_session_ms >= 0
+
+    @property
+    def is_too_short_for_a_session(self) -> bool:
+        """Whether the silence is too short for an expired session; an unknown session may have a few seconds."""
+        if self.is_of_known_group:
+            return not self.is_expiry_possible
+        return self.silence_ms < (self.session_ms if self.is_session_known else LONGEST_HEARTBEAT_MS)
 
     @property
     def fits_expiry(self) -> bool:
-        """Whether the silence is as long as that of a member whose session ran out, and not longer."""
+        """Whether the silence is as long as that of a member whose session expired, and not longer."""
         longest_ms = max(self.session_ms // 3, LONGEST_HEARTBEAT_MS) + max(
             self.commits.longest_gap_ms, COMMIT_INTERVAL_MS
         )
-        return self.session_ms <= self.silence_ms <= self.session_ms + longest_ms + self._leeway_ms
+        shortest_ms = self.session_ms - (LONGEST_HEARTBEAT_MS if self.is_of_known_group else 0)
+        return shortest_ms <= self.silence_ms <= self.session_ms + longest_ms + self._leeway_ms
 
     @property
     def fits_poll_timeout(self) -> bool:
-        """Likewise of a member that did not poll in time."""
+        """Likewise for a member that did not poll in time. In the newer protocol no member commits after its last
+        poll."""
         longest_ms = max(self.commits.longest_gap_ms, COMMIT_INTERVAL_MS) + LONGEST_HEARTBEAT_MS
+        shortest_ms = self.rebalance_timeout_ms if self.session_timeout_ms < 0 else 0
         return self.is_poll_timeout_possible and (
-            self.silence_ms <= self.rebalance_timeout_ms + longest_ms + self._leeway_ms
+            shortest_ms <= self._unpolled_ms <= self.rebalance_timeout_ms + longest_ms + self._leeway_ms
         )
 
     @property
     def is_poll_timeout_possible(self) -> bool:
-        return not self.is_static and self.silence_ms >= self.rebalance_timeout_ms - 2 * COMMIT_INTERVAL_MS
+        return not self.is_static and self._unpolled_ms >= self.rebalance_timeout_ms - 2 * COMMIT_INTERVAL_MS
+
+    @property
+    def _unpolled_ms(self) -> int:
+        """How long at most it had not polled. Heartbeats of the newer protocol, which records show, go on meanwhile."""
+        if self.session_timeout_ms >= 0 or self.commits.last_ms is None:
+            return self.silence_ms
+        return self.gone_by_ms - self.commits.last_ms
 
     @property
     def is_expiry_possible(self) -> bool:
-        """A commit restarts a session, so one within the session timeout excludes that it ran out.
-
-        Of the newer protocol the timeout is not known, so only a commit just before it went excludes it.
+        """Whether its session can have expired: not with a commit within the session timeout, since a commit restarts
+        the session. In the newer protocol it does not, and the last commit may come after the last heartbeat. If the
+        timeout is not known, only a commit just before the end rules it out.
         """
         if self.session_timeout_ms >= 0:
             return self.silence_ms >= self.session_timeout_ms
+        if self.group_session_ms >= 0:
+            is_session_over = self.gone_by_ms - self.last_record_ms >= self.group_session_ms - TIMER_WITHIN_MS
+            return is_session_over and self.silence_ms >= self.group_session_ms - LONGEST_HEARTBEAT_MS
         return self.silence_ms > CLOSED_WITHIN_MS
 
 
 def judge(e: Evidence) -> Verdict:
-    """How a member went: one end where one alone fits, else all that do. The first rule that applies holds."""
+    """How a member left: one cause if only one fits, else all that fit. The first rule that applies decides."""
     since_ms = e.unrevoked_since_ms
     if since_ms is not None and abs(e.gone_by_ms - since_ms - e.rebalance_timeout_ms) <= FENCED_WITHIN_MS:
         return Verdict(EndCause.REBALANCE_TIMEOUT)
@@ -130,31 +188,35 @@ def judge(e: Evidence) -> Verdict:
         return Verdict(EndCause.SESSION_EXPIRED)
     if e.went_with_others:
         return Verdict(EndCause.ADMIN_REMOVED)
+    if e.took_no_step and e.is_expiry_possible:
+        return Verdict(EndCause.SESSION_EXPIRED)
     if e.is_static:
         return _static(e)
     if e.is_exact and e.commits.last_ms is not None and e.gone_by_ms - e.commits.last_ms <= CLOSED_WITHIN_MS:
         return Verdict(EndCause.MEMBER_LEFT)
-    if e.went_without_a_word:
+    if e.stopped_committing:
+        # An unknown session may be as long as the silence.
+        fits_expiry = e.fits_expiry or (e.fell_silent and not e.is_session_known)
         fitting = [
             end
             for end, fits in (
-                (EndCause.SESSION_EXPIRED, e.is_expiry_possible and e.fits_expiry),
+                (EndCause.SESSION_EXPIRED, e.is_expiry_possible and fits_expiry),
                 (EndCause.POLL_TIMEOUT, e.fits_poll_timeout),
             )
             if fits
         ]
-        if len(fitting) == 1:
+        if len(fitting) == 1 and (e.is_session_known or e.fell_silent or fitting != [EndCause.POLL_TIMEOUT]):
             return Verdict(fitting[0])
-        if fitting or e.may_have_a_shorter_session:
+        if fitting:
             return _open(e)
-    if e.silence_ms < e.session_ms and not e.is_poll_timeout_possible:
+    if e.is_too_short_for_a_session and not e.is_poll_timeout_possible:
         return Verdict(EndCause.MEMBER_LEFT)
     return _open(e)
 
 
 def _static(e: Evidence) -> Verdict:
-    """A static member does not say that it goes, unless it is told to; an administrator can remove it."""
-    if e.silence_ms >= e.session_ms:
+    """A static member sends no LeaveGroup unless configured to; an administrator can remove it."""
+    if e.silence_ms >= e.session_ms or (e.fell_silent and e.is_expiry_possible):
         return Verdict(EndCause.SESSION_EXPIRED)
     if e.session_timeout_ms >= 0:
         return Verdict(EndCause.UNKNOWN, candidates=(EndCause.ADMIN_REMOVED, EndCause.MEMBER_LEFT))
@@ -164,7 +226,7 @@ def _static(e: Evidence) -> Verdict:
 
 
 def _open(e: Evidence) -> Verdict:
-    """All that fits. A member that left may have had nothing to commit."""
+    """All causes that fit. A member that closed may have had nothing to commit."""
     ends = [EndCause.MEMBER_LEFT]
     if e.is_poll_timeout_possible:
         ends.append(EndCause.POLL_TIMEOUT)
@@ -175,9 +237,14 @@ def _open(e: Evidence) -> Verdict:
     return Verdict(EndCause.UNKNOWN, candidates=tuple(ends))
 
 
+RETURNS_AT_ONCE_MS = 100
+"""A client that left by itself and goes on is back within this time; a process does not notice the end of its
+session."""
+
+
 def returning(verdict: Verdict, e: Evidence) -> tuple[EndCause, ...]:
-    """What of an open verdict still fits if the same member id comes back: it was not closed."""
+    """The causes of an open verdict that still fit if the same member id comes back: it was not closed."""
     left = [end for end in verdict.candidates if end is not EndCause.MEMBER_LEFT]
-    if len(left) > 1 and not e.fits_expiry:
+    if len(left) > 1 and e.fits_poll_timeout and not e.fits_expiry:
         left = [end for end in left if end is not EndCause.SESSION_EXPIRED]
     return tuple(left)

@@ -1,4 +1,4 @@
-"""The epochs of a consumer group: how it begins or is found, why an epoch rose, and when its members have got there.
+"""The epochs of a consumer group: how it begins or is found, why an epoch rose, and when its members have reached it.
 
 Knows the rules of docs/offsets-topic.md under "Why an epoch rose". Must not know a record's layout.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
-from offsets_topic.history.departures import Evidence, Verdict, judge, returning
+from offsets_topic.history.departures import RETURNS_AT_ONCE_MS, Evidence, Verdict, judge, returning
 from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
 from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from offsets_topic.records.shapes import ConsumerGroupMetadataValue
@@ -22,7 +22,7 @@ from schemas.effects import (
 )
 
 FIRST_EPOCH = 1
-"""The epoch of a group that is new; it is never written, unless a member without resolved topics has it."""
+"""The epoch of a new group; it is only written if a member has no resolved topics."""
 REMEMBERED_DEPARTURES = 100
 PROTOCOL_TYPE = "consumer"
 
@@ -30,12 +30,12 @@ PROTOCOL_TYPE = "consumer"
 
 
 def has_begun(history: History) -> bool:
-    """Whether it is known since when the group is a consumer group, so that its records can be told."""
+    """Whether it is known since when the group is a consumer group, so that its records can be used."""
     return history.group_type is GroupType.CONSUMER
 
 
-def tell_created(at_ms: int, story: Story) -> None:
-    """The first records of a group: its first member made it, or took an Empty classic group of that name over."""
+def emit_created(at_ms: int, story: Story) -> None:
+    """The first records of a group: its first member created it, or took over an Empty classic group of that name."""
     history = story.history
     came = history.operation.came
     is_taken_over = history.ending_at_ms == at_ms
@@ -48,8 +48,9 @@ def tell_created(at_ms: int, story: Story) -> None:
     history.state = ConsumerGroupState.EMPTY
 
 
-def tell_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
-    """The members of a classic group are those of a consumer group from now on; the one that did it comes next."""
+def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
+    """The members of a classic group become those of a consumer group; the record of the member that caused it comes
+    next."""
     history = story.history
     history.converting, history.converted_at_ms = {}, -1
     history.operation.came = []
@@ -57,8 +58,8 @@ def tell_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
     story.type_changed(GroupType.CLASSIC, GroupType.CONSUMER, "upgraded", at_ms)
 
 
-def tell_found(epoch: int, at_ms: int, story: Story) -> None:
-    """The first epoch that is left of a group's records, or one that does not follow: it was there, at that epoch."""
+def emit_found(epoch: int, at_ms: int, story: Story) -> None:
+    """The first epoch that is left of a group's records, or one after a gap: the group existed, at that epoch."""
     history = story.history
     history.group_type = GroupType.CONSUMER
     history.protocol_type = PROTOCOL_TYPE
@@ -67,12 +68,12 @@ def tell_found(epoch: int, at_ms: int, story: Story) -> None:
     story.emit(GroupFound(at_ms=at_ms, group_type=GroupType.CONSUMER, generation_id=epoch))
     for member in history.members.values():
         if not member.is_nameless:
-            tell_found_member(member, at_ms, story)
+            emit_found_member(member, at_ms, story)
     history.operation.came, history.operation.gone = [], []
 
 
-def tell_found_member(member: Member, at_ms: int, story: Story) -> None:
-    """A member that was there before what is left of the topic."""
+def emit_found_member(member: Member, at_ms: int, story: Story) -> None:
+    """A member that joined before the first record that is left."""
     story.joined(member, at_ms, is_inferred=True)
     if member.state_since_ms:
         story.assigned(member, at_ms, max(member.epoch, 0))
@@ -88,18 +89,18 @@ def _become_consumer(epoch: int, history: History) -> None:
 # ---------------------------------------------------------------- why an epoch rose
 
 
-def tell_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: int, story: Story) -> None:
-    """The epoch is one more: who came and went with it, and why it rose."""
+def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: int, story: Story) -> None:
+    """The epoch rose by one: who joined and left with it, and why it rose."""
     history = story.history
     members_before = len(history.members) - len(operation.came) + len(operation.gone)
-    verdicts = [(member, verdict_of(member, operation, at_ms)) for member in operation.gone]
+    verdicts = [(member, verdict_of(member, operation, at_ms, story.history)) for member in operation.gone]
     cause = _cause(value, operation, verdicts, history)
     _end(at_ms, "superseded", members_before, story)
     for member, verdict in verdicts:
         story.removed(member, at_ms, verdict)
         _remember(member, verdict, operation, value.epoch, at_ms, history)
     for member in operation.came:
-        _tell_return(member, at_ms, story)
+        _emit_return(member, at_ms, story)
         story.joined(member, at_ms)
         story.subscribed(member, at_ms)
     history.rebalance = Rebalance(
@@ -132,7 +133,7 @@ def _cause(
     verdicts: list[tuple[Member, Verdict]],
     history: History,
 ) -> Cause:
-    """Why an epoch rose: what the records before it say; of a member that went, what its silence says."""
+    """Why an epoch rose: by the records before it, and for a member that left by its silence."""
     if operation.came:
         return cause_by(CauseKind.MEMBER_JOINED, operation.came[0])
     if verdicts:
@@ -151,32 +152,49 @@ def _cause(
     return cause_among([candidate(CauseKind.METADATA_CHANGED), candidate(CauseKind.PATTERN_RESOLVED)], [])
 
 
-def verdict_of(member: Member, operation: Operation, at_ms: int) -> Verdict:
-    """How a member went, by what the records hold of it."""
-    return judge(_evidence(member, operation, at_ms))
+def verdict_of(member: Member, operation: Operation, at_ms: int, history: History) -> Verdict:
+    """How a member left, by its records."""
+    return judge(_evidence(member, operation, at_ms, history))
 
 
-def _evidence(member: Member, operation: Operation, at_ms: int) -> Evidence:
+def _evidence(member: Member, operation: Operation, at_ms: int, history: History) -> Evidence:
     is_unrevoked = member.state is MemberState.UNREVOKED
     return Evidence(
         gone_by_ms=at_ms,
         is_exact=True,
-        heard_ms=max(member.commits.last_ms or 0, member.told_at_ms),
+        last_seen_ms=max(member.commits.last_ms or 0, member.told_at_ms),
         commits=member.commits,
-        session_timeout_ms=member.session_timeout_ms,
+        # A commit renews no session in a consumer group, not even a classic member's.
+        session_timeout_ms=-1,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         is_static=member.group_instance_id is not None,
         is_away=member.is_away,
         unrevoked_since_ms=member.state_since_ms if is_unrevoked else None,
         went_with_others=len(operation.gone) > 1,
+        others_commit_ms=history.last_commit_of_others_ms(member),
+        last_record_ms=member.told_at_ms,
+        unstepped_since_ms=_unstepped_since_ms(member, history),
+        longest_rebalance_ms=history.longest_rebalance_ms,
+        group_session_ms=member.session_timeout_ms if member.is_classic else history.session_ms,
     )
+
+
+def _unstepped_since_ms(member: Member, history: History) -> int | None:
+    """Since when the group's epoch waits only for the member's next heartbeat: it has nothing to give up. A classic
+    member must join again for it, which its application may delay.
+    """
+    running = history.rebalance
+    is_kept = member.is_classic or member.state is MemberState.UNREVOKED
+    if running is None or is_kept or member.epoch > running.from_epoch:
+        return None
+    return running.started_at_ms
 
 
 def _remember(
     member: Member, verdict: Verdict, operation: Operation, to_epoch: int, at_ms: int, history: History
 ) -> None:
-    """Keeps a departure in mind of which it is not known how: the same id may come back."""
-    fitting = returning(verdict, _evidence(member, operation, at_ms))
+    """Remembers a departure of unknown cause: the same id may come back."""
+    fitting = returning(verdict, _evidence(member, operation, at_ms, history))
     if fitting:
         history.departures.append(
             Departure(
@@ -186,14 +204,19 @@ def _remember(
         del history.departures[:-REMEMBERED_DEPARTURES]
 
 
-def _tell_return(member: Member, at_ms: int, story: Story) -> None:
+def _emit_return(member: Member, at_ms: int, story: Story) -> None:
     """A member that went comes back under its own id: it was not closed then."""
     history = story.history
     departure = next((one for one in history.departures if one.member_id == member.member_id), None)
     if departure is None:
         return
     history.departures.remove(departure)
-    found = [candidate(CauseKind(end), member) for end in departure.returning]
+    ends = departure.returning
+    if at_ms - departure.at_ms <= RETURNS_AT_ONCE_MS:
+        ends = [end for end in ends if end != EndCause.SESSION_EXPIRED]
+    if not ends:
+        return
+    found = [candidate(CauseKind(end), member) for end in ends]
     cause = cause_by(found[0].kind, member, is_inferred=True) if len(found) == 1 else cause_among(found, [member])
     story.emit(
         CauseFound(
@@ -207,9 +230,9 @@ def _tell_return(member: Member, at_ms: int, story: Story) -> None:
     )
 
 
-def tell_newcomer(member: Member, at_ms: int, story: Story) -> None:
-    """A member came and raised no epoch: it takes part in the one that its group is on the way to."""
-    _tell_return(member, at_ms, story)
+def emit_newcomer(member: Member, at_ms: int, story: Story) -> None:
+    """A member joined and raised no epoch: it takes part in the rebalance under way."""
+    _emit_return(member, at_ms, story)
     if story.history.rebalance is not None:
         story.history.rebalance.joined.append(member.name)
 
@@ -218,11 +241,11 @@ def _names(verdicts: list[tuple[Member, Verdict]], *ends: EndCause) -> list[str]
     return [member.name for member, verdict in verdicts if verdict.end_cause in ends]
 
 
-# ---------------------------------------------------------------- when members have got there
+# ---------------------------------------------------------------- when members have reached it
 
 
-def settle(at_ms: int, story: Story) -> None:
-    """Tells of the group's state if it is another one; with all members at its epoch the rebalance is over."""
+def update_state(at_ms: int, story: Story) -> None:
+    """Emits the group's state if it has changed; with all members at its epoch the rebalance is over."""
     history = story.history
     if not has_begun(history):
         return
@@ -254,12 +277,14 @@ def state_of(history: History) -> ConsumerGroupState:
 
 
 def _end(at_ms: int, outcome: str, members_after: int, story: Story) -> None:
-    """Ends the rebalance that is under way, if there is one. Who waited for whom the records do not say."""
+    """Ends the rebalance under way, if there is one. The records do not show who waited for whom."""
     history = story.history
     running = history.rebalance
     if running is None:
         return
     history.rebalance = None
+    if outcome == "completed":
+        history.longest_rebalance_ms = max(history.longest_rebalance_ms, at_ms - running.started_at_ms)
     story.emit(
         RebalanceEnded(
             at_ms=at_ms,
@@ -283,7 +308,7 @@ def _end(at_ms: int, outcome: str, members_after: int, story: Story) -> None:
 
 
 def take_from_others(member: Member, history: History) -> None:
-    """A partition has one owner: where records in between were compacted away, the higher epoch has it."""
+    """A partition has one owner: if records in between were compacted away, the member at the higher epoch."""
     for other in history.members.values():
         if other is member:
             continue

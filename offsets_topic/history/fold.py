@@ -1,6 +1,6 @@
 """One group's records in order, each turned into the facts that it proves or suggests. Pure.
 
-`apply` takes the records one by one, with the group's history beside it; `finish` says that nothing follows for now.
+`apply` takes the records one by one, with the group's history; `finish` is called when none follows for now.
 Knows which record belongs to whom. The rules stand in docs/offsets-topic.md.
 """
 
@@ -30,96 +30,96 @@ from offsets_topic.records.shapes import (
 from schemas.effects import Effect, GroupNotCovered
 
 COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
-"""Record types that the fold goes by; see RECORD_TYPES."""
+"""Record types that the fold distinguishes; see RECORD_TYPES."""
 
 
 def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[Effect]:
     """The facts that records of one group lead to, in order; changes the history. names: topic names by id.
 
-    What the rest of a request's records may still say more of is held back (`History.is_held_back`): the next record of
-    another time tells it, or `finish`.
+    Facts that the rest of a request's records may change are held back (`History.is_held_back`) until the next record
+    of another time, or `finish`.
     """
     story, given = Story(history, names), list(records)
-    # What a later record of the batch names is named from its beginning on.
+    # A topic name in a later record of the batch holds for the whole batch.
     for record in given:
         if isinstance(record.value, OffsetCommitValue) and record.value.topic_id is not None:
             assert isinstance(record.key, OffsetCommitKey)
             history.topic_names[record.value.topic_id] = record.key.topic
     for record in given:
         _tell(record, story)
-    return story.told
+    return story.facts
 
 
 def finish(history: History, names: Mapping[str, str]) -> list[Effect]:
-    """The facts that were held back for what might have followed, once it is known that nothing does."""
+    """The facts that were held back, once it is known that nothing follows."""
     story = Story(history, names)
     consumer.end_operation(story)
     lifecycle.end_conversion(story)
     lifecycle.end_group(story)
-    return story.told
+    return story.facts
 
 
 def _tell(record: Record, story: Story) -> None:
     if not record.is_covered:
-        _tell_not_covered(record, story)
+        _emit_not_covered(record, story)
         return
     at_ms = record.timestamp_ms
     if record.type not in COMMITS:
         consumer.end_operation_before(at_ms, story)
     lifecycle.end_before(at_ms, story)
     if record.value is None:
-        _tell_tombstone(record, at_ms, story)
+        _emit_tombstone(record, at_ms, story)
     else:
-        _tell_value(record, at_ms, story)
+        _emit_value(record, at_ms, story)
 
 
-def _tell_value(record: Record, at_ms: int, story: Story) -> None:
+def _emit_value(record: Record, at_ms: int, story: Story) -> None:
     key, value = record.key, record.value
     match value:
         case OffsetCommitValue():
             assert isinstance(key, OffsetCommitKey)
-            commits.tell_commit(key, value, at_ms, story)
+            commits.emit_commit(key, value, at_ms, story)
         case GroupMetadataValue():
-            classic.tell_group(value, at_ms, story)
+            classic.emit_group(value, at_ms, story)
         case ConsumerGroupMetadataValue():
-            consumer.tell_epoch(value, at_ms, story)
+            consumer.emit_epoch(value, at_ms, story)
         case MemberMetadataValue():
             assert isinstance(key, MemberKey)
-            consumer.tell_member(key.member_id, value, at_ms, story)
+            consumer.emit_member(key.member_id, value, at_ms, story)
         case TargetAssignmentMetadataValue():
-            consumer.tell_target_epoch(value, at_ms, story)
+            consumer.emit_target_epoch(value, at_ms, story)
         case TargetAssignmentMemberValue():
             assert isinstance(key, MemberKey)
-            consumer.tell_target(key.member_id, value, at_ms, story)
+            consumer.emit_target(key.member_id, value, at_ms, story)
         case CurrentMemberAssignmentValue():
             assert isinstance(key, MemberKey)
-            consumer.tell_current(key.member_id, value, at_ms, story)
+            consumer.emit_current(key.member_id, value, at_ms, story)
         case RegularExpressionValue():
             assert isinstance(key, RegularExpressionKey)
-            consumer.tell_pattern(key.regular_expression, value, at_ms, story)
+            consumer.emit_pattern(key.regular_expression, value, at_ms, story)
         case PartitionMetadataValue():
-            consumer.tell_topics(value, story)
+            consumer.emit_topics(value, story)
         case _:
-            raise AssertionError(f"{type(value).__name__} is not told")
+            raise AssertionError(f"{type(value).__name__} is not covered")
 
 
-def _tell_tombstone(record: Record, at_ms: int, story: Story) -> None:
+def _emit_tombstone(record: Record, at_ms: int, story: Story) -> None:
     key = record.key
     match key:
         case OffsetCommitKey():
-            commits.tell_removal(key, at_ms, story)
+            commits.emit_removal(key, at_ms, story)
         case MemberKey() if record.type == MEMBER:
-            consumer.tell_member_gone(key.member_id, at_ms, story)
+            consumer.emit_member_gone(key.member_id, at_ms, story)
         case _ if record.type == GROUP:
-            lifecycle.tell_classic_gone(at_ms, story)
+            lifecycle.emit_classic_gone(at_ms, story)
         case _ if record.type == EPOCH:
-            lifecycle.tell_consumer_gone(at_ms, story)
+            lifecycle.emit_consumer_gone(at_ms, story)
         case _:
-            # A target or an assignment goes with its member, a pattern or a target's epoch with the group.
+            # A target or an assignment is removed with its member, a pattern or a target's epoch with the group.
             pass
 
 
-def _tell_not_covered(record: Record, story: Story) -> None:
+def _emit_not_covered(record: Record, story: Story) -> None:
     if story.history.is_covered:
         story.history.is_covered = False
         why = RECORD_TYPES[record.type].name.removesuffix(" group")

@@ -1,4 +1,4 @@
-"""Why a classic generation came about, concluded from what differs between it and the one before.
+"""Why a classic generation was formed, inferred from the difference to the one before.
 
 The rules, with their reasons, stand in docs/offsets-topic.md under "Why a classic generation came about"; change both
 together. Knows two generations; must not know a record.
@@ -17,19 +17,19 @@ from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 
 @dataclass(frozen=True)
 class Change:
-    """From one generation that the topic tells of to the next one that it does."""
+    """From one generation in the topic to the next one in it."""
 
     before: Sequence[Member]
     came: Sequence[Member]
     gone: Sequence[tuple[Member, Verdict]]
-    """Each with how it went."""
+    """Each with how it left."""
     stayed: Sequence[tuple[Member, Member]]
     """Each as it was and as it is."""
     replaced: Sequence[tuple[Member, Member]]
     """Likewise, where a static member came back under another id."""
     leader_id: str | None
     generations: int
-    """How many steps; more than one where generations died before their assignment came."""
+    """By how much the number rose; more than one if generations never got an assignment."""
     was_followup_due: bool
     partition_counts: Mapping[str, int]
 
@@ -39,9 +39,8 @@ class Change:
 
     @property
     def is_followup_next(self) -> bool:
-        """Partitions that are known are nobody's now: a cooperative rebalance whose next round is due.
-
-        They were taken from members that stay, or are some of a topic whose others are somebody's.
+        """Whether known partitions have no owner now: the next round of a cooperative rebalance is due. They were taken
+        from members that stay, or belong to a topic whose other partitions have owners.
         """
         given: dict[str, set[int]] = {}
         for one in self.now:
@@ -53,13 +52,13 @@ class Change:
             for topic, numbers in old.held.items()
             if topic in (new.topics or ())
         )
-        # Counted, not gone through: a partition's number may be as high as a hostile record says.
+        # Counted, not iterated: a hostile record may have any partition number.
         counts = ((numbers, self.partition_counts.get(topic, 0)) for topic, numbers in given.items())
         return taken or any(sum(0 <= number < count for number in numbers) < count for numbers, count in counts)
 
     @property
     def has_new_topics_or_partitions(self) -> bool:
-        """A member that stays subscribes to something else, or a topic has more partitions than ever before."""
+        """Whether a member that stays has other topics, or a topic has more partitions than ever before."""
         if any(old.topics != new.topics for old, new in (*self.stayed, *self.replaced)):
             return True
         return any(
@@ -70,7 +69,7 @@ class Change:
 
 
 def cause_of(change: Change) -> Cause:
-    """What set the rebalance off, as far as the two generations and the commits in between tell it."""
+    """What set the rebalance off, as far as the two generations and the commits in between show it."""
     if not change.before:
         return _from_empty(change)
     candidates = _candidates(change)
@@ -80,13 +79,13 @@ def cause_of(change: Change) -> Cause:
         return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
     if change.came and change.gone:
         return _both(change, candidates)
-    return _settled(change, candidates)
+    return _cause_among(change, candidates)
 
 
 def _from_empty(change: Change) -> Cause:
-    """Only a JoinGroup sets a group without members off, and the first to join is its leader as long as it stays."""
+    """In a group without members only a JoinGroup starts a rebalance, and the first to join leads while it stays."""
     if not change.came:
-        # Whoever joined was gone before its assignment came.
+        # The member that joined had left before its assignment came.
         return Cause(kind=CauseKind.MEMBER_JOINED, is_inferred=True)
     if len(change.came) == 1:
         return cause_by(CauseKind.MEMBER_JOINED, change.came[0], is_inferred=change.generations > 1)
@@ -110,7 +109,7 @@ def _candidates(change: Change) -> list[CauseCandidate]:
 
 
 def _both(change: Change, candidates: list[CauseCandidate]) -> Cause:
-    """Some came and some went: a client that left and came back left first; else nobody knows who was first."""
+    """Some joined and some left: a client that left and came back left first; else the order is not known."""
     came = {(one.name, one.client_host) for one in change.came}
     went = [member for member, verdict in change.gone if verdict.end_cause is EndCause.MEMBER_LEFT]
     is_plain = not (change.was_followup_due or change.replaced or change.has_new_topics_or_partitions)
@@ -119,8 +118,8 @@ def _both(change: Change, candidates: list[CauseCandidate]) -> Cause:
     return cause_among(candidates, (*change.now, *change.before))
 
 
-def _settled(change: Change, candidates: list[CauseCandidate]) -> Cause:
-    """One cause, if one alone fits; its culprit, if one alone fits."""
+def _cause_among(change: Change, candidates: list[CauseCandidate]) -> Cause:
+    """One cause, if only one fits; its culprit, if only one fits."""
     if len(candidates) != 1:
         return cause_among(candidates, (*change.now, *change.before))
     only = candidates[0]
@@ -131,7 +130,7 @@ def _settled(change: Change, candidates: list[CauseCandidate]) -> Cause:
 
 
 def _of_died_generations(candidates: list[CauseCandidate]) -> list[CauseCandidate]:
-    """What may have happened besides in generations that the topic never saw: anything that rebalances a group."""
+    """What else may have happened in generations that are not in the topic: anything that rebalances a group."""
     known = {one.kind for one in candidates}
     anything = (
         CauseKind.MEMBER_JOINED,

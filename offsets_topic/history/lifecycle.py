@@ -1,7 +1,6 @@
-"""The end of a group, or of its being of one kind: deleted, expired, upgraded or downgraded.
-
-A group's record goes in each of these, and only what follows at the same time tells them apart. Knows the rules of
-docs/offsets-topic.md under "A group's end". Must not know a generation's or an epoch's rules.
+"""The end of a group or of its kind: deleted, expired, upgraded or downgraded. A group's record is removed in each
+case, and only the next records of the same time show which it is. Knows the rules of docs/offsets-topic.md under "A
+group's end". Must not know a generation's or an epoch's rules.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from schemas.effects import GroupRemoved
 _NOT_TOLD = Verdict(EndCause.UNKNOWN, is_inferred=False)
 
 
-def tell_classic_gone(at_ms: int, story: Story) -> None:
-    """A classic group's record went: with members it becomes a consumer group, without any it is gone."""
+def emit_classic_gone(at_ms: int, story: Story) -> None:
+    """A classic group's record was removed: with members it becomes a consumer group, without any it is gone."""
     history = story.history
     if history.group_type is GroupType.CONSUMER:
         return
@@ -28,8 +27,9 @@ def tell_classic_gone(at_ms: int, story: Story) -> None:
     history.ending_at_ms = at_ms
 
 
-def tell_consumer_gone(at_ms: int, story: Story) -> None:
-    """A consumer group's record went: with members at the same time it becomes a classic group, else it is gone."""
+def emit_consumer_gone(at_ms: int, story: Story) -> None:
+    """A consumer group's record was removed: with members at the same time it becomes a classic group, else it is
+    gone."""
     history = story.history
     operation = history.operation
     if history.group_type is GroupType.CLASSIC:
@@ -43,7 +43,7 @@ def tell_consumer_gone(at_ms: int, story: Story) -> None:
 
 
 def end_before(at_ms: int, story: Story) -> None:
-    """What a group's going might have been the first half of has not come: nothing did, or it was compacted away."""
+    """The second half of a possible conversion never came, or was compacted away: the group has ended."""
     if story.history.converting and story.history.converted_at_ms != at_ms:
         end_conversion(story)
     if story.history.ending_at_ms not in (-1, at_ms):
@@ -51,13 +51,13 @@ def end_before(at_ms: int, story: Story) -> None:
 
 
 def end_group(story: Story) -> None:
-    """A group without members whose record went is gone, if it did not go on as the other kind."""
+    """Ends a group without members whose record was removed, if it did not go on as the other kind."""
     if story.history.ending_at_ms != -1:
-        _tell_removed(story.history.ending_at_ms, story)
+        _emit_removed(story.history.ending_at_ms, story)
 
 
 def end_conversion(story: Story) -> None:
-    """The members of a group that went as one kind and never came as the other are gone with it."""
+    """Removes the members of a group that ended as one kind and never came as the other."""
     history = story.history
     if not history.converting:
         return
@@ -65,11 +65,11 @@ def end_conversion(story: Story) -> None:
     for member in history.converting.values():
         story.removed(member, at_ms, _NOT_TOLD)
     history.converting = {}
-    _tell_removed(at_ms, story)
+    _emit_removed(at_ms, story)
 
 
-def _tell_removed(at_ms: int, story: Story) -> None:
-    """The group is unknown again: deleted while nothing of it can have expired, else it is open how it went."""
+def _emit_removed(at_ms: int, story: Story) -> None:
+    """The group is unknown again: deleted, if nothing of it can have expired; else it is not known how it ended."""
     history = story.history
     for member in history.members.values():
         story.removed(member, at_ms, _NOT_TOLD)

@@ -1,6 +1,6 @@
-"""What is kept of a group between its records: one versioned JSON document, as it lies in the state store.
+"""What is kept of a group between its records: one versioned JSON document in the state store.
 
-Knows what the rules of `offsets_topic.history` need to remember, and nothing of what they conclude from it. What can be
+Knows what the rules of `offsets_topic.history` need to remember, not what they conclude from it. What can be
 derived (who owns a partition) is not stored.
 """
 
@@ -16,7 +16,7 @@ from schemas.causes import Cause
 
 VERSION = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""By the version they read: functions that turn a document of one version into the next one's."""
+"""Functions that turn a document of one version into the next, by the version they read."""
 
 
 class DocumentError(ValueError):
@@ -28,7 +28,7 @@ class Kept(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
 
 class Commits(Kept):
-    """The commits on a member's partitions while it held them; several at one time are one."""
+    """The commits on a member's partitions while it owned them; several at one time count as one."""
 
     count: int = 0
     last_ms: int | None = None
@@ -46,28 +46,28 @@ class Member(Kept):
     """From when on it is known as a member."""
     group_instance_id: str | None = None
     session_timeout_ms: int = -1
-    """-1 for a member of the newer protocol: the topic does not say."""
+    """-1 for a member of the newer protocol: the topic does not have it."""
     rebalance_timeout_ms: int = -1
     topics: list[str] | None = None
-    """None where its bytes do not say."""
+    """None if its bytes cannot be read."""
     pattern: str = ""
     server_assignor: str | None = None
     is_classic: bool = False
-    """It speaks the older protocol, in whichever kind of group."""
+    """Whether it uses the classic protocol, in either kind of group."""
     held: dict[str, list[int]] = {}
-    """Its partitions by topic, of a consumer group by topic id; what it is to give up included."""
+    """Its partitions by topic, in a consumer group by topic id; including those it must give up."""
     target: dict[str, list[int]] = {}
-    """What it is to have, likewise; of a consumer group alone, as are the six below."""
+    """Its target, likewise; only in a consumer group, as are the next six."""
     epoch: int = 0
     state: MemberState = MemberState.STABLE
     state_since_ms: int = 0
-    """When its epoch or state became what it is; 0 before its first step."""
+    """When its epoch or state last changed; 0 before its first step."""
     told_at_ms: int = 0
     """When its latest record was written."""
     is_away: bool = False
     """A static member that left and means to return."""
     is_nameless: bool = False
-    """Its own record has not come, for others were compacted away."""
+    """Its own record was not seen: it was compacted away."""
     commits: Commits = msgspec.field(default_factory=Commits)
 
     @property
@@ -77,24 +77,24 @@ class Member(Kept):
 
 
 class Operation(Kept):
-    """The records of one request that have come so far: what they say together is told once the epoch's comes."""
+    """The records of one request so far: their facts are emitted once the epoch's record comes."""
 
     at_ms: int = -1
     """The time of all of them; -1: none has come."""
     came: list[Member] = []
     gone: list[Member] = []
     changed: list[str] = []
-    """Ids of members that subscribe to something else."""
+    """Ids of members with other topics."""
     resolved: list[str] = []
     """Patterns that were written."""
     returned: list[str] = []
-    """Ids of static members that took the place of one that is gone."""
+    """Ids of static members that replaced one that is gone."""
     targets: dict[str, dict[str, list[int]]] = {}
-    """What members are to have, by member id."""
+    """Targets by member id."""
 
 
 class Rebalance(Kept):
-    """The epoch on whose way the members of a consumer group are, as it was told when it rose."""
+    """The rebalance of a consumer group under way, as emitted when its epoch rose."""
 
     from_epoch: int
     started_at_ms: int
@@ -107,7 +107,7 @@ class Rebalance(Kept):
 
 
 class Departure(Kept):
-    """A member that went, it is not known how: if the same id comes back, that says more."""
+    """A member that left, it is not known how: if the same id comes back, more is known."""
 
     member_id: str
     at_ms: int
@@ -122,13 +122,15 @@ class History(Kept):
     group_id: str
     v: int = VERSION
     seq: int = 0
-    """How many facts were told of it."""
+    """How many facts were emitted."""
+    session_ms: int = -1
+    """The session timeout of members of the newer protocol, if a user gave it; the topic does not have it."""
     group_type: GroupType | None = None
-    """None before the topic says so, as for a group that only commits."""
+    """None if not known yet, as for a group that only commits."""
     is_covered: bool = True
-    """False for a share or streams group: nothing is told of it but that."""
+    """False for a share or streams group, which is not followed."""
     state: str = ""
-    """Empty, Stable and so on, as it was told last."""
+    """The last emitted state: Empty, Stable and so on."""
     generation_id: int = 0
     """The generation or epoch."""
     protocol_type: str | None = None
@@ -138,31 +140,39 @@ class History(Kept):
     """Since when it has no members."""
     members: dict[str, Member] = {}
     is_followup_due: bool = False
-    """Its latest assignment left partitions to nobody: the next round of a cooperative rebalance is due."""
+    """Its latest assignment left partitions without an owner: the next round of a cooperative rebalance is due."""
     partition_counts: dict[str, int] = {}
-    """How many partitions of a topic a classic group is known to have shared out."""
+    """By topic, how many partitions a classic group is known to have assigned."""
     last_commit_ms: dict[str, dict[int, int]] = {}
     """When the stored offset of a topic's partition was committed."""
     topic_names: dict[str, str] = {}
-    """By topic id, as the group's own records tell them."""
+    """By topic id, from the group's own records."""
     metadata_hash: int | None = None
-    """Kafka's hash over the topics of a consumer group: another one means that they changed."""
+    """Kafka's hash over the topics of a consumer group, which changes with them."""
     target_epoch: int = -1
     operation: Operation = msgspec.field(default_factory=Operation)
     rebalance: Rebalance | None = None
+    longest_rebalance_ms: int = 0
+    """How long its members have taken at most to come to an epoch of a consumer group."""
     converting: dict[str, Member] = {}
-    """The members of a group whose record went, until the records of its other kind come."""
+    """The members of a group whose record was removed, until the records of its other kind come."""
     converted_at_ms: int = -1
     """When that was."""
     ending_at_ms: int = -1
-    """When the record of a group without members went, until it is clear that it does not go on as the other kind."""
+    """When the record of a group without members was removed, until it is clear that it does not go on as the other
+    kind."""
     downgrade_cause: Cause | None = None
-    """What made a classic group of it again, from which its next rebalance comes."""
+    """Why it became a classic group again, which is the cause of its next rebalance."""
     departures: list[Departure] = []
+
+    def last_commit_of_others_ms(self, member: Member) -> int:
+        """When any other member committed last; 0: none has."""
+        known = (*self.members.values(), *self.converting.values())
+        return max((one.commits.last_ms or 0 for one in known if one is not member), default=0)
 
     @property
     def is_held_back(self) -> bool:
-        """Whether something is not told yet, for the rest of a request's records may say more of it."""
+        """Whether facts are held back, because the rest of a request's records may change them."""
         operation = self.operation
         return self.ending_at_ms != -1 or bool(self.converting or operation.came or operation.gone)
 

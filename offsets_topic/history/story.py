@@ -1,7 +1,5 @@
-"""The facts that a group's records lead to, told in the effects of `coordinator_udfs.protocol`.
-
-Knows how each fact is put; must not know why it is told. What the topic cannot say is None, empty or -1 here as the
-effects declare it, never a guess.
+"""The facts from a group's records, as the effects of `coordinator_udfs.protocol`. Knows the form of each fact; must
+not know why it is emitted. What the topic does not have is None, empty or -1, as the effects declare it, never a guess.
 """
 
 from __future__ import annotations
@@ -25,18 +23,18 @@ from schemas.effects import (
 
 
 class Story:
-    """What is told of one group by the records at hand. names: topic names by id that are known beside the group's."""
+    """The facts of one group by the records at hand. names: topic names by id that are known beside the group's."""
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:
         self.history = history
-        self.told: list[Effect] = []
+        self.facts: list[Effect] = []
         self._names = names
 
     def emit(self, effect: Effect) -> None:
-        self.told.append(effect)
+        self.facts.append(effect)
 
     def topic(self, topic_id: str) -> str:
-        """A topic's name by its id; the id itself while nobody said the name."""
+        """A topic's name by its id; the id itself if the name is not known."""
         return self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
 
     def type_changed(
@@ -99,7 +97,7 @@ class Story:
         )
 
     def removed(self, member: Member, at_ms: int, verdict: Verdict, replaced_by: str | None = None) -> None:
-        """A member is one no longer; verdict: how it ended, as far as that can be told."""
+        """A member was removed; verdict: how, as far as it is known."""
         self.emit(
             MemberRemoved(
                 at_ms=at_ms,
@@ -116,7 +114,7 @@ class Story:
         )
 
     def assigned(self, member: Member, at_ms: int, generation_id: int, assignment: bytes = b"") -> None:
-        """A member holds what `held` says, by names where they are known; nothing is said of opaque bytes."""
+        """A member owns `held`, with topic names if known; nothing is emitted for opaque bytes."""
         partitions = None if member.topics is None and assignment else self.partitions(member.held)
         self.emit(
             Assigned(
@@ -137,7 +135,7 @@ class Story:
         return [TopicPartitions(topic=topic, partitions=sorted(numbers)) for topic, numbers in sorted(found.items())]
 
     def state(self, at_ms: int, to_state: str, from_state: str | None = None) -> None:
-        """The group is in another state. from_state: the one before, where that is not the one told last."""
+        """The group is in another state. from_state: the one before, if it is not the last emitted."""
         history = self.history
         self.emit(
             StateChanged(
@@ -166,7 +164,7 @@ def cause_by(kind: CauseKind, member: Member, *, is_inferred: bool = False) -> C
 
 
 def cause_among(candidates: Sequence[CauseCandidate], members: Iterable[Member]) -> Cause:
-    """What is to be said where several causes or culprits fit: what they agree on, and all of them."""
+    """One cause for several possible ones: what they agree on, and all candidates."""
     kinds = {one.kind for one in candidates}
     ids = {one.member_id for one in candidates}
     kind = kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN
@@ -178,7 +176,7 @@ def cause_among(candidates: Sequence[CauseCandidate], members: Iterable[Member])
 
 
 def candidates_of(member: Member, verdict: Verdict) -> list[CauseCandidate]:
-    """The causes that a member's going may be, by what is known of its end."""
+    """The causes that a member's end may be, by what is known of it."""
     ends = verdict.candidates or (verdict.end_cause,)
     return [candidate(CauseKind(end.value), member) for end in ends if end is not EndCause.UNKNOWN]
 

@@ -1,6 +1,6 @@
-"""One record of the topic, from its bytes to what it says; what cannot be read is told apart from what need not be.
+"""Decodes one record of the topic; distinguishes unreadable records from those that are not needed.
 
-Knows the first two bytes of keys and values. Must not know what a history makes of a record.
+Knows the first two bytes of keys and values. Must not know how a history uses a record.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Record(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A record that nothing is made of, and why: its reasons are few, so that they can be counted."""
+    """A record that is not used, and why: there are few reasons, so that they can be counted."""
 
     reason: str
 
 
 def decode(partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> Record | Skipped:
-    """What a record says.
+    """The content of a record.
 
     Raises RecordError, in this order: no key or none with a type; a key that cannot be read; a value without a
     version or with one that is not known; a value that cannot be read. A key type that is not known is skipped.
@@ -61,8 +61,8 @@ def decode(partition: int, offset: int, timestamp_ms: int, key: bytes | None, va
             f"{known.name} value",
             f"version {version} is not known, {known.versions.first} to {known.versions.last} are",
         )
-    told = read_shape(known.value, version, value, _INT16.size)
-    return Record(partition, offset, timestamp_ms, number, says, told)
+    shape = read_shape(known.value, version, value, _INT16.size)
+    return Record(partition, offset, timestamp_ms, number, says, shape)
 
 
 def group_id_of(key: bytes | None) -> str | None:

@@ -4,7 +4,7 @@ A shape is a `RecordShape` whose fields stand in wire order, each with its wire 
 carry a field, `Tag` that it is a tagged field, `FLEXIBLE_SINCE` from which version on the layout is flexible.
 
 Knows Kafka's primitive types, classic and flexible. Must not know any record by name. kio's reader is not used: it
-has none of these records, cannot read a nullable struct in a tagged field, and ends the process where a count lies.
+has none of these records, cannot read a nullable struct in a tagged field, and ends the process at a false count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The keys and values of `__consumer_offsets`, one shape each with every version's fields, as Kafka 4.3 defines them.
 
-Knows names, types and versions; the bytes are `offsets_topic.records.layout`'s business. What a key says that is of
-another kind of group (share, streams) is its group alone.
+Knows names, types and versions; the bytes are `offsets_topic.records.layout`'s business. Of keys of other kinds of
+group (share, streams) only the group is read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RegularExpressionKey(RecordKey, kw_only=True):
 
 
 class OffsetCommitValue(RecordShape, kw_only=True):
-    """A committed offset. It does not say who committed it."""
+    """A committed offset. It does not name who committed it."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
 
@@ -115,14 +115,14 @@ class ClassicProtocol(RecordShape, kw_only=True):
 
 
 class ClassicMemberMetadata(RecordShape, kw_only=True):
-    """What a member of the classic protocol in a group of the newer one said of itself."""
+    """The fields of a member of the classic protocol in a group of the newer one."""
 
     session_timeout_ms: Int32
     supported_protocols: list[ClassicProtocol]
 
 
 class MemberMetadataValue(RecordShape, kw_only=True):
-    """A member. Its session timeout is nowhere."""
+    """A member. Its session timeout is not recorded."""
 
     ALWAYS_WRITTEN: ClassVar[tuple[str, ...]] = ("classic_member_metadata",)
 
@@ -179,7 +179,7 @@ class RegularExpressionValue(RecordShape, kw_only=True):
 
 
 class RecordType(NamedTuple):
-    """What the first two bytes of a key say."""
+    """The type in the first two bytes of a key."""
 
     name: str
     key: type[RecordKey]

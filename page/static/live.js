@@ -1,7 +1,7 @@
 // Changes as they come: the server says that there is news, and the parts of the page that may differ are asked for
 // again. A part is changed in place, so that scroll, selection, focus and opened details stay.
 
-import { drawAll } from "/static/plots.js";
+import { drawAll } from "/static/pictures.js";
 import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
 
 const SOONEST_MS = 400;

@@ -1,7 +1,7 @@
 // What every page does in the browser: local times on hover, sorting, filtering, pictures, and changes as they come.
 // Foreign text is only ever put in as text.
 
-import { drawAll } from "/static/plots.js";
+import { drawAll } from "/static/pictures.js";
 import { followChanges } from "/static/live.js";
 
 export function tellLocalTimes(root) {

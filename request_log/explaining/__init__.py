@@ -1,1 +1,1 @@
-"""Why a recorded answer differs from what the log says so far: what happened without a line, as requests of its own."""
+"""Why a recorded answer differs from the one expected: what happened without a line, as requests of their own."""

@@ -1,4 +1,5 @@
-"""What an answer proves of a consumer group that no line explains: the group is older than the log, or lines are lost.
+"""What an answer proves about a consumer group, if no line explains it: the group is older than the log, or lines are
+lost.
 
 Knows what heartbeats and commits of its members prove; tries nothing and changes nothing.
 """
@@ -31,7 +32,7 @@ def is_of_consumer_group(context: Context, request: OffsetCommitRequest) -> bool
 
 
 def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -> Iterator[Explanation]:
-    """A heartbeat: its sender is a member at this epoch and is told this, or it is none."""
+    """Explains a heartbeat's answer: its sender is a member at that epoch, or it is unknown."""
     consumer, recorded = context.group.consumer, context.entry.recorded
     is_member = consumer is not None and request.member_id in consumer.members
     if recorded.error in _GONE and is_member:
@@ -41,7 +42,7 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         return
     response = recorded.response
     assert isinstance(response, ConsumerGroupHeartbeatResponse)
-    told = response.assignment
+    assignment = response.assignment
     seen = ObservedConsumer(
         member_id=response.member_id or request.member_id,
         instance_id=request.instance_id,
@@ -52,13 +53,15 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         pattern=request.subscribed_topic_regex,
         member_epoch=request.member_epoch,
         told_epoch=response.member_epoch,
-        told_partitions=None if told is None else {each.topic_id: each.partitions for each in told.topic_partitions},
+        told_partitions=None
+        if assignment is None
+        else {each.topic: each.partitions for each in assignment.topic_partitions},
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
 
 
 def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -> Iterator[Explanation]:
-    """A commit that is taken: its sender is a member at this epoch."""
+    """Explains an accepted commit: its sender is a member at this epoch."""
     if context.entry.recorded.error is not Error.NONE:
         return
     seen = ObservedConsumer(

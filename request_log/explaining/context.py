@@ -1,7 +1,6 @@
-"""What an explanation has to go by: a followed group, a request's recorded answer, and its next requests.
-
-Finds what the requests and answers at hand show of a group: who is a member of which generation, who is yet to join,
-what a member says of itself. Knows the messages; concludes nothing from them.
+"""The evidence for an explanation: a followed group, a request's recorded answer, and its next requests. Finds what
+these show of a group: who is a member of which generation, who is yet to join, and members' fields. Knows the messages;
+concludes nothing from them.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Explanation = list[GroupRequest]
 
 
 class Context(NamedTuple):
-    """What an explanation has to go by."""
+    """The evidence for an explanation."""
 
     group: Group
     """The group as the model has it."""
@@ -50,10 +49,10 @@ class Context(NamedTuple):
     parked: Mapping[str, LoggedRequest]
     """The requests that wait for an answer, by id."""
     offered: Mapping[str, JoinGroupRequest]
-    """By the id given out, what newcomers said of themselves when they were told to come back with it."""
+    """Newcomers' first JoinGroups, by the id that each was given for the second one."""
 
     def seen(self, why: str, **facts: object) -> GroupObservedRequest:
-        """An observation that this entry leads to."""
+        """An observation to add before this entry."""
         by = self.entry.request
         return GroupObservedRequest(
             request_id=by.request_id,
@@ -80,12 +79,12 @@ def gone_member(context: Context, member_id: str) -> GoneMember:
 
 
 def unseen_id(group_instance_id: str) -> str:
-    """Stands for the id of a static member that the log never names."""
+    """A placeholder for the id of a static member that the log never names."""
     return f"{group_instance_id}-unseen"
 
 
 def with_protocols(group: Group, protocols: list[JoinGroupProtocol]) -> list[ObservedMember]:
-    """Members of whom nobody knows what they named, as naming what a newcomer is accepted with."""
+    """Members with unknown protocols, given those that a newcomer is accepted with."""
     empty = [JoinGroupProtocol(name=protocol.name, metadata=b"") for protocol in protocols]
     return [
         ObservedMember(member_id=member.member_id, protocols=empty)
@@ -95,9 +94,8 @@ def with_protocols(group: Group, protocols: list[JoinGroupProtocol]) -> list[Obs
 
 
 def members_of(context: Context, generation_id: int) -> list[ObservedMember]:
-    """Everybody who is seen to be a member of this generation: by this request or by those read already.
-
-    Up to the first stranger that joins, who may be a static member under a new id.
+    """All who are seen to be members of this generation, by this request or by those read already. Up to the first
+    unknown client that joins, which may be a static member under a new id.
     """
     members: dict[str, ObservedMember] = {}
     for entry in (context.entry, *context.upcoming):
@@ -145,7 +143,7 @@ def is_assigned(entry: LoggedRequest, generation_id: int) -> bool:
 
 
 def types_of(context: Context) -> dict[str, str | None]:
-    """Protocol type and name, as far as any request or answer at hand says."""
+    """Protocol type and name, as far as any request or answer at hand shows them."""
     protocol_type, name = context.group.protocol_type, context.group.protocol_name
     for entry in (context.entry, *context.upcoming):
         request, response = entry.request, entry.recorded.response
@@ -161,7 +159,7 @@ def next_generation(context: Context) -> list[JoinGroupResponseMember] | None:
 
 
 def generation_of(context: Context, generation_id: int) -> list[JoinGroupResponseMember] | None:
-    """The members of a generation as its leader was told; None if the leader's answer is not at hand."""
+    """The members of a generation by its leader's answer; None if that is not at hand."""
     for entry in (context.entry, *context.parked.values(), *context.upcoming):
         response = entry.recorded.response
         if isinstance(response, JoinGroupResponse) and response.generation_id == generation_id and response.members:
@@ -170,7 +168,7 @@ def generation_of(context: Context, generation_id: int) -> list[JoinGroupRespons
 
 
 def next_leader_id(context: Context) -> str | None:
-    """Who leads the next generation, as any of its members was told; None if no such answer is at hand."""
+    """The leader of the next generation by any member's answer; None if none is at hand."""
     for entry in (context.entry, *context.parked.values(), *context.upcoming):
         response = entry.recorded.response
         if isinstance(response, JoinGroupResponse) and response.generation_id == context.group.generation_id + 1:
@@ -188,7 +186,7 @@ def is_joining(context: Context, member_id: str) -> bool:
 
 
 def newcomer_without_line(context: Context) -> JoinGroupResponseMember | None:
-    """Who was given an id by this request and is in the next generation, though it never joins with it."""
+    """A client that got an id by this request and is in the next generation, but has no line of its JoinGroup."""
     request = context.entry.request
     member_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
     if any(member_id_of(entry.request) == member_id for entry in context.upcoming):
@@ -203,7 +201,7 @@ def newcomer_without_line(context: Context) -> JoinGroupResponseMember | None:
     return None
 
 
-def is_heard_of(context: Context, member_id: str) -> bool:
+def is_seen_later(context: Context, member_id: str) -> bool:
     return any(
         member_id_of(entry.request) == member_id and entry.recorded.error in ACCEPTED
         for entry in (context.entry, *context.upcoming)
@@ -213,7 +211,7 @@ def is_heard_of(context: Context, member_id: str) -> bool:
 def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGroupRequest | None:
     """The JoinGroup of a member that the leader's answer lists and no line shows: its client died before the answer.
 
-    It says of itself what it said when it was given its id, or when it joined before, else what another member says.
+    Its fields are those of its first JoinGroup or an earlier one, else those of another member.
     """
     group, member_id = context.group, listed.member_id
     offered, member = context.offered.get(member_id), group.members.get(member_id)
@@ -247,4 +245,5 @@ def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGrou
         protocol_type=group.protocol_type or (offered.protocol_type if offered is not None else ""),
         protocols=[JoinGroupProtocol(name=n, metadata=m) for n, m in protocols.items()],
         recorded_member_id=None if is_known else member_id,
+        inferred_cause=None if member is not None else "member_joined",
     )

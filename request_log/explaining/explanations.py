@@ -1,10 +1,8 @@
-"""What no line says and the recorded answers prove: each explanation as requests that bring the group to it.
-
-A log begins with groups that exist already; a coordinator moves; a client dies while its JoinGroup is parked and has no
-line then; a session ends whose length was never seen. The answers to others show that it happened. The
-nearest explanation comes first; the first one after which the recorded answer fits is taken.
-
-Knows what an answer proves of a group; tries nothing and changes nothing.
+"""What no line shows and the recorded answers prove: each explanation as requests that bring the group to it. A log
+begins with groups that exist already. A coordinator moves. A client dies while its JoinGroup is parked, which then has
+no line. A session ends whose length was never seen. The answers to others show that it happened. The nearest
+explanation comes first; the first one after which the recorded answer fits is used. Knows what an answer proves of a
+group; tries nothing and changes nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ from schemas.messages import (
 
 
 def explain(context: Context) -> Iterator[Explanation]:
-    """What may have happened unseen before a request, so that it was answered as recorded."""
+    """What may have happened without a line before a request, so that it was answered as recorded."""
     request, error = context.entry.request, context.entry.recorded.error
     match request:
         case HeartbeatRequest():
@@ -76,7 +74,7 @@ def explain(context: Context) -> Iterator[Explanation]:
 
 
 def _explain_member(context: Context, member_id: str, generation_id: int) -> Iterator[Explanation]:
-    """A heartbeat, commit or sync: its sender is a member, or it is none, or a rebalance has begun or ended."""
+    """A heartbeat, commit or sync: its sender is a member or is not, or a rebalance has begun or ended."""
     group, error = context.group, context.entry.recorded.error
     if error is Error.UNKNOWN_MEMBER_ID and not group.is_known:
         yield [context.seen("a group that had generations before it was seen")]
@@ -113,7 +111,7 @@ def _explain_member(context: Context, member_id: str, generation_id: int) -> Ite
 
 
 def _explain_fenced(context: Context, member_id: str) -> Iterator[Explanation]:
-    """The instance id is another member's, who is seen later or never."""
+    """The instance id belongs to another member, which is seen later or never."""
     group_instance_id = getattr(context.entry.request, "group_instance_id", None)
     if group_instance_id is None:
         return
@@ -195,7 +193,7 @@ def _explain_offsets(context: Context, request: OffsetFetchRequest) -> Iterator[
 
 
 def _explain_description(context: Context) -> Iterator[Explanation]:
-    """A group as an administrator was shown it."""
+    """A group as DescribeGroups showed it."""
     response = context.entry.recorded.response
     assert isinstance(response, DescribeGroupsResponse)
     described = response.groups[0]

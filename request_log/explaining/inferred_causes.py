@@ -1,18 +1,17 @@
-"""Causes that a client library did not give, inferred from what the log shows next.
-
-A leave without a reason is a poll timeout if its process joined again, as a new member, on the connection it left by.
-For a process that closed its consumer is gone, one that was restarted has a new connection, and one that only changes
-its subscription is back at once. A rejoin without a reason is due to changed metadata if the assignment that followed
-gives out partitions that no assignment had before. In all other cases nothing is inferred.
-
-Knows what lines say; decides no answer.
+"""Causes that a client library did not give, inferred from later lines. A leave without a reason is a poll timeout if
+the process joined again, as a new member, on the same connection. A process that closed its consumer does not come
+back. A restarted one has a new connection. One that changes its subscription joins again at once. A rejoin without a
+reason is due to changed metadata if the next assignment has partitions that no earlier one had. In all other cases
+nothing is inferred. Knows the content of lines; decides no answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from math import inf
 
 from coordinator_udfs.protocol.claims import CONSUMER
+from coordinator_udfs.protocol.consumer.refusals import LEAVE
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import gave_partitions_up
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
@@ -29,10 +28,11 @@ from schemas.messages import (
 )
 
 SHARE_OF_POLL_INTERVAL = 0.7
-"""A slow member was a member for at least this share of its rebalance timeout (mostly its max.poll.interval.ms)."""
+"""A member that left for a slow application had joined at least this share of its rebalance timeout (mostly its
+max.poll.interval.ms) earlier."""
 
 PartitionCounts = dict[str, int]
-"""By topic, how many partitions assignments have shown: the highest number and one."""
+"""By topic, how many partitions assignments have shown: the highest number plus one."""
 
 
 def infer_cause_of_leaving(group: Group, request: LeaveGroupRequest, came_back: Set[str]) -> None:
@@ -53,13 +53,22 @@ def infer_cause_of_leaving(group: Group, request: LeaveGroupRequest, came_back: 
             identity.inferred_cause = CauseKind.POLL_TIMEOUT.value
 
 
-def infer_cause_of_departing(group: Group, request: ConsumerGroupHeartbeatRequest, came_back: Set[str]) -> None:
-    """The same for a member of a consumer group, which comes back under the id that it left with."""
+def infer_cause_of_departing(
+    group: Group, request: ConsumerGroupHeartbeatRequest, came_back: Set[str], found: Set[str]
+) -> None:
+    """The same for a member of a consumer group, which comes back under the same id. found: members of a group older
+    than its log that no line shows joining; how long they were members is not known. The epoch at which a member left
+    that had not reached the last one is inferred there.
+    """
     member = None if group.consumer is None else group.consumer.members.get(request.member_id)
-    if member is None or request.request_id not in came_back:
+    if member is None or request.member_epoch != LEAVE:
         return
-    if request.received_at_ms - member.joined_at_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL:
+    joined_ms = -inf if request.member_id in found else member.joined_at_ms
+    is_late = request.received_at_ms - joined_ms >= member.rebalance_timeout_ms * SHARE_OF_POLL_INTERVAL
+    if is_late and request.request_id in came_back:
         request.inferred_cause = CauseKind.POLL_TIMEOUT.value
+    elif found and member.member_epoch != group.generation_id:
+        request.inferred_cause = CauseKind.MEMBER_LEFT.value
 
 
 def infer_cause_of_rejoining(

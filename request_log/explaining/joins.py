@@ -1,4 +1,4 @@
-"""What may have happened unseen before a JoinGroup, so that it was answered as recorded.
+"""What may have happened without a line before a JoinGroup, so that it was answered as recorded.
 
 Mostly that a group was formed before the log began: its members, its generation, a static member's old id. Knows what
 a JoinGroup's answer proves; changes nothing.
@@ -36,7 +36,7 @@ from schemas.messages import (
 
 FIRST_GENERATION = 1
 UNSEEN_PROTOCOL = "unseen"
-"""Stands for what a member named, which is only known not to be what somebody else did."""
+"""A placeholder for a member's protocol, which is only known to differ from another member's."""
 AT_ONCE_MS = 50
 """An answer that took longer had to wait for others."""
 
@@ -131,9 +131,8 @@ def under_way(context: Context) -> GroupObservedRequest:
 
 
 def _members_before(context: Context, response: JoinGroupResponse, but_for: str) -> list[ObservedMember]:
-    """Who was a member before a generation: those its leader is told of, without strangers that are seen to join.
-
-    The leader alone where its answer is not at hand.
+    """The members before a generation: those in its leader's answer, without unknown clients that are seen to join.
+    Only the leader, if its answer is not at hand.
     """
     listed = generation_of(context, response.generation_id)
     if listed is None:
@@ -157,7 +156,7 @@ def _members_before(context: Context, response: JoinGroupResponse, but_for: str)
 
 
 def _sender_before(group: Group, request: JoinGroupRequest) -> ObservedMember | None:
-    """The member that a JoinGroup comes from as it was before it: what it named then is not known. None: a stranger."""
+    """The member that sent a JoinGroup as it was before; its protocols then are not known. None: an unknown client."""
     member_id = request.member_id
     if not member_id and request.group_instance_id is not None:
         member_id = group.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
@@ -176,7 +175,7 @@ def _like(member: ObservedMember, protocols: list[JoinGroupProtocol] | None) -> 
 
 
 def _listed(response: JoinGroupResponse, request: JoinGroupRequest) -> list[ObservedMember]:
-    """The other members as a leader is told of them, with what they named for the protocol in use."""
+    """The other members in a leader's answer, with their metadata for the protocol in use."""
     name = response.protocol_name
     return [
         ObservedMember(

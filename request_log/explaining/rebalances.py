@@ -1,7 +1,6 @@
-"""What may have happened unseen so that a rebalance began, or ended, when the recording shows that it did.
-
-A client dies while its JoinGroup or SyncGroup is parked and has no line then; a member goes whose session timeout was
-never seen. The nearest explanation comes first. Knows what an answer proves of a rebalance; changes nothing.
+"""What may have happened without a line so that a rebalance began or ended when the recording shows it. A client dies
+while its JoinGroup or SyncGroup is parked, which then has no line. A member expires whose session timeout was never
+seen. The nearest explanation comes first. Knows what an answer proves of a rebalance; changes nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from request_log.explaining.context import (
     generation_of,
     generation_synced,
     gone_member,
-    is_heard_of,
     is_joining,
+    is_seen_later,
     member_id_of,
     next_generation,
     next_leader_id,
@@ -34,7 +33,7 @@ from schemas.messages import (
 
 
 def explain_overdue(context: Context) -> Iterator[Explanation]:
-    """What may have happened unseen, so that this parked request was answered when it was."""
+    """What may have happened without a line, so that this parked request was answered at its time."""
     request, error = context.entry.request, context.entry.recorded.error
     if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
         gone = [gone_member(context, member_id_of(request))]
@@ -46,7 +45,7 @@ def explain_overdue(context: Context) -> Iterator[Explanation]:
 
 
 def _explain_end_of_joining(context: Context) -> Iterator[Explanation]:
-    """The join phase ended: those still awaited had joined without a line if the leader was told of them, else went."""
+    """The join phase ended: awaited members in the leader's answer had joined without a line; the others had left."""
     group, response = context.group, context.entry.recorded.response
     assert isinstance(response, JoinGroupResponse)
     listed = generation_of(context, response.generation_id)
@@ -66,7 +65,7 @@ def _explain_end_of_joining(context: Context) -> Iterator[Explanation]:
 
 
 def explain_survival(context: Context, member_id: str) -> Iterator[GroupRequest]:
-    """What may have kept a member alive beyond its session: a JoinGroup that waits unseen, or any other request."""
+    """What may have kept a member alive beyond its session: a parked JoinGroup without a line, or any other request."""
     if context.group.state is GroupState.PREPARING_REBALANCE or member_id in context.group.pending:
         join = unlogged_join(context, JoinGroupResponseMember(member_id=member_id, metadata=b""))
         if join is not None:
@@ -76,12 +75,12 @@ def explain_survival(context: Context, member_id: str) -> Iterator[GroupRequest]
 
 
 def explain_rebalance(context: Context) -> Iterator[Explanation]:
-    """A rebalance began and no line says why: somebody joined and died, or went, or nobody knows."""
+    """A rebalance began and no line shows why: a client joined and died, or a member left, or it is not known."""
     listed = next_generation(context)
     if listed is None:
         yield from _explain_leader(context)
         if any(entry.recorded.error is Error.GROUP_MAX_SIZE_REACHED for entry in context.upcoming):
-            # Somebody who is not seen takes the room of those who are refused.
+            # A member without a line uses the room that those who are refused lack.
             yield from ([join] for join in _joins_of(context, _given_an_id(context)))
     else:
         named = {member.member_id for member in listed}
@@ -92,7 +91,7 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
             if join is not None:
                 yield [join]
         silent = [member_id for member_id in context.group.members if member_id not in named]
-        silent = [member_id for member_id in silent if not is_heard_of(context, member_id)]
+        silent = [member_id for member_id in silent if not is_seen_later(context, member_id)]
         if silent:
             gone = [gone_member(context, member_id) for member_id in silent]
             yield [context.seen("a member is missing from the next generation", gone=gone)]
@@ -100,10 +99,9 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
 
 
 def explain_full(context: Context) -> Iterator[Explanation]:
-    """A full group refused somebody, and it seems to have room: others had joined, and died before their answers.
-
-    They are in the next generation; where that is not at hand, they were given an id and are not heard of any more, or
-    are members that are not.
+    """The group refused a member as full although we know of room: others had joined, and died before their answers.
+    Candidates are those in the next generation; if that is not at hand, clients that got an id and then sent nothing,
+    and members that sent nothing more.
     """
     listed = next_generation(context)
     if listed is None:
@@ -121,7 +119,7 @@ def explain_full(context: Context) -> Iterator[Explanation]:
 
 
 def _given_an_id(context: Context) -> list[str]:
-    """Newcomers that were given an id and are not heard of any more, by when they were."""
+    """Newcomers that got an id and then sent nothing, by when they got it."""
     return [one for one in context.offered if one in context.group.pending and not _is_named(context, one)]
 
 
@@ -133,12 +131,12 @@ def _joins_of(context: Context, member_ids: Iterable[str]) -> Iterator[GroupRequ
 
 
 def _is_named(context: Context, member_id: str) -> bool:
-    """Whether a later request comes from this id."""
+    """Whether a later request has this member id."""
     return any(member_id_of(entry.request) == member_id for entry in context.upcoming)
 
 
 def _explain_leader(context: Context) -> Iterator[Explanation]:
-    """Who leads the next generation, and died before it was told so, had joined."""
+    """The leader of the next generation had joined, and died before its answer."""
     leader_id = next_leader_id(context)
     if leader_id and not is_joining(context, leader_id):
         join = unlogged_join(context, JoinGroupResponseMember(member_id=leader_id, metadata=b""))
@@ -147,7 +145,7 @@ def _explain_leader(context: Context) -> Iterator[Explanation]:
 
 
 def explain_assignment(context: Context) -> Iterator[Explanation]:
-    """The leader's assignment came and left no line: the answers of those who waited for it hold their parts."""
+    """The leader's assignment came without a line: the answers of the waiting members hold their parts."""
     generation_id = context.group.generation_id
     members = []
     for entry in (context.entry, *context.parked.values(), *context.upcoming):

@@ -1,1 +1,1 @@
-"""One group as the log shows it: the pure core replays its requests, and the recorded answers settle their order."""
+"""One group as the log shows it: the pure core replays its requests, and the recorded answers decide their order."""

@@ -2,10 +2,9 @@
 
 A log's times are milliseconds, and a broker works on several requests at once, fires timers a little late, and answers
 a commit after it is replicated. So the order of arrival alone is not the order in which a group saw its requests. The
-recorded answers show it. Each request is tried on a model of the group (the pure core). If the answer would be another
-one, its neighbours of the same moment are taken first, or a deadline that is due about now is moved to the other side
-of the request. What no order explains is explained by what the recording proves (`explaining`), or left as a
-difference.
+recorded answers show it. Each request is tried on a model of the group (the pure core). If the answer would differ,
+neighbours of the same moment are taken first, or a deadline due about now is moved to the other side of the request. If
+no order explains an answer, `explaining` looks for what the recording proves; else it stays a difference.
 
 The outcome is a sequence of requests: applied in this order at these times, the core gives the recorded answers.
 
@@ -16,23 +15,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from coordinator_udfs.protocol.deadlines import earliest
 from coordinator_udfs.protocol.group import Group
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import PartitionCounts
 from request_log.following.group_model import GaveUp, GroupModel
-from request_log.following.inferring import infer
-from request_log.following.neighbours import path_to
+from request_log.following.group_sessions import (
+    explain_risen_epoch,
+    may_have_gone_before,
+    shows_other_interval,
+    take_given_configs,
+    take_shown_interval,
+)
+from request_log.following.inferring import infer, infer_unproven
+from request_log.following.neighbours import first_to_be_assigned, first_to_lead, is_refused_join, path_to
 from request_log.following.passed_deadlines import (
     COORDINATOR_AWAY,
     COORDINATOR_BACK,
+    answer_overdue,
     explain_answered,
+    is_session,
+    let_silence_pass,
     let_time_pass,
     pass_absence,
-    settle_overdue,
+    take_configs,
 )
 from request_log.following.topic_names import TopicNames
-from request_log.following.topics_seen import fit_by_topics
+from request_log.following.topics_seen import fit_by_topics, show_upgraded
 from request_log.following.trial import Trial
 from request_log.following.unseen_joins import has_joined
 from request_log.following.upcoming import Upcoming
@@ -43,7 +53,10 @@ from request_log.recorded import GivenUp, LoggedRequest
 from request_log.survey import Survey
 from schemas.errors import Error
 from schemas.messages import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
     HeartbeatRequest,
+    IncrementalAlterConfigsRequest,
     JoinGroupRequest,
     JoinGroupResponseMember,
     OffsetCommitRequest,
@@ -58,7 +71,7 @@ NEAR_MS = (2.0, 30.0)
 OVERDUE_MS = 3.0
 """A parked request is surely no longer parked this long after its recorded answer."""
 SILENCE = "while it was silent"
-"""Stands for a request, where a group is given up between two of them."""
+"""In place of a request, if a group is given up between two of them."""
 DEEPEST = 50
 """How many requests may each have to wait for the next one."""
 _MOVED = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE})
@@ -77,6 +90,8 @@ class Follower:
     """The broker whose group this is."""
     is_away: bool = False
     """Whether its coordinator is known to be away."""
+    is_begun: bool = False
+    """Whether a request of it was taken."""
     depth: int = 0
     """How many requests wait for the one being taken."""
     given_up: GivenUp | None = None
@@ -84,12 +99,12 @@ class Follower:
     partition_counts: PartitionCounts = field(default_factory=dict)
 
     def read(self, entry: LoggedRequest) -> None:
-        """Makes a request known that will be taken later."""
+        """Adds a request that will be taken later."""
         self.upcoming.read(entry)
         self.names.read(entry)
 
     def take(self, entry: LoggedRequest) -> None:
-        """Applies a request to the model and gives it, with whatever has to come before it."""
+        """Applies a request to the model and emits it, after whatever has to come before it."""
         if entry.is_taken:
             return
         if self.depth:
@@ -105,13 +120,19 @@ class Follower:
             self.given_up.left_out += 1
 
     def _give_up(self, request_id: str, left_out: int) -> None:
-        """The group is followed no more."""
+        """Stops following the group."""
         self.depth = 0
         self.model.forget_all_parked()
         self.given_up = self.model.tally.given_up[self.model.group.group_id] = GivenUp(request_id, left_out)
 
     def _take(self, entry: LoggedRequest) -> None:
         self.upcoming.note_taken(entry)
+        if not self.is_begun:
+            self.is_begun = True
+            take_given_configs(self.model, entry, self.survey.group_configs)
+        if isinstance(entry.request, DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest):
+            take_configs(self.model, self.upcoming, entry, self._silence_at)
+            return
         if entry.was_refused:
             if entry.recorded.error in _MOVED and entry.broker == self.broker:
                 self._leave_coordinator(entry)
@@ -127,28 +148,28 @@ class Follower:
         self.depth -= 1
 
     def finish(self, end_ms: int) -> None:
-        """Explains what was still to be answered when the log ended; after it, time passes by itself.
-
-        Only that the broker was away meanwhile must be told.
-        """
-        self.settle_overdue(end_ms)
+        """Explains the requests still to be answered when the log ended, and lets time pass until then."""
+        self.answer_overdue(end_ms)
         model, absent_ms = self.model, self.silences.absent_until_ms(self.broker)
-        while self.given_up is None and (due_ms := model.next_due_ms(min(end_ms, absent_ms))) is not None:
-            silence = self._silence_at(due_ms)
-            if silence is not None and silence.is_of_broker:
-                pass_absence(model, silence.from_ms, silence.until_ms)
-            else:
-                model.adopt_deadline(model.try_deadline(due_ms))
-
-    def settle_overdue(self, until_ms: float) -> None:
-        """Explains what answered the requests whose recorded answers were given before this time."""
         try:
-            settle_overdue(self.model, self.upcoming, until_ms)
+            while self.given_up is None and (due_ms := model.next_due_ms(end_ms)) is not None:
+                silence = self._silence_at(due_ms) if due_ms <= absent_ms else None
+                if silence is not None and silence.is_of_broker:
+                    pass_absence(model, silence.from_ms, silence.until_ms)
+                else:
+                    let_silence_pass(model, due_ms)
         except GaveUp:
             self._give_up(SILENCE, left_out=0)
 
-    def hear_nothing(self, until_ms: int) -> None:
-        """Lets time pass while the group is silent: what is due up to then happens, and observations say so."""
+    def answer_overdue(self, until_ms: float) -> None:
+        """Explains the parked requests whose recorded answers were given before this time."""
+        try:
+            answer_overdue(self.model, self.upcoming, until_ms)
+        except GaveUp:
+            self._give_up(SILENCE, left_out=0)
+
+    def pass_silence(self, until_ms: int) -> None:
+        """Lets time pass while the group is silent: deadlines up to then fire, and observations record it."""
         model = self.model
         model.allow_work()
         try:
@@ -157,18 +178,18 @@ class Follower:
                 if silence is not None and silence.is_of_broker:
                     pass_absence(model, silence.from_ms, silence.until_ms)
                     continue
-                model.adopt_deadline(model.try_deadline(due_ms))
-                model.tell_silence()
+                let_silence_pass(model, due_ms)
+                model.emit_silence()
         except GaveUp:
             self._give_up(SILENCE, left_out=0)
 
     def _silence_at(self, at_ms: int) -> Silence | None:
-        """The silence of the group's broker that a time lies in, unless it has passed for the group."""
+        """The silence of the group's broker around a time, unless the group is past it."""
         silence = self.silences.of(self.broker, at_ms)
         return silence if silence is not None and self.model.clock_ms < silence.until_ms else None
 
     def _context(self, entry: LoggedRequest) -> Context:
-        """All that an explanation of this request's answer has to go by."""
+        """The evidence for an explanation of this request's answer."""
         return self.model.context(entry, self.upcoming.in_order())
 
     # ------------------------------------------------------------ one request
@@ -177,6 +198,8 @@ class Follower:
         """Whether a request needs no trial: nothing is due before it, nothing overdue, and it changes nothing."""
         model = self.model
         at_ms = model.when(entry)
+        if shows_other_interval(model, entry):
+            return False
         due_ms = model.group.next_due_ms
         if due_ms is not None and due_ms < at_ms and model.next_due_ms(at_ms - 1) is not None:
             return False
@@ -198,10 +221,12 @@ class Follower:
     def _take_by_trial(self, entry: LoggedRequest) -> None:
         model = self.model
         if model.owed_ms + OVERDUE_MS < entry.began_ms:
-            settle_overdue(model, self.upcoming, entry.began_ms - OVERDUE_MS)
-        self._take_first_leader(entry)
+            answer_overdue(model, self.upcoming, entry.began_ms - OVERDUE_MS)
+        self._take_first_to_join(entry)
         at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry), self._silence_at)
         infer(model, self.upcoming, self.survey, self.partition_counts, entry)
+        take_shown_interval(model, entry)
+        show_upgraded(model.group, entry.request)
         trial = model.try_request(entry, at_ms)
         if not trial.fits:
             trial = self._make_fit(entry, trial)
@@ -209,6 +234,8 @@ class Follower:
             trial = self._after_neighbours(entry, at_ms, NEAR_MS[0], at_once=True) or trial
         if trial.fits:
             trial = at_the_best_time(model, self.upcoming, entry, trial)
+        elif is_refused_join(entry):
+            return
         if self.depth <= DEEPEST:
             trial = self._take_earlier_ones(entry, trial)
         model.adopt(trial, entry)
@@ -218,12 +245,16 @@ class Follower:
     # ------------------------------------------------------------ what comes before it
 
     def _make_fit(self, entry: LoggedRequest, trial: Trial) -> Trial:
-        """Finds what came before a request that does not fit as things stand, nearest explanation first."""
+        """Finds what came before a request that does not fit the model, nearest explanation first."""
         model, at_ms = self.model, trial.at_ms
         for near_ms in NEAR_MS:
             fitting = self._after_a_deadline(entry, at_ms) or self._after_neighbours(entry, at_ms, near_ms)
             if fitting is not None:
                 return fitting
+        # A silent member expired: more likely than that topics changed at the same time.
+        risen = explain_risen_epoch(model, self.upcoming, entry, max(model.clock_ms, at_ms))
+        if risen is not None:
+            return risen
         fitting = fit_by_topics(model, self.upcoming, entry, at_ms) or try_later(model, entry, at_ms)
         if fitting is not None:
             return fitting
@@ -237,13 +268,15 @@ class Follower:
                 model.adopt_unlogged(requests, tried)
                 return model.try_request(entry, max(model.clock_ms, at_ms))
         model.tally.unsettled[entry.recorded.message.api] += 1
+        infer_unproven(model, entry)
         return model.try_request(entry, max(model.clock_ms, at_ms))
 
     def _after_a_deadline(self, entry: LoggedRequest, at_ms: int) -> Trial | None:
         """A deadline that is due about now fired before the request."""
         model = self.model
         due_ms = model.next_due_ms(max(at_ms, entry.until_ms) + EARLY_MS)
-        if due_ms is None:
+        due = earliest(model.group)
+        if due_ms is None or due is None or (is_session(model, due) and may_have_gone_before(model, due)):
             return None
         fired = model.try_deadline(due_ms)
         later_ms = max(at_ms, due_ms + 1)
@@ -266,9 +299,8 @@ class Follower:
         return self.model.try_request(entry, max(self.model.clock_ms, at_ms))
 
     def _take_unlogged_join(self, entry: LoggedRequest) -> None:
-        """A newcomer that left no line joined at once with its id and died waiting.
-
-        It is in the next generation, or somebody is refused for its sake, or learns of the rebalance.
+        """A newcomer without a line joined at once with its id and died waiting. It is in the next generation, or a
+        member is refused because of it, or learns of the rebalance.
         """
         model = self.model
         context = self._context(entry)
@@ -283,20 +315,17 @@ class Follower:
             if trials[0].fits:
                 model.adopt_unlogged([join], trials)
 
-    def _take_first_leader(self, entry: LoggedRequest) -> None:
-        """The first to join an Empty group leads it, so whoever led its next generation joined first."""
-        request, model = entry.request, self.model
-        if not isinstance(request, JoinGroupRequest) or model.group.members or request.recorded_leader_id is None:
+    def _take_first_to_join(self, entry: LoggedRequest) -> None:
+        """Takes the clients that joined an Empty group before this request, as the answers show."""
+        model = self.model
+        if self.depth > DEEPEST or (model.group.is_known and not model.group.is_empty):
             return
-        leader_id = request.recorded_leader_id
-        if leader_id in (request.member_id, request.recorded_member_id) or self.depth > DEEPEST:
-            return
-        for other in self.upcoming.near(entry, NEAR_MS[1]):
-            join = other.request
-            if isinstance(join, JoinGroupRequest) and leader_id in (join.member_id, join.recorded_member_id):
-                if join.recorded_leader_id == leader_id and model.try_request(other, model.clock_ms).fits:
-                    self.take(other)
-                return
+        first = first_to_be_assigned(self.upcoming, entry, NEAR_MS[1])
+        leader = first_to_lead(model.group, self.upcoming, entry, NEAR_MS[1])
+        if first is None and leader is not None and model.try_request(leader, model.clock_ms).fits:
+            first = leader
+        if first is not None:
+            self.take(first)
 
     def _take_earlier_ones(self, entry: LoggedRequest, trial: Trial) -> Trial:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
@@ -330,7 +359,7 @@ class Follower:
     # ------------------------------------------------------------ coordinators that move
 
     def _leave_coordinator(self, entry: LoggedRequest) -> None:
-        """The coordinator refuses the group: its timers ran no longer than until the first of them that was due."""
+        """The coordinator refuses the group's requests: its timers stopped at the latest when the first was due."""
         model = self.model
         if self.is_away or not model.group.is_known:
             return
@@ -342,7 +371,7 @@ class Follower:
         model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else due_ms))
 
     def _reach_coordinator(self, entry: LoggedRequest) -> None:
-        """A coordinator answers for the group again, the same or another broker."""
+        """A coordinator, the same broker or another, answers for the group again."""
         if self.model.group.is_known:
             self._leave_coordinator(entry)
             seen = self._context(entry).seen(COORDINATOR_BACK, is_loaded=True)
@@ -357,7 +386,7 @@ def _waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
 
 
 def _has_changed(before: Group, after: Group) -> bool:
-    """Whether others would be answered in another way now."""
+    """Whether other requests would be answered differently now."""
     return (
         before.state is not after.state
         or before.generation_id != after.generation_id

@@ -1,32 +1,39 @@
-"""The model of one group that a recording is held against: the pure core's group, and what it owes an answer.
-
-What might come of a request is tried on a copy; a trial that is adopted becomes the model, and gives the
-request that was tried. Knows the core's entrances; knows no order of requests.
+"""The model of one group that a recording is compared with: the pure core's group, and the requests to be answered. A
+request is tried on a copy; an adopted trial becomes the model, and emits the request that was tried. Knows the core's
+entry points; knows no order of requests.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import floor, inf
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.heartbeat import heartbeat
 from coordinator_udfs.protocol.membership import keep_alive
 from coordinator_udfs.protocol.step import next_due_ms, step
 from coordinator_udfs.protocol.turn import Turn
-from request_log.explaining.context import ACCEPTED, Context, member_id_of
+from request_log.explaining.context import Context, member_id_of
 from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
 from request_log.recorded import LoggedRequest, OrderedRequest, Tally
 from schemas.effects import Effect, Reply, RequestDropped, RequestParked
-from schemas.messages import GroupObservedRequest, GroupRequest, JoinGroupRequest
+from schemas.errors import Error
+from schemas.messages import GroupObservedRequest, GroupRequest, HeartbeatRequest, JoinGroupRequest
 
 MOST_WORK = 1_000_000
-"""What all trials of a group may cost at once, in members and offsets copied: some seconds."""
+"""The most that all trials of a group may cost at once, in members and offsets copied: some seconds."""
 TRIALS_A_LINE = 20
-"""What a line adds to that, in trials."""
+"""What each line adds to that, in trials."""
 _TRIAL_WORK = 10
 """What a trial costs beside the members and offsets that are copied."""
+_number = re.compile(r"\+\d+$")
+
+
+def _ignore(effects: list[Effect]) -> None:
+    """Ignores effects: for a model whose requests are applied once more by their receiver."""
 
 
 class GaveUp(Exception):
@@ -35,13 +42,17 @@ class GaveUp(Exception):
 
 @dataclass(slots=True)
 class GroupModel:
-    """A group as its requests up to now have made it."""
+    """A group after its requests so far."""
 
     group: Group
     config: GroupConfig
     tally: Tally
     emit: Callable[[OrderedRequest], None]
-    """Takes the requests in their final order."""
+    """Takes the requests in their final order, each before its effects."""
+    take_effects: Callable[[list[Effect]], None] = _ignore
+    """Takes the effects of requests and deadlines, as soon as they are final."""
+    accept: Callable[[OrderedRequest], None] | None = None
+    """Takes heartbeats whose only effect is an answer without an error; None: they are treated as other requests."""
     clock_ms: int = 0
     """The time of the last request or deadline."""
     parked: dict[str, LoggedRequest] = field(default_factory=dict)
@@ -49,25 +60,32 @@ class GroupModel:
     owed_ms: float = inf
     """When the first of the recorded answers to them was given."""
     inferred: int = 0
-    """How many requests that no line says were given."""
+    """How many requests without a line were emitted."""
     silences: int = 0
-    """How many observations were given that only let time pass."""
+    """How many observations were emitted that only let time pass."""
     offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
-    """By the id given out, what newcomers said of themselves when they were told to come back with it."""
+    """Newcomers' first JoinGroups, by the id that each was given for the second one."""
+    found: set[str] = field(default_factory=set)
+    """Members of a consumer group that answers show and no line shows joining."""
     work_left: int = field(default_factory=lambda: MOST_WORK)
-    """What trials may still cost."""
+    """The work left for trials."""
     _turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
         self.reconfigure(self.config)
 
     def reconfigure(self, config: GroupConfig) -> None:
-        """From now on the broker is taken to have these settings."""
+        """Uses these settings of the broker from now on."""
         self.config = config.of_a_recording()
         self._turn = Turn(0, self.config, 0)
 
+    @property
+    def is_older_than_log(self) -> bool:
+        """Whether a consumer group has members that no line shows joining; then there may be unknown others."""
+        return bool(self.found) and not self.found.isdisjoint(self.group.roster.members)
+
     def context(self, entry: LoggedRequest, upcoming: Iterable[LoggedRequest]) -> Context:
-        """All that an explanation of this request's answer has to go by."""
+        """The evidence for an explanation of this request's answer."""
         return Context(self.group, entry, list(upcoming), self.parked, self.offered)
 
     # ------------------------------------------------------------ trying
@@ -90,11 +108,12 @@ class GroupModel:
         return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
 
     def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int, on: Group | None = None) -> list[Trial]:
-        """Requests that no line says, one after the other."""
+        """Tries requests without a line, one after the other, under the ids that they get if adopted."""
         trials: list[Trial] = []
         group = self.group if on is None else on
-        for request in requests:
+        for number, request in enumerate(requests, self.inferred + 1):
             self._spend()
+            request.request_id = f"{_number.sub('', request.request_id)}+{number}"
             trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
             group = trials[-1].group
         return trials
@@ -105,7 +124,7 @@ class GroupModel:
         return due_ms if due_ms is not None and due_ms <= until_ms else None
 
     def allow_work(self) -> None:
-        """Another line may cost something."""
+        """Adds the work of another line."""
         if self.work_left < MOST_WORK:
             self.work_left = min(MOST_WORK, self.work_left + TRIALS_A_LINE * self._trial_work)
 
@@ -119,48 +138,62 @@ class GroupModel:
         group = self.group
         return _TRIAL_WORK + len(group.roster.members) + len(group.pending) + len(group.offsets)
 
-    # ------------------------------------------------------------ making it so
+    # ------------------------------------------------------------ adopting
 
     def apply(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a request whose outcome is known to fit, without a trial."""
-        self._note(step(self.group, entry.request, at_ms, self.config), entry)
+        effects = step(self.group, entry.request, at_ms, self.config)
         self.give(entry, at_ms)
+        self._note(effects, entry)
 
     def touch(self, entry: LoggedRequest, at_ms: int) -> None:
-        """A heartbeat that is answered as recorded: all that comes of it is a session that begins anew."""
-        member = self.group.members.get(member_id_of(entry.request))
-        if member is not None and entry.recorded.error in ACCEPTED:
-            turn = self._turn
-            turn.now_ms = turn.armed_from_ms = at_ms
-            keep_alive(self.group, member, turn)
+        """Applies a heartbeat that is answered as recorded: it only restarts the session."""
+        turn = self._turn
+        turn.now_ms = turn.armed_from_ms = at_ms
+        if self.accept is not None and entry.recorded.error is Error.NONE:
+            keep_alive(self.group, self.group.members[member_id_of(entry.request)], turn)
+            entry.request.received_at_ms = self.clock_ms = at_ms
+            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+            return
+        assert isinstance(entry.request, HeartbeatRequest)
         self.give(entry, at_ms)
+        turn.effects = []
+        heartbeat(self.group, entry.request, turn)
+        self.take_effects(turn.effects)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
-        """Makes a trial come true; entry: the recorded request that was tried."""
+        """Adopts a trial; entry: the recorded request that was tried."""
         self.group = trial.group
-        self._note(trial.effects, entry)
         self.clock_ms = max(self.clock_ms, trial.at_ms)
-        if entry is not None:
+        if entry is None:
+            self._note(trial.effects, None)
+        elif self.accept is not None and _is_accepted_alone(entry, trial.effects):
+            entry.request.received_at_ms = self.clock_ms = trial.at_ms
+            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+        else:
             self.give(entry, trial.at_ms)
+            self._note(trial.effects, entry)
 
     def adopt_deadline(self, fired: Trial) -> None:
-        """Makes a deadline's trial come true. A request of that time would come before it, so the next are later."""
+        """Adopts a deadline's trial. A request at that time would come before it, so the next are later."""
         self.adopt(fired)
         self.clock_ms = max(self.clock_ms, fired.at_ms + 1)
 
     def adopt_unlogged(self, requests: Iterable[GroupRequest], trials: Iterable[Trial]) -> None:
-        """Makes come true what no line says, and gives the requests that say it."""
+        """Adopts a trial of requests without a line, and emits these requests."""
         for request, trial in zip(requests, trials, strict=True):
             why = request.why if isinstance(request, GroupObservedRequest) else "a JoinGroup that left no line"
+            seen = request.consumer if isinstance(request, GroupObservedRequest) else None
+            if seen is not None and seen.member_id not in self.group.roster.members:
+                self.found = {seen.member_id} | (self.found & self.group.roster.members.keys())
             self.tally.inferred[why] += 1
             self.inferred += 1
-            self.adopt(trial)
-            request.request_id = f"{request.request_id}+{self.inferred}"
-            request.received_at_ms = self.clock_ms
+            request.received_at_ms = max(self.clock_ms, trial.at_ms)
             self.emit(OrderedRequest(self.group.group_id, request, None))
+            self.adopt(trial)
 
-    def tell_silence(self) -> None:
-        """Gives an observation that lets time pass up to now, and says nothing else."""
+    def emit_silence(self) -> None:
+        """Emits an observation that only lets time pass up to now."""
         self.silences += 1
         silence = GroupObservedRequest(
             request_id=f"silence+{self.silences}@{self.clock_ms}",
@@ -173,30 +206,31 @@ class GroupModel:
         self.emit(OrderedRequest(self.group.group_id, silence, None))
 
     def observe(self, request: GroupRequest, at_ms: int) -> None:
-        """Makes an observation come true, whatever comes of it."""
+        """Applies an observation, whatever its effects."""
         self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
 
     def give(self, entry: LoggedRequest, at_ms: int) -> None:
-        """Gives a request that was applied."""
+        """Emits a request that was applied."""
         entry.request.received_at_ms = self.clock_ms = at_ms
         self.emit(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
 
     def forget_parked(self, request_id: str) -> None:
         """Gives up on an answer that the model will not give."""
         self.parked.pop(request_id, None)
-        self._settle_owed()
+        self._update_owed()
 
     def forget_all_parked(self) -> None:
         """What waits will not be answered."""
         self.parked.clear()
-        self._settle_owed()
+        self._update_owed()
 
     def remember_parked(self, entries: Iterable[LoggedRequest]) -> None:
         """Takes up requests again that wait for an answer."""
         self.parked.update({entry.request.request_id: entry for entry in entries})
-        self._settle_owed()
+        self._update_owed()
 
     def _note(self, effects: list[Effect], entry: LoggedRequest | None) -> None:
+        self.take_effects(effects)
         has_answered = False
         for effect in effects:
             if isinstance(effect, RequestParked) and entry is not None:
@@ -205,7 +239,15 @@ class GroupModel:
             elif isinstance(effect, Reply | RequestDropped):
                 has_answered |= self.parked.pop(effect.request_id, None) is not None
         if has_answered:
-            self._settle_owed()
+            self._update_owed()
 
-    def _settle_owed(self) -> None:
+    def _update_owed(self) -> None:
         self.owed_ms = min((entry.recorded.answered_at_ms for entry in self.parked.values()), default=inf)
+
+
+def _is_accepted_alone(entry: LoggedRequest, effects: list[Effect]) -> bool:
+    """Whether a request is a heartbeat whose only effect was an answer without an error."""
+    if not isinstance(entry.request, HeartbeatRequest) or len(effects) != 1:
+        return False
+    (reply,) = effects
+    return isinstance(reply, Reply) and reply.error_code is Error.NONE and reply.request_id == entry.request.request_id

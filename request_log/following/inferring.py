@@ -1,10 +1,10 @@
-"""What a client library did not say and the log shows, written into a request before it is tried: its cause.
-
-Knows which requests may have one; the rules are `explaining.inferred_causes`'.
+"""Writes a cause that the client library did not give, and the log shows, into a request before it is tried. Knows
+which requests may have one; the rules are in `explaining.inferred_causes`.
 """
 
 from __future__ import annotations
 
+from coordinator_udfs.protocol.consumer.refusals import JOIN
 from request_log.explaining.inferred_causes import (
     PartitionCounts,
     infer_cause_of_departing,
@@ -13,9 +13,11 @@ from request_log.explaining.inferred_causes import (
     partition_counts,
 )
 from request_log.following.group_model import GroupModel
+from request_log.following.neighbours import is_assigned
 from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
+from schemas.causes import CauseKind
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -25,15 +27,30 @@ from schemas.messages import (
 )
 
 
+def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
+    """Nothing explains the recorded answer: the cause of what the request sets off in a consumer group is unknown."""
+    request = entry.request
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        request.inferred_cause = request.inferred_cause or CauseKind.UNKNOWN.value
+    elif isinstance(request, JoinGroupRequest) and model.group.consumer is not None:
+        request.inferred_cause = "member_joined"
+
+
 def infer(model: GroupModel, upcoming: Upcoming, survey: Survey, known: PartitionCounts, entry: LoggedRequest) -> None:
-    """Fills in a cause that the client did not give; keeps in `known` what later causes are inferred from."""
+    """Fills in a cause that the client did not give; keeps the evidence for later causes in `known`."""
     request, error = entry.request, entry.recorded.error
     group = model.group
     match request:
         case LeaveGroupRequest():
             infer_cause_of_leaving(group, request, survey.came_back)
         case ConsumerGroupHeartbeatRequest():
-            infer_cause_of_departing(group, request, survey.came_back)
+            if request.member_epoch == JOIN:
+                model.found.discard(request.member_id)
+                if not group.is_known and error is Error.NONE and not is_assigned(entry):
+                    # The first member to join gets partitions: a member that gets none may have found others there.
+                    request.inferred_cause = CauseKind.MEMBER_JOINED.value
+            found = model.found if model.is_older_than_log else set()
+            infer_cause_of_departing(group, request, survey.came_back, found)
         case JoinGroupRequest():
             infer_cause_of_rejoining(group, request, upcoming.in_order(), known)
             if error is Error.MEMBER_ID_REQUIRED and request.recorded_member_id:

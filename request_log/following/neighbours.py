@@ -1,13 +1,14 @@
 """The neighbours of a request that a broker worked on before it, although they arrived at about the same time or later.
 
-A broker works on several requests at once. If a request does not fit as things stand, the fewest requests of the same
-moment are looked for after which it fits. Knows the model and what is read ahead; changes neither.
+A broker works on several requests at once. If a request does not fit the model, this looks for the fewest requests of
+the same moment after which it fits. Knows the model and what is read ahead; changes neither.
 """
 
 from __future__ import annotations
 
 from math import inf
 
+from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import member_id_of
@@ -15,7 +16,13 @@ from request_log.following.group_model import GroupModel
 from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import DescribeGroupsRequest, HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest
+from schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetFetchRequest,
+)
 
 MOST_NEIGHBOURS = 3
 MOST_PATHS = 8
@@ -49,26 +56,73 @@ def path_to(
     return None
 
 
+def first_to_lead(group: Group, upcoming: Upcoming, entry: LoggedRequest, near_ms: float) -> LoggedRequest | None:
+    """The first to join an Empty group leads it, so the leader of its next generation joined before this JoinGroup."""
+    request = entry.request
+    if not isinstance(request, JoinGroupRequest) or group.members or request.recorded_leader_id is None:
+        return None
+    leader_id = request.recorded_leader_id
+    if leader_id in (request.member_id, request.recorded_member_id):
+        return None
+    for other in upcoming.near(entry, near_ms):
+        join = other.request
+        if isinstance(join, JoinGroupRequest) and leader_id in (join.member_id, join.recorded_member_id):
+            return other if join.recorded_leader_id == leader_id else None
+    return None
+
+
+def first_to_be_assigned(upcoming: Upcoming, entry: LoggedRequest, near_ms: float) -> LoggedRequest | None:
+    """The first to join an Empty consumer group gets all partitions. One that joins before the next assignment gets the
+    same epoch and no partitions. So of joins with the same epoch the one with partitions came first.
+    """
+    if not _joins_consumers(entry) or is_assigned(entry):
+        return None
+    for other in upcoming.near(entry, near_ms):
+        is_same = _joins_consumers(other) and other.recorded.wire.member_epoch == entry.recorded.wire.member_epoch
+        if is_same and is_assigned(other):
+            return other
+    return None
+
+
+def is_refused_join(entry: LoggedRequest) -> bool:
+    """A refused client is no member, whatever unseen state of the group explains it."""
+    request = entry.request
+    is_join = isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
+    return is_join and entry.recorded.error is not Error.NONE
+
+
+def _joins_consumers(entry: LoggedRequest) -> bool:
+    request = entry.request
+    is_join = isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
+    return is_join and entry.recorded.error is Error.NONE
+
+
+def is_assigned(entry: LoggedRequest) -> bool:
+    """Whether the answer to a heartbeat of a consumer group has partitions."""
+    assignment = entry.recorded.wire.assignment
+    return assignment is not None and bool(assignment.topic_partitions)
+
+
 def _near(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, near_ms: float) -> list[LoggedRequest]:
     """The neighbours that may change how a request is answered."""
-    told = _told_to_rejoin(model, upcoming, entry)
+    asked = _asked_to_rejoin(model, upcoming, entry)
     return [
         other
         for other in upcoming.near(entry, near_ms)
-        if not isinstance(other.request, _READERS) and told.get(_joins_again(other), inf) >= other.began_ms
+        if not isinstance(other.request, _READERS) and asked.get(_joins_again(other), inf) >= other.began_ms
     ]
 
 
-def _told_to_rejoin(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> dict[str, float]:
+def _asked_to_rejoin(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> dict[str, float]:
     """By member, since when it knows of a rebalance: its JoinGroup after that did not set it off."""
-    told: dict[str, float] = {}
+    asked: dict[str, float] = {}
     if model.group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         for other in (entry, *upcoming.in_order()):
             if other.recorded.error is Error.REBALANCE_IN_PROGRESS:
-                told.setdefault(member_id_of(other.request), other.began_ms)
-    return told
+                asked.setdefault(member_id_of(other.request), other.began_ms)
+    return asked
 
 
 def _joins_again(entry: LoggedRequest) -> str:
-    """The member whose JoinGroup this is; empty for other requests and for strangers."""
+    """The member whose JoinGroup this is; empty for other requests and unknown clients."""
     return entry.request.member_id if isinstance(entry.request, JoinGroupRequest) else ""

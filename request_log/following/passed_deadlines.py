@@ -2,9 +2,8 @@
 
 A broker's timers fire a few milliseconds late and a log's times are rounded, so a deadline that is due about now may
 have fired before a request or after it: the recorded answers decide. If a deadline of the model passes and the
-recording shows that it did not fire, or that something else did, the recording is right, and an observation says so.
-
-Knows deadlines and owed answers; does not know which request is taken next.
+recording shows that it did not fire, or that another one did, an observation corrects the model. Knows deadlines and
+expected answers; does not know which request is taken next.
 """
 
 from __future__ import annotations
@@ -17,18 +16,28 @@ from coordinator_udfs.protocol.turn import Timer
 from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
 from request_log.following.group_model import GroupModel
+from request_log.following.group_sessions import (
+    end_together,
+    expire_unproven,
+    may_have_gone_before,
+    note_survived,
+    prove,
+    take_shown_configs,
+)
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.lines.silences import Silence
 from request_log.recorded import LoggedRequest
 from schemas.effects import Reply
 from schemas.errors import Error
-from schemas.messages import GroupObservedRequest
+from schemas.messages import DescribeConfigsRequest, GroupObservedRequest
 
 LATE_MS = 2000
 """A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
+TOGETHER_MS = 30
+"""Timers fire late by up to this much: which of two such close ones fires first a log does not show."""
 MOST_SURVIVALS = 20
-"""After more sessions of silence that a member outlived, its coordinator was away, or the log has a hole."""
+"""If a member survives more sessions of silence, its coordinator was away, or the log has a hole."""
 COORDINATOR_AWAY = "the coordinator is away"
 COORDINATOR_BACK = "a coordinator has loaded the group"
 FIRES_BEFORE_ANSWER_MS = 25
@@ -47,10 +56,12 @@ def let_time_pass(
         if due is None:
             return at_ms
         silence = silence_at(due.deadline_ms)
-        if silence is not None and (silence.is_of_broker or _has_outlived(model, upcoming, entry, silence)):
+        if silence is not None and (silence.is_of_broker or _has_survived(model, upcoming, entry, silence)):
             pass_absence(model, silence.from_ms, min(silence.until_ms, at_ms))
             continue
         fired = model.try_deadline(due.deadline_ms)
+        if is_session(model, due) and _decide_session(model, upcoming, due, fired, entry, at_ms):
+            continue
         if _fires_before(model, upcoming, due, fired, entry, at_ms) or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
@@ -59,6 +70,69 @@ def let_time_pass(
             pass_absence(model, due.deadline_ms, at_ms)
         elif not _explain_survival(model, upcoming, due, entry):
             model.adopt_deadline(fired)
+
+
+def take_configs(
+    model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, silence_at: Callable[[int], Silence | None]
+) -> None:
+    """Applies a request about the group's configs, which any broker answers; a refused one changed nothing."""
+    if entry.was_refused:
+        return
+    at_ms = let_time_pass(model, upcoming, entry, model.when(entry), silence_at)
+    if isinstance(entry.request, DescribeConfigsRequest):
+        take_shown_configs(model, entry)
+    model.adopt(model.try_request(entry, max(model.clock_ms, at_ms)), entry)
+
+
+def is_session(model: GroupModel, due: Due) -> bool:
+    """Whether the deadline ends a member's session: a member with a parked request survives it."""
+    if due.timer is not None or due.member_timer is not None or due.member_id not in model.group.roster.members:
+        return False
+    member = model.group.members.get(due.member_id)
+    return member is None or not member.has_satisfied_heartbeat
+
+
+def _decide_session(
+    model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int
+) -> bool:
+    """Ends a session that is over, or lets it go on, where the recording does not prove that its timer has fired."""
+    if _survives(upcoming, due, entry):
+        return False
+    proven, is_late = prove(model, (entry, *upcoming.in_order()), due), at_ms - due.deadline_ms > LATE_MS
+    if proven is False and is_late:
+        note_survived(model, due, at_ms, entry.request.request_id)
+        return True
+    is_open = may_have_gone_before(model, due)
+    if is_open:
+        proven = None
+    if proven is False or not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
+        return False
+    others = [each for each in _due_with(model, due) if not _survives(upcoming, each, entry)]
+    if end_together(model, due, others):
+        return True
+    if proven is None:
+        expire_unproven(model, due)
+    return proven is None
+
+
+def _due_with(model: GroupModel, due: Due) -> list[Due]:
+    """The sessions that are over at about the same time as this one."""
+    group, until_ms = model.group, due.deadline_ms + TOGETHER_MS
+    members = group.members if group.consumer is None else group.consumer.members
+    ends = [(one.session_deadline_ms, member_id) for member_id, one in members.items() if member_id != due.member_id]
+    found = [Due(at_ms, None, member_id) for at_ms, member_id in ends if at_ms is not None and at_ms <= until_ms]
+    return [each for each in found if is_session(model, each)]
+
+
+def let_silence_pass(model: GroupModel, due_ms: int) -> None:
+    """Fires deadlines while the group sends nothing: no line shows that a session has ended then."""
+    due = earliest(model.group)
+    if due is not None and is_session(model, due):
+        expire_unproven(model, due)
+        # As after a deadline: a request of that time would come before it.
+        model.clock_ms = max(model.clock_ms, due.deadline_ms + 1)
+    else:
+        model.adopt_deadline(model.try_deadline(due_ms))
 
 
 def pass_absence(model: GroupModel, from_ms: int, until_ms: int) -> None:
@@ -71,10 +145,10 @@ def pass_absence(model: GroupModel, from_ms: int, until_ms: int) -> None:
     model.observe(observed(why=COORDINATOR_BACK, is_loaded=True), max(model.clock_ms, until_ms))
 
 
-def _has_outlived(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, silence: Silence) -> bool:
-    """Whether a member is heard again after a silence in which its session would have ended."""
+def _has_survived(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, silence: Silence) -> bool:
+    """Whether a member sends a request again after a silence in which its session would have ended."""
     return not silence.is_disproved and any(
-        _lives_on(upcoming, Due(member.session_deadline_ms, None, member.member_id), entry)
+        _survives(upcoming, Due(member.session_deadline_ms, None, member.member_id), entry)
         for member in model.group.members.values()
         if member.session_deadline_ms is not None and silence.from_ms < member.session_deadline_ms <= silence.until_ms
     )
@@ -84,7 +158,7 @@ def _fires_before(
     model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int
 ) -> bool:
     """Whether a deadline that has passed fired before this request."""
-    if not fired.fits or _lives_on(upcoming, due, entry):
+    if not fired.fits or _survives(upcoming, due, entry):
         return False
     before = model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
     after = model.try_request(entry, at_ms, fired.group).fits
@@ -99,26 +173,27 @@ def _fires_before(
 
 
 def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> bool:
-    """Whether a member is heard again after so many sessions that its coordinator cannot have been there meanwhile."""
-    if model.parked or not _lives_on(upcoming, due, entry):
+    """Whether a member's next request is so late that its coordinator cannot have been there meanwhile."""
+    if model.parked or not _survives(upcoming, due, entry):
         return False
     member = model.group.members.get(due.member_id)
     length_ms = member.session_timeout_ms if member is not None else 0
     return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
 
 
-def _lives_on(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
-    """Whether the next that is heard of a member shows that its session did not end."""
+def _survives(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
+    """Whether a member's next request shows that its session did not end."""
     if due.timer is not None:
         return False
     for entry in (next_entry, *upcoming.in_order()):
-        if member_id_of(entry.request) == due.member_id:
+        # The answer of a broker that is loading shows nothing of the session.
+        if member_id_of(entry.request) == due.member_id and not entry.was_refused:
             return entry.recorded.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
     return False
 
 
 def _explain_deadline(model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial) -> bool:
-    """Brings about, as far as the recording proves more, that a join phase which ends now ends as recorded."""
+    """Applies what the recording implies, so that a join phase that ends now ends as recorded."""
     if fired.fits or due.timer is not Timer.JOIN or model.owed_ms > due.deadline_ms + LATE_MS:
         return False
     for waiting in sorted(model.parked.values(), key=_answered_at):
@@ -131,8 +206,8 @@ def _explain_deadline(model: GroupModel, upcoming: Upcoming, due: Due, fired: Tr
 
 
 def _explain_survival(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest) -> bool:
-    """Brings about that a member outlives its session timer; False if it does not, or nothing explains it."""
-    if not _lives_on(upcoming, due, entry):
+    """Lets a member survive its session timer; False if it does not, or nothing explains it."""
+    if not _survives(upcoming, due, entry):
         return False
     for request in explain_survival(model.context(entry, upcoming.in_order()), due.member_id):
         trials = model.try_unlogged([request], max(model.clock_ms, due.deadline_ms))
@@ -143,8 +218,8 @@ def _explain_survival(model: GroupModel, upcoming: Upcoming, due: Due, entry: Lo
     return False
 
 
-def settle_overdue(model: GroupModel, upcoming: Upcoming, until_ms: float) -> None:
-    """Brings about what answered each parked request whose recorded answer was given before this time."""
+def answer_overdue(model: GroupModel, upcoming: Upcoming, until_ms: float) -> None:
+    """Applies what answered each parked request whose recorded answer was given before this time."""
     while model.owed_ms < until_ms:
         overdue = min(model.parked.values(), key=_answered_at)
         due_ms = model.next_due_ms(overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS)
@@ -158,7 +233,8 @@ def settle_overdue(model: GroupModel, upcoming: Upcoming, until_ms: float) -> No
 
 
 def explain_answered(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> bool:
-    """Brings about what answered a parked request about when this one came; False if nothing is owed or explains it."""
+    """Applies what answered a parked request at about this request's time; False if none was due or nothing explains
+    it."""
     if model.owed_ms > entry.until_ms:
         return False
     return _explain_overdue(model, upcoming, min(model.parked.values(), key=_answered_at))

@@ -1,9 +1,9 @@
-"""Up to when a group is proven to be at rest: nobody waited then for an answer that no line shows yet.
-
-A request that waits has its line only when it is answered. So all that arrived up to a time is known once a later line
-proves that nobody waited then: an accepted SyncGroup (the group is Stable), or a heartbeat that is answered NONE. After
-a sign of a rebalance (REBALANCE_IN_PROGRESS, an id given out, a generation that nobody has synced) somebody may wait.
-Once the members of a generation are known, its heartbeats prove nothing, because followers may wait for the leader.
+"""The latest time at which a group is proven to be at rest, with no parked request whose line is still to come. A
+parked request has its line only when it is answered. So all requests up to a time are known once a later line proves
+that none was parked then: an accepted SyncGroup (the group is Stable), or a heartbeat that is answered NONE. After a
+sign of a rebalance (REBALANCE_IN_PROGRESS, an id given out, a generation that nobody has synced) a request may be
+parked. Once the members of a generation are known, its heartbeats prove nothing, because followers may wait for the
+leader.
 
 Knows recorded answers; knows no state of a group.
 """
@@ -62,7 +62,9 @@ class RestProofs:
                 self._rest(sent_ms)
             case HeartbeatRequest(), Error.NONE if began_ms > self.joined_ms + (self.patience_ms or PATIENCE_MS):
                 self._rest(began_ms)
-            case ConsumerGroupHeartbeatRequest(member_epoch=epoch), Error.NONE if _tells_nothing(recorded.wire, epoch):
+            case ConsumerGroupHeartbeatRequest(member_epoch=epoch), Error.NONE if _changes_nothing(
+                recorded.wire, epoch
+            ):
                 self._rest(began_ms)
             case OffsetCommitRequest(generation_id_or_member_epoch=generation_id), Error.NONE if generation_id < 0:
                 self._rest(began_ms)
@@ -72,7 +74,8 @@ class RestProofs:
                 pass
 
     def rested_ms(self, until_ms: float) -> float:
-        """The last proof of rest up to a time, which never falls from call to call; minus infinity if there is none."""
+        """The last proof of rest up to a time, which must not fall from call to call; minus infinity if there is
+        none."""
         proofs = bisect_right(self.at_rest_ms, until_ms)
         if not proofs:
             return -inf
@@ -81,7 +84,7 @@ class RestProofs:
 
     @property
     def awaited_until_ms(self) -> float:
-        """Until when an end of the rebalance that is under way is worth waiting for; minus infinity if none is."""
+        """How long to wait for the end of the rebalance under way; minus infinity if there is none."""
         if self.first_sign_ms == inf:
             return -inf
         return self.first_sign_ms + (self.patience_ms or PATIENCE_MS)
@@ -97,6 +100,6 @@ class RestProofs:
         self.last_sign_ms = max(self.last_sign_ms, at_ms)
 
 
-def _tells_nothing(told: Any, epoch: int) -> bool:
+def _changes_nothing(answer: Any, epoch: int) -> bool:
     """Whether a member of a consumer group goes on as it was."""
-    return told.assignment is None and told.member_epoch == epoch
+    return answer.assignment is None and answer.member_epoch == epoch

@@ -1,9 +1,9 @@
 """The names of topics that a client names by id alone, where the log shows them.
 
 The newer group protocol names topics by id: a member is given ids, and the names it subscribes to are in its first
-heartbeat. An id that is given to members is one of the names that all of them subscribe to; where one name is left, it
-is that. A ConsumerGroupDescribe says both. OffsetCommit and OffsetFetch 10 name ids too: of a classic group, the topic
-that alone has the partitions which its member commits. An id whose name nothing shows stands for itself.
+heartbeat. An id assigned to members has one of the names that all of them subscribe to; if one name is left, it is that
+one. A ConsumerGroupDescribe has both. OffsetCommit and OffsetFetch 10 have ids too: in a classic group the name is that
+of the only topic with the partitions that the member commits. An id without a known name is used as the name.
 
 Knows ids, subscriptions and assignments; knows no group's state.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from coordinator_udfs.protocol.group import Group
 from request_log.recorded import LoggedRequest
@@ -22,6 +21,7 @@ from schemas.messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
     GroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -49,17 +49,21 @@ class TopicNames:
 
     def read(self, entry: LoggedRequest) -> None:
         """Takes in a request that was read and will be taken later."""
+        if isinstance(entry.request, ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest):
+            self.learn(entry)
+            self._unnamed.append(entry)
+
+    def learn(self, entry: LoggedRequest) -> None:
+        """Takes in what a request shows, without filling in anything there."""
         request = entry.request
         if isinstance(request, ConsumerGroupHeartbeatRequest):
             self._read_heartbeat(entry, request)
-            self._unnamed.append(entry)
         elif isinstance(request, ConsumerGroupDescribeRequest):
             response = entry.recorded.response
             assert isinstance(response, ConsumerGroupDescribeResponse)
             for member in response.groups[0].members:
                 for assigned in (member.assignment, member.target_assignment):
                     self.names.update({topic.topic_id: topic.topic_name for topic in assigned.topic_partitions})
-            self._unnamed.append(entry)
 
     def _read_heartbeat(self, entry: LoggedRequest, request: ConsumerGroupHeartbeatRequest) -> None:
         who = (request.group_id, request.member_id)
@@ -78,7 +82,7 @@ class TopicNames:
                 self._narrow(topic.topic_id, subscribed)
 
     def _narrow(self, topic_id: str, subscribed: frozenset[str]) -> None:
-        """The topic is one of these; a name that another id has is left out, unless none is left then."""
+        """Narrows a topic's candidates; the name of another id is left out, unless none is left then."""
         candidates = self.candidates.get(topic_id, subscribed) & subscribed
         taken = set(self.names.values())
         candidates = (candidates - taken) or candidates
@@ -118,15 +122,11 @@ class TopicNames:
             self._rename(request.topic_partitions or ())
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.assignment is not None:
             self._rename(response.assignment.topic_partitions)
-        if isinstance(response, ConsumerGroupDescribeResponse):
-            for member in response.groups[0].members:
-                self._rename(member.assignment.topic_partitions)
-                self._rename(member.target_assignment.topic_partitions)
 
-    def _rename(self, topics: Iterable[Any]) -> None:
-        """Puts the name where the id stands."""
+    def _rename(self, topics: Iterable[ConsumerGroupTopicPartitions]) -> None:
+        """Puts the name beside the id."""
         for topic in topics:
-            topic.topic_id = self.names.setdefault(topic.topic_id, topic.topic_id)
+            topic.topic_name = self.names.setdefault(topic.topic_id, topic.topic_id)
 
     def _name_of(self, topic_id: str, partitions: frozenset[int], member_id: str, group: Group) -> str:
         name = self.names.get(topic_id)

@@ -1,8 +1,7 @@
-"""What recorded answers show of a cluster's topics: how many partitions there are, what regular expressions stand for.
-
-No line says that a topic has grown or that the broker has resolved an expression. The answers that follow do: members
-are given partitions that nobody had. What they show is told to the group with the heartbeat that needs it. Of several
-things that fit one answer, the one is taken that fits most of the next ones.
+"""What recorded answers show of a cluster's topics: their partition counts, and what regular expressions match. No line
+shows that a topic has grown or that the broker has resolved an expression. Later answers do: members are given
+partitions that nobody had. The heartbeat that needs this carries it to the group. If several things fit one answer, the
+one that fits most of the next answers is used.
 
 Knows the model and what is read ahead; changes the request alone.
 """
@@ -15,18 +14,21 @@ from typing import NamedTuple
 
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
+from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.group import Group
 from request_log.following.group_model import GroupModel
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.worked_on import LOOKED_AT, count_fitting
 from request_log.recorded import LoggedRequest
+from schemas.causes import CauseKind
 from schemas.cluster_sizes import is_believable
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
 from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 SHOWN_WITHIN_MS = 15_000
-"""Members are given what is new within a few heartbeats."""
+"""Members get new partitions within a few heartbeats."""
 
 
 class Seen(NamedTuple):
@@ -54,7 +56,26 @@ def fit_by_topics(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, a
     if best is None:
         return None
     request.cluster_topics, request.resolved_patterns = best[1]
+    if model.is_older_than_log and request.member_epoch > JOIN and request.subscribed_topic_names is None:
+        # Partitions that nobody was seen to own need not be new.
+        request.inferred_cause = CauseKind.METADATA_CHANGED.value
     return model.try_request(entry, at_ms)
+
+
+def show_upgraded(group: Group, request: object) -> None:
+    """A heartbeat that converts a classic group to a consumer group carries the topics that its members share."""
+    if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.member_epoch != JOIN or not group.members:
+        return
+    counts: dict[str, int] = {}
+    for member in group.members.values():
+        try:
+            shared = decode_assignment(member.assignment).partitions if member.assignment else ()
+        except ConsumerProtocolError:
+            continue
+        for topic, partition in shared:
+            counts[topic] = max(counts.get(topic, 0), partition + 1)
+    if counts and request.cluster_topics is None and is_believable(counts):
+        request.cluster_topics = counts
 
 
 def _candidates(
@@ -89,7 +110,7 @@ def _shown(entries: Iterable[LoggedRequest]) -> dict[str, int]:
         response = entry.recorded.response if entry.recorded.error is Error.NONE else None
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.assignment is not None:
             for topic in response.assignment.topic_partitions:
-                counts[topic.topic_id] = max(counts.get(topic.topic_id, 0), *(p + 1 for p in topic.partitions), 0)
+                counts[topic.topic] = max(counts.get(topic.topic, 0), *(p + 1 for p in topic.partitions), 0)
     return counts
 
 
@@ -101,7 +122,7 @@ def _patterns_of(consumer: ConsumerGroup | None, entry: LoggedRequest) -> list[s
 
 
 def _matched(pattern: str, topics: list[str]) -> list[str]:
-    """Those that it matches, and those whose names nobody knows: a name that matches nothing may be an id."""
+    """The topics that it matches, and those with unknown names: a name that matches nothing may be an id."""
     if why_unreadable(pattern) is not None:
         return []
     return list(matching(pattern, topics)) or topics

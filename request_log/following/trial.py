@@ -1,8 +1,6 @@
-"""What would come of a request, a deadline or an observation, tried on a copy of the group: does it fit the recording?
-
-A trial fits if every answer it leads to equals the recorded one and was recorded at about that time, and if a request
-that has to wait was recorded as one that may have waited. A trial changes nothing; whether it comes true is up to the
-caller.
+"""Tries a request, a deadline or an observation on a copy of the group: does it fit the recording? A trial fits on two
+conditions. Every answer equals the recorded one and was recorded at about that time. A request that is parked was
+recorded as one that may have waited. A trial changes nothing; the caller decides whether to adopt it.
 
 Knows the core's entrances and the recorded answers; knows no order of requests.
 """
@@ -51,17 +49,17 @@ _AFTER_WAITING = frozenset(
 
 @dataclass(slots=True)
 class Trial:
-    """What would come of one request or deadline."""
+    """The outcome of one request or deadline."""
 
     group: Group
     """The group as it would be."""
     effects: list[Effect]
     at_ms: int
     fits: bool
-    """Whether the recording does not speak against it."""
+    """Whether nothing in the recording contradicts it."""
 
     def answers(self, request_id: str) -> bool:
-        """Whether a request would have been answered by it."""
+        """Whether it would have answered a request."""
         return any(isinstance(effect, Reply) and effect.request_id == request_id for effect in self.effects)
 
 
@@ -73,9 +71,9 @@ def try_request(before: Group, entry: LoggedRequest, at_ms: int, parked: Parked,
 
 
 def try_unlogged(before: Group, request: GroupRequest, at_ms: int, parked: Parked, config: GroupConfig) -> Trial:
-    """A request that no line says, an observation for one, at this time."""
+    """A request without a line, such as an observation, at this time, after whatever is due by then."""
     group = before.copy()
-    effects = step(group, request, at_ms, config)
+    effects = expire_due(group, at_ms - 1, config) + step(group, request, at_ms, config)
     return Trial(group, effects, at_ms, _fits(group, effects, at_ms, parked, None))
 
 
@@ -114,7 +112,7 @@ def _fits(group: Group, effects: list[Effect], at_ms: int, parked: Parked, entry
 
 
 def _may_wait(group: Group, entry: LoggedRequest) -> bool:
-    """Whether the recorded answer of a request is one that it may get in the end if it has to wait now."""
+    """Whether a request may get its recorded answer in the end if it is parked now."""
     recorded = entry.recorded
     if recorded.error not in _AFTER_WAITING:
         return False

@@ -1,9 +1,8 @@
-"""Newcomers that were given an id, joined with it and left no line, as far ahead as the log is read.
-
-A newcomer joins at once with the id that it was given. If it dies while it waits, or the log ends, its JoinGroup has no
-line. Those who are refused in a group at its maximum size show that it had joined, and so do members who learn of a
-rebalance that has no other reason; but by then others may have joined too. So the next requests are tried in order.
-Knows the model and what is read ahead; changes neither.
+"""Newcomers that got an id and joined with it without a line, as far ahead as the log is read. A newcomer joins at once
+with its id. If it dies while it waits, or the log ends, its JoinGroup has no line. Two things show that it had joined:
+a member that is refused by a full group, and members that learn of a rebalance without another reason. But by then
+others may have joined too. So the next requests are tried in order. Knows the model and what is read ahead; changes
+neither.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from schemas.errors import Error
 from schemas.messages import JoinGroupResponse, JoinGroupResponseMember
 
 LOOKED_AT = 200
-"""So many of the next requests are tried."""
+"""This many of the next requests are tried."""
 
 
 def has_joined(model: GroupModel, entry: LoggedRequest, upcoming: Sequence[LoggedRequest], member_id: str) -> bool:
-    """Whether a newcomer that this request was just answered with an id for is seen to have joined with it."""
+    """Whether the client that this request just gave an id is seen to have joined with it without a line."""
     following = [one for one in upcoming if not one.was_refused][:LOOKED_AT]
     if any(_names(one, member_id) for one in following):
         return False
@@ -60,7 +59,7 @@ def _as_far_as_it_fits(model: GroupModel, group: Group, following: Sequence[Logg
 def _unseen(
     model: GroupModel, entry: LoggedRequest, upcoming: list[LoggedRequest], group: Group, at_ms: int
 ) -> Explanation:
-    """Who had joined unseen before a request was refused; nobody if that explains nothing."""
+    """The clients that had joined without a line before a request was refused; none if that explains nothing."""
     context = model.context(entry, upcoming)._replace(group=group)
     for joins in explain_full(context):
         tried = model.try_unlogged(joins, at_ms, group)

@@ -1,6 +1,5 @@
-"""What is read of one group and not taken yet: its next requests in order of time, as far as the log is read.
-
-Knows times and connections; knows nothing of what a request does.
+"""The requests of one group that are read and not taken yet, in order of time. Knows times and connections; knows
+nothing of what a request does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Requests whose outcome is sure without a trial: those that change nothing for others, and those that only wait.
-
-Nearly all lines of a log are of this kind, and so are most lines of a large group's rebalance. In doubt the answer is
-no. Knows which requests change nothing for others; changes nothing itself.
+"""Requests whose outcome is certain without a trial: those that change nothing for others, and those that are only
+parked. Nearly all lines of a log are such, and most lines of a large group's rebalance. In doubt the answer is no.
+Knows which requests change nothing for others; changes nothing itself.
 """
 
 from __future__ import annotations
@@ -40,10 +39,15 @@ def can_skip_trial(group: Group, entry: LoggedRequest) -> bool:
 
 
 def _only_beats(group: Group, request: ConsumerGroupHeartbeatRequest, entry: LoggedRequest) -> bool:
-    """A settled member of a consumer group says nothing new, and is told nothing new."""
-    consumer, told = group.consumer, entry.recorded.wire
+    """A stable member of a consumer group whose heartbeat and answer have nothing new."""
+    consumer, answer = group.consumer, entry.recorded.wire
     member = None if consumer is None else consumer.members.get(request.member_id)
-    if consumer is None or member is None or told.assignment is not None or told.member_epoch != request.member_epoch:
+    if (
+        consumer is None
+        or member is None
+        or answer.assignment is not None
+        or answer.member_epoch != request.member_epoch
+    ):
         return False
     return says_nothing_new(group, consumer, member, request) and consumer.has_seen(consumer.cluster)
 

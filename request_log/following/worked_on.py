@@ -1,8 +1,7 @@
-"""When a broker worked on a request of a consumer group, as far as that counts: within the time that the line tells.
-
-Two target assignments of a group are an interval apart, counted from when the broker computed the first. A busy broker
-comes to a request seconds after it arrived, and a line tells only when it was answered. So of several times within the
-line's, the one is taken after which most of the next requests are answered as recorded.
+"""Chooses, within the interval that a line allows, the moment at which the broker handled a request of a consumer
+group. Two target assignments of a group are an interval apart, counted from when the broker computed the first. A busy
+broker handles a request seconds after it arrived, and a line only has when it was answered. So the time is used after
+which most of the next requests are answered as recorded.
 
 Knows the model and what is read ahead; changes neither.
 """
@@ -19,14 +18,14 @@ from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 
 LOOKED_AT = 12
-"""So many of the next requests are tried after each of several things that fit."""
+"""This many of the next requests are tried after each of several things that fit."""
 LONG_MS = 50
 """A broker that took less was not busy."""
 _PARTS = 4
 
 
 def at_the_best_time(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, trial: Trial) -> Trial:
-    """The trial of a request that fits, at the time within its line's that fits the next ones best."""
+    """The trial of a request that fits, at the time within its interval that fits the next requests best."""
     if not _computes_target(model.group, trial) or entry.until_ms - trial.at_ms < LONG_MS:
         return trial
     following = list(islice(upcoming.in_order(), LOOKED_AT))

@@ -32,7 +32,7 @@ def zone_of(name: str) -> ZoneInfo:
 class LogClock:
     """Reads the timestamps of one file, top to bottom.
 
-    Where clocks are put back an hour of local time comes twice; the second one is told by time running backwards.
+    Where clocks are put back an hour of local time comes twice; the second one is recognised by time running backwards.
     """
 
     def __init__(self, zone: ZoneInfo) -> None:
@@ -53,6 +53,11 @@ class LogClock:
         at_ms = base_ms + int(digits)
         self._last_ms = at_ms
         return at_ms
+
+    def is_ambiguous(self, line: bytes) -> bool:
+        """Whether the line's timestamp means two moments or none, as clocks are put back or forward."""
+        local = datetime.fromisoformat(line[1:20].decode("ascii"))
+        return self._epoch_ms(local, fold=0) != self._epoch_ms(local, fold=1)
 
     def _read_second(self, line: bytes) -> int | None:
         if len(line) < TIMESTAMP_LENGTH or line[:1] != b"[" or line[20:21] not in (b",", b"."):

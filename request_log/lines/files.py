@@ -2,7 +2,7 @@
 
 A file is opened only when the lines before it have reached its first timestamp, so a month of rotated files needs few
 open files at once. Compressed files are known by their first bytes. A line without a timestamp stays behind the line
-above it. A line that stands word for word in two files is given once.
+above it. A line that is identical in two files is given once.
 
 Knows files and timestamps; knows nothing of what a line says.
 """
@@ -13,7 +13,6 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -21,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 from programs.errors import UserError
 from request_log.lines.clock import LogClock
+from request_log.lines.in_order import in_time
 
 _IS_LOG = re.compile(r"\.log($|[.-])|\.gz$")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -67,123 +67,73 @@ def find_files(path: Path) -> list[Path]:
 
 def about_bytes(path: Path) -> int:
     """About how many bytes of lines there are; a compressed file is taken for a tenth. Raises LogFileError."""
-    return sum(file.stat().st_size * (10 if file.suffix == ".gz" else 1) for file in find_files(path))
+    return about_bytes_of(find_files(path))
 
 
-@dataclass(slots=True)
-class _Source:
-    """One file."""
+def about_bytes_of(files: Iterable[Path]) -> int:
+    """Likewise of some files."""
+    return sum(file.stat().st_size * (10 if file.suffix == ".gz" else 1) for file in files)
 
-    path: Path
-    label: str
-    """Its name in what is told of its lines."""
+
+class LogFile(NamedTuple):
+    """One file of a log."""
+
     first_ms: int
-    """Its first timestamp."""
-    lines: Iterator[LogLine] | None = None
-    """The lines that are not read yet; None before it is opened."""
-    line: LogLine | None = None
-    """The line to give next; None at the end."""
-
-    def step(self) -> None:
-        self.line = next(self.lines, None) if self.lines is not None else None
-
-
-@dataclass(slots=True)
-class LogFiles:
-    """The lines of a log."""
-
+    """The first timestamp near the top; 0 without one, so that it comes first and what it holds is seen."""
+    label: str
+    """Its name in messages about its lines."""
     path: Path
-    zone: ZoneInfo
-    holding: re.Pattern[bytes] | None = None
-    """Lines without a match are passed over, except for each file's last; None: all lines are given."""
-    _sources: list[_Source] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        paths = find_files(self.path)
-        root = self.path if self.path.is_dir() else self.path.parent
-        for path in paths:
-            first_ms = self._first_ms(path)
-            self._sources.append(_Source(path, str(path.relative_to(root)), first_ms))
-        self._sources.sort(key=lambda source: (source.first_ms, source.label))
 
-    def _first_ms(self, path: Path) -> int:
-        """The first timestamp near the top; a file without one comes first, so that what it holds is seen."""
-        for line in read_lines(path, path.name, self.zone):
-            if line.at_ms is not None:
-                return line.at_ms
-            if line.number >= _LINES_TO_FIRST_TIMESTAMP:
-                break
-        return 0
+def files_in_order(path: Path, zone: ZoneInfo) -> list[LogFile]:
+    """The files of a log by their first timestamps. Raises LogFileError where there is no log."""
+    root = path if path.is_dir() else path.parent
+    return sorted(LogFile(first_ms_of(file, zone), str(file.relative_to(root)), file) for file in find_files(path))
 
-    def __iter__(self) -> Iterator[LogLine]:
-        """All lines in order of time, those of one file in its order."""
-        waiting = self._sources[::-1]
-        while waiting:
-            active = [self._open(waiting.pop())]
-            while active:
-                if len(active) == 1 and not (waiting and _has_reached(active[0], waiting[-1])):
-                    yield from self._alone(active[0], waiting[-1].first_ms if waiting else None)
-                while waiting and any(_has_reached(source, waiting[-1]) for source in active):
-                    active.append(self._open(waiting.pop()))
-                if len(active) > 1:
-                    yield from self._merged(active, waiting[-1].first_ms if waiting else None)
-                active = [source for source in active if source.line is not None]
 
-    def _open(self, source: _Source) -> _Source:
-        source.lines = read_lines(source.path, source.label, self.zone, self.holding)
-        source.step()
-        return source
+def first_ms_of(path: Path, zone: ZoneInfo) -> int:
+    """The first timestamp near the top of a file; 0 if there is none."""
+    for line in read_lines(path, path.name, zone):
+        if line.at_ms is not None:
+            return line.at_ms
+        if line.number >= _LINES_TO_FIRST_TIMESTAMP:
+            break
+    return 0
 
-    @staticmethod
-    def _alone(source: _Source, until_ms: int | None) -> Iterator[LogLine]:
-        line = source.line
-        lines = source.lines or iter(())
-        while line is not None and (until_ms is None or line.at_ms is None or line.at_ms < until_ms):
+
+def lines_in_order(path: Path, zone: ZoneInfo) -> Iterator[LogLine]:
+    """All lines of a log in order of time, those of one file in its order. Raises LogFileError: there is no log."""
+    lines = [(file.first_ms, read_lines(file.path, file.label, zone)) for file in files_in_order(path, zone)]
+    if len(lines) == 1:
+        yield from lines[0][1]
+        return
+    at_ms, seen = 0, dict[bytes, str]()
+    for line_ms, line in in_time(lines, lambda line: line.at_ms or 0):
+        if line_ms != at_ms:
+            at_ms = line_ms
+            seen.clear()
+        if seen.setdefault(line.text, line.file) == line.file:
             yield line
-            line = next(lines, None)
-        source.line = line
-
-    @staticmethod
-    def _merged(active: list[_Source], until_ms: int | None) -> Iterator[LogLine]:
-        """The lines of several files by timestamp, until one of them ends or the next file begins."""
-        at_ms: int | None = None
-        seen: dict[bytes, str] = {}
-        while all(source.line is not None for source in active):
-            source = min(active, key=_next_ms)
-            line = source.line
-            assert line is not None
-            if until_ms is not None and (line.at_ms or 0) >= until_ms:
-                return
-            if line.at_ms != at_ms:
-                at_ms = line.at_ms
-                seen.clear()
-            if seen.setdefault(line.text, line.file) == line.file:
-                yield line
-            source.step()
 
 
-def _next_ms(source: _Source) -> int:
-    return source.line.at_ms or 0 if source.line is not None else 0
+def read_lines(
+    path: Path, label: str, zone: ZoneInfo, span: tuple[int, int | None, int] = (0, None, 0)
+) -> Iterator[LogLine]:
+    """All lines of a file; what cannot be read is a line of its own.
 
-
-def _has_reached(source: _Source, later: _Source) -> bool:
-    return source.line is not None and (source.line.at_ms or 0) >= later.first_ms
-
-
-def read_lines(path: Path, label: str, zone: ZoneInfo, holding: re.Pattern[bytes] | None = None) -> Iterator[LogLine]:
-    """All lines of a file, or those that hold a match and the last; what cannot be read is a line of its own."""
+    span: the first byte to read, the byte after the last (None: the file's end), and how many lines stand above.
+    """
     clock = LogClock(zone)
-    number, at_ms = 0, None
-    passed_over: bytes | None = None
+    from_byte, to_byte, number = span
+    at_ms: int | None = None
     try:
         with opened(path) as file:
-            for text, at_ms in _timed(whole_lines(file), clock):
+            if from_byte:
+                file.seek(from_byte)
+            texts = whole_lines(file) if to_byte is None else _lines_within(file, to_byte - from_byte)
+            for text, at_ms in _timed(texts, clock):
                 number += 1
-                passed_over = text if holding is not None and holding.search(text) is None else None
-                if passed_over is None:
-                    yield LogLine(label, number, at_ms, text.rstrip(b"\r\n"))
-        if passed_over is not None:
-            yield LogLine(label, number, at_ms, passed_over.rstrip(b"\r\n"))
+                yield LogLine(label, number, at_ms, text.rstrip(b"\r\n"))
     except (OSError, EOFError, zlib.error) as error:
         yield LogLine(label, number + 1, at_ms, BROKEN_END, f"the file cannot be read from here on: {error}")
 
@@ -225,6 +175,15 @@ def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
             skip_line(file)
 
 
+def _lines_within(file: IO[bytes], bytes_left: int) -> Iterator[bytes]:
+    """The lines of the next `bytes_left` bytes, at whose end a line ends."""
+    while bytes_left > 0 and (text := file.readline(LINE_MAX_BYTES + 1)):
+        bytes_left -= len(text)
+        yield text
+        if is_too_long(text):
+            bytes_left -= skip_line(file)
+
+
 def is_too_long(text: bytes) -> bool:
     """Whether what was read with `LINE_MAX_BYTES + 1` is the beginning of a longer line."""
     return len(text) > LINE_MAX_BYTES and not text.endswith(b"\n")
@@ -240,9 +199,12 @@ def skip_line(file: IO[bytes]) -> int:
     return skipped
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether a file begins as gzip's do."""
+    with path.open("rb") as file:
+        return file.read(2) == _GZIP_MAGIC
+
+
 def opened(path: Path) -> IO[bytes]:
     """A file for reading, decompressed if it has to be."""
-    file = path.open("rb")
-    magic = file.read(2)
-    file.seek(0)
-    return gzip.open(file) if magic == _GZIP_MAGIC else file  # type: ignore[return-value]
+    return gzip.open(path) if is_compressed(path) else path.open("rb")  # type: ignore[return-value]

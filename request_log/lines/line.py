@@ -1,6 +1,6 @@
 """One line of the log: requests for groups, a reason to pass it over, or an error that says what cannot be read.
 
-A line is used if it tells of a request that a group answers, of either protocol. The API is found before any JSON is
+A line is used if it has a request that a group answers, of either protocol. The API is found before any JSON is
 decoded, because a broker that logs everything writes far more lines of other APIs.
 
 Knows the layout of a line; knows no rule of the protocol and no order of lines.
@@ -14,19 +14,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from request_log.fetches import KEYS
 from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
-from request_log.recorded import LoggedRequest, Recorded
+from request_log.recorded import OF_LAG, LoggedRequest, Recorded
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, groups_named, listed_in, split
 from schemas.messages import (
     API_OF,
     APIS,
+    GROUP_RESOURCE,
+    AlterConfigsRequest,
+    ConfigsRequest,
     ConsumerGroupHeartbeatRequest,
+    DescribeConfigsRequest,
     GroupRequest,
     HeartbeatRequest,
+    IncrementalAlterConfigsRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
@@ -50,12 +57,18 @@ REFUSED = frozenset(
 )
 """Errors that are given before a request reaches its group."""
 
+_OF_MEMBERS = (JoinGroupRequest, SyncGroupRequest, LeaveGroupRequest, ConsumerGroupHeartbeatRequest)
+"""Of these a group gives no UNKNOWN_SERVER_ERROR: the broker failed, and changed nothing."""
 _KEY = b'"requestApiKey":'
+_FORWARDED = b'"isForwarded":true'
+"""In the controller's line; the line of the broker that forwarded the request has its outcome."""
 _VERSION = b'"requestApiVersion":'
 _NAME = b'"requestApiKeyName":"'
 _IS_NAME = re.compile(rb"[A-Z][A-Z_]{0,60}|-?\d{1,5}")
 _API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
-_UNGROUPED = frozenset({"FindCoordinator", "ListGroups"})
+_UNGROUPED = frozenset({"FindCoordinator", "ListGroups", "ListConfigResources"})
+PASSED_ON = "a broker's line and the controller's tell of one request"
+OF_NO_GROUP = "configs of no group"
 _HEAD = b"] DEBUG " + COMPLETED
 _SETTLES_WITHIN_MS = 5.0
 """A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
@@ -69,7 +82,7 @@ _ROUNDED_MS = 1.0
 
 
 class Kind(StrEnum):
-    """Why a line goes to quarantine, in few words that many lines share."""
+    """Why a line goes to quarantine, as a short reason that many lines share."""
 
     FIELD = "a field is missing, or has a wrong type or value"
     TIME = "the times are impossible"
@@ -86,7 +99,7 @@ class Kind(StrEnum):
 
 
 class Unreadable(ValueError):
-    """A line that should have been used and cannot; the text says why."""
+    """A line that should be used and cannot be read; the text says why."""
 
     def __init__(self, kind: Kind, detail: str = "") -> None:
         super().__init__(f"{kind}: {detail}" if detail else str(kind))
@@ -96,14 +109,16 @@ class Unreadable(ValueError):
 class LineReader:
     """Reads lines one by one; what repeats (a header, the two ends of a connection) is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_a_section: bool = False) -> None:
+        """is_of_a_section: what stands above was not read, so a group may be of the newer protocol without a sign."""
+        self._is_of_a_section = is_of_a_section
         self._heads: dict[bytes, Message | str] = {}
         self._connections: dict[str, _Connection] = {}
         self.consumer_groups: set[str] = set()
         """Groups of which a heartbeat of the newer protocol was seen."""
 
     def read(self, line: LogLine) -> list[LoggedRequest] | str:
-        """The requests a line tells of, one for each group it names; or why it is passed over. Raises Unreadable."""
+        """The requests in a line, one for each group it names; or why it is skipped. Raises Unreadable."""
         if line.broken:
             raise Unreadable(Kind.FILE, line.broken)
         text = line.text
@@ -141,9 +156,13 @@ class LineReader:
             "connection": connection.text,
         }
         request: GroupRequest = message.request(completed.request, envelope)
+        if isinstance(request, DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest):
+            is_again = _FORWARDED in line.text
+            return PASSED_ON if is_again else _of_configs(request, at_ms, completed, message, connection)
         if isinstance(request, ConsumerGroupHeartbeatRequest):
             self._note_consumer_group(request.group_id)
-        elif _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(groups_named(request)):
+        is_unseen = _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(groups_named(request))
+        if is_unseen and not self._is_of_a_section:
             return UNSEEN_PROTOCOL
         response = completed.response
         _refuse_other_groups(request, response)
@@ -156,11 +175,19 @@ class LineReader:
             until_ms = began_ms + completed.local_time_ms + min(completed.remote_time_ms, _SETTLES_WITHIN_MS)
         else:
             until_ms = max(began_ms, float(at_ms))
-        parts = split(request)
+        parts: list[GroupRequest] = [*split(request)]
         if len(parts) == 1:
-            group_id = group_id_of(request)
-            return [LoggedRequest(group_id, request, recorded, began_ms, until_ms, connection.broker, error in REFUSED)]
-        return _fanned_out(parts, recorded, began_ms, until_ms, connection.broker)
+            refused = error in REFUSED or (error is Error.UNKNOWN_SERVER_ERROR and isinstance(request, _OF_MEMBERS))
+            logged = LoggedRequest(
+                group_id_of(request), request, recorded, began_ms, until_ms, connection.broker, refused
+            )
+            logged.needs_newer_group = is_unseen
+            return [logged]
+        fanned_out = _fanned_out(parts, recorded, began_ms, until_ms, connection.broker)
+        if is_unseen and not isinstance(fanned_out, str):
+            for each in fanned_out:
+                each.needs_newer_group = True
+        return fanned_out
 
     def _heartbeat(self, line: LogLine, at_ms: int, message: Message, completed: Any) -> LoggedRequest:
         """The same as `_requests` for a heartbeat, faster: most lines are heartbeats."""
@@ -213,6 +240,33 @@ class _Connection(NamedTuple):
     text: str
     host: str
     broker: str
+
+
+def _of_configs(
+    request: ConfigsRequest, at_ms: int, completed: Any, message: Message, connection: _Connection
+) -> list[LoggedRequest] | str:
+    """One request for each group whose configs are described or altered; what was refused has changed nothing.
+
+    Raises Unreadable: a group that is named is not answered.
+    """
+    recorded = _recorded(Error.NONE, at_ms, completed, message)
+    began_ms = at_ms - completed.total_time_ms + completed.request_queue_time_ms
+    logged: list[LoggedRequest] = []
+    of_groups: list[Any] = [one for one in request.resources if one.resource_type == GROUP_RESOURCE]
+    for part in split(msgspec.structs.replace(request, resources=of_groups)):
+        answer = msgspec.structs.replace(recorded, group_id=group_id_of(part))
+        answers = getattr(answer.response, API_OF[type(part)].answers)
+        if len(answers) != 1 or answers[0].resource_type != GROUP_RESOURCE:
+            raise Unreadable(Kind.ANSWER, f"group {group_id_of(part)[:_NAME_LENGTH]!r} is not answered")
+        answer.error = answers[0].error_code
+        was_refused = answer.error is not Error.NONE
+        part.request_id = f"{part.request_id}/{len(logged)}"
+        until_ms = max(began_ms, float(at_ms))
+        logged.append(
+            LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, connection.broker, was_refused)
+        )
+        logged[-1].part = len(logged) - 1
+    return logged or OF_NO_GROUP
 
 
 def _decoded(text: bytes, message: Message) -> Any:
@@ -274,7 +328,7 @@ def _fanned_out(
         answer = msgspec.structs.replace(recorded, group_id=group_id_of(part))
         answer.error = getattr(answer.response, API_OF[type(part)].answers)[0].error_code
         refused = answer.error in REFUSED
-        logged.append(LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, broker, refused))
+        logged.append(LoggedRequest(group_id_of(part), part, answer, began_ms, until_ms, broker, refused, part=i))
     return logged
 
 
@@ -300,6 +354,8 @@ def _message_of(text: bytes, at: int) -> Message | str:
     """The reader for the API and version that a line's header names, or why such a line is passed over."""
     key = text[at + len(_KEY) : text.find(b",", at)]
     api = _API_BY_KEY.get(key)
+    if key in KEYS:
+        return f"{OF_LAG}{KEYS[key]}"
     if api is None:
         start = text.find(_NAME, at)
         name = text[start + len(_NAME) : text.find(b'"', start + len(_NAME))] if start >= 0 else key

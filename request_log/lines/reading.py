@@ -1,6 +1,6 @@
 """Lines as requests, each line counted: used, skipped or put into quarantine.
 
-Knows what becomes of a line; knows no order of lines.
+Knows whether a line is used; knows no order of lines.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from request_log.recorded import LoggedRequest, Quarantined, Tally
 
 _RAW_KEPT = 4_000
 _REASON_KEPT = 400
-_REASONS_KEPT = 200
-"""So many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""
-_OTHER = "other lines"
 
 
 class Reading:
@@ -27,7 +24,7 @@ class Reading:
         self._quarantine = quarantine
 
     def read(self, line: LogLine) -> list[LoggedRequest]:
-        """The requests a line tells of; none for a line that is passed over, or bad."""
+        """The requests in a line; none for a line that is skipped or bad."""
         tally = self._tally
         self._count(line)
         try:
@@ -44,10 +41,10 @@ class Reading:
             self._quarantine(bad)
             return []
         if isinstance(logged, str):
-            tally.skipped[logged if logged in tally.skipped or len(tally.skipped) < _REASONS_KEPT else _OTHER] += 1
+            tally.skip(logged)
             return []
         if logged[0].was_refused and all(entry.was_refused for entry in logged):
-            tally.skipped[f"refused before it reached its group: {logged[0].recorded.error}"] += 1
+            tally.skip(f"refused before it reached its group: {logged[0].recorded.error}")
         else:
             tally.used += 1
         return logged

@@ -1,8 +1,7 @@
-"""When a broker wrote no line at all, and whether it was away meanwhile: gone down hard, and back with its groups.
-
-Members of two groups that fell silent together and are accepted after it by the ids they had show that it was their
-broker that was away, not they. A request that waited through a silence shows that the broker was there. Whether a
-single group's members outlived their sessions is for those to say who know the sessions.
+"""When a broker wrote no line at all, and whether it was away meanwhile: it crashed and came back with its groups. If
+members of two groups fall silent together and are accepted later with the same ids, their broker was away, not they. A
+request that waited through a silence shows that the broker was there. Whether a single group's members survived their
+sessions is decided where sessions are known.
 
 Knows times, brokers and member ids; knows no session and no state of a group.
 """
@@ -18,17 +17,17 @@ from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 
 SILENT_MS = 5_000
-"""A broker without a line for so long may have been away: no session is shorter, and members beat more often."""
+"""A broker without a line for this long may have been away: no session is shorter, and members beat more often."""
 BEFORE_MS = 10_000
-"""Who was heard so shortly before a silence was there when it began."""
+"""A member that sent a request this shortly before a silence was there when it began."""
 GROUPS_AT_LEAST = 2
-_HEARD = 100_000
+_MEMBERS_KEPT = 100_000
 _FORGOTTEN_AFTER_MS = 3_600_000
-"""How long a silence is kept that shows nothing by itself."""
+"""How long a silence is kept that proves nothing yet."""
 _ACCEPTED = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 
-Heard = dict[str, int]
-"""By group and member, when it was heard last."""
+LastSeen = dict[str, int]
+"""By group and member, the time of its last request."""
 
 
 class Silence(msgspec.Struct):
@@ -41,7 +40,7 @@ class Silence(msgspec.Struct):
     before: set[str]
     """The members that were there when it began, with their groups."""
     back: set[str]
-    """The groups of which one of them was accepted after it."""
+    """The groups with one of these members accepted after it."""
     is_disproved: bool = False
     """A request waited at the broker meanwhile."""
 
@@ -56,7 +55,7 @@ class Broker(msgspec.Struct):
 
     alive_ms: int
     """Its last line."""
-    heard: Heard
+    heard: LastSeen
     silences: list[Silence]
 
 
@@ -68,7 +67,7 @@ class Silences(msgspec.Struct):
     """The broker that writes to a file, by the file."""
 
     def note(self, line: LogLine, logged: Sequence[LoggedRequest]) -> None:
-        """Takes in a line with its requests. One that tells of none shows that its broker is alive."""
+        """Takes in a line with its requests. A line without requests also shows that its broker is alive."""
         for entry in logged:
             self._note(line.file, entry)
         if not logged and line.at_ms is not None:
@@ -82,7 +81,7 @@ class Silences(msgspec.Struct):
         if broker is None:
             broker = self.brokers[entry.broker] = Broker(at_ms, {}, [])
         self.broker_of[file] = entry.broker
-        member = _member_of(entry)
+        member = member_of(entry)
         if at_ms - broker.alive_ms > SILENT_MS:
             _note_silence(broker, at_ms)
         if broker.silences:
@@ -90,7 +89,7 @@ class Silences(msgspec.Struct):
         broker.alive_ms = max(broker.alive_ms, at_ms)
         if member:
             broker.heard[member] = at_ms
-        if len(broker.heard) > _HEARD:
+        if len(broker.heard) > _MEMBERS_KEPT:
             broker.heard = {each: ms for each, ms in broker.heard.items() if ms >= at_ms - BEFORE_MS}
 
     def of(self, broker: str, at_ms: int) -> Silence | None:
@@ -116,22 +115,28 @@ class Silences(msgspec.Struct):
         return otherwise_ms if found is None else found.alive_ms
 
 
-def _member_of(entry: LoggedRequest) -> str:
+def member_of(entry: LoggedRequest) -> str:
+    """The member that a request names, with its group; empty where it names none."""
     member_id = getattr(entry.request, "member_id", "")
     return f"{entry.group_id}\0{member_id}" if member_id else ""
 
 
+def is_accepted(entry: LoggedRequest) -> bool:
+    """Whether a request's answer proves that its sender is a member."""
+    return entry.recorded.error in _ACCEPTED
+
+
 def _note_silence(broker: Broker, until_ms: int) -> None:
     from_ms = broker.alive_ms
-    before = {member for member, heard_ms in broker.heard.items() if heard_ms >= from_ms - BEFORE_MS}
+    before = {member for member, seen_ms in broker.heard.items() if seen_ms >= from_ms - BEFORE_MS}
     broker.heard.clear()
     kept = [each for each in broker.silences if each.is_of_broker or each.until_ms >= until_ms - _FORGOTTEN_AFTER_MS]
     broker.silences = [*kept, Silence(from_ms, until_ms, before, set())]
 
 
 def _note_what_shows(silence: Silence, entry: LoggedRequest, member: str, at_ms: int) -> None:
-    # The broker was there from when the request came; before that it can have been away for less than any session.
+    # The broker was there since the request arrived; before, it was away for less than any session.
     if at_ms - entry.recorded.total_ms <= silence.from_ms + SILENT_MS:
         silence.is_disproved = True
-    elif at_ms <= silence.until_ms + BEFORE_MS and member in silence.before and entry.recorded.error in _ACCEPTED:
+    elif at_ms <= silence.until_ms + BEFORE_MS and member in silence.before and is_accepted(entry):
         silence.back.add(entry.group_id)

@@ -26,17 +26,16 @@ from request_log.lines.files import (
     LINE_MAX_BYTES,
     LogFileError,
     LogLine,
+    first_ms_of,
     is_far_ahead,
     is_too_long,
     opened,
-    read_lines,
     whole_lines,
 )
 
 _HEAD_BYTES = 512
-"""So much of its first line tells a file from others."""
+"""A file is identified by this much of its first line."""
 _SKIPPED_BYTES = 1 << 16
-_LINES_TO_FIRST_TIMESTAMP = 1000
 
 
 class Position(msgspec.Struct):
@@ -84,7 +83,7 @@ class LogTail:
             raise LogFileError(f"LOG={self.path}: may not be read by this user")
 
     def poll(self, lines_at_most: int) -> list[LogLine]:
-        """The lines that were written since, at most so many; none if there are no more by now."""
+        """The lines that were written since, at most this many; none if there are no more by now."""
         if self._file is None and not self._open():
             return []
         lines = self._read(lines_at_most) if self._is_still_there() else []
@@ -121,7 +120,7 @@ class LogTail:
         self._file = opened(path)
         position = self.position
         position.head, position.offset, position.is_in_long_line = head, 0, False
-        position.first_ms = _first_ms(path, self.zone) or position.first_ms
+        position.first_ms = first_ms_of(path, self.zone) or position.first_ms
         return True
 
     def _read(self, lines_at_most: int) -> list[LogLine]:
@@ -165,7 +164,7 @@ class LogTail:
         return at_ms is not None and is_far_ahead(at_ms, self.position.at_ms)
 
     def _is_stray(self) -> bool | None:
-        """Whether the next line is not as late as this one, whose time is wrong then; None: it is not there yet."""
+        """Whether the next line is earlier, so that this line's time is wrong; None: the next line is not there yet."""
         assert self._file is not None
         text = self._file.readline(LINE_MAX_BYTES + 1)
         return not self._is_far_ahead(text) if text.endswith(b"\n") or is_too_long(text) else None
@@ -193,7 +192,7 @@ class LogTail:
         return _head_of(self.path) not in (self.position.head, b"")
 
     def _finish(self) -> list[LogLine]:
-        """The end of a file that was rotated, which no line's end follows, and the beginning of the next one."""
+        """The last line of a rotated file, which may lack its end, and the beginning of the next file."""
         assert self._file is not None
         texts = [] if self.position.is_in_long_line else list(whole_lines(self._file))
         self.position.offset += sum(map(len, texts))
@@ -218,7 +217,7 @@ class LogTail:
             _Rotated(first_ms, head, path)
             for path in self._siblings()
             if (head := _head_of(path)) not in (b"", self.position.head, _head_of(self.path))
-            and (first_ms := _first_ms(path, self.zone)) > self.position.first_ms
+            and (first_ms := first_ms_of(path, self.zone)) > self.position.first_ms
         ]
         path = min(later).path if later else self.path
         return self._begin(path)
@@ -242,13 +241,3 @@ def _head_of(path: Path) -> bytes:
     except (OSError, EOFError, zlib.error):
         return b""
     return line[:_HEAD_BYTES] if line.endswith(b"\n") or is_too_long(line) else b""
-
-
-def _first_ms(path: Path, zone: ZoneInfo) -> int:
-    """The first timestamp near the top; 0 if there is none."""
-    for line in read_lines(path, path.name, zone):
-        if line.at_ms is not None:
-            return line.at_ms
-        if line.number >= _LINES_TO_FIRST_TIMESTAMP:
-            break
-    return 0

@@ -23,7 +23,7 @@ from schemas.messages import (
     Response,
     Shape,
 )
-from schemas.shapes import Int32
+from schemas.shapes import Int32, Int64
 from schemas.wire_fields import carried_names
 
 LONGEST_MS = 2**31 - 1
@@ -90,8 +90,13 @@ def message_of(api: str, version: int) -> Message:
     )
 
 
+def answer_type(api: str, version: int) -> type[msgspec.Struct]:
+    """What the decoder of one version of one API makes of an answer."""
+    return _wire_type(APIS[api].response, version)
+
+
 def error_of(code: int) -> Error:
-    """The error with this number; one that no group gives counts as UNKNOWN_SERVER_ERROR."""
+    """The error with this number; an unknown one counts as UNKNOWN_SERVER_ERROR."""
     return ERROR_BY_CODE.get(code, Error.UNKNOWN_SERVER_ERROR)
 
 
@@ -104,11 +109,11 @@ def _wire_type(shape: type[Shape], version: int) -> type[msgspec.Struct]:
 
 
 def _wire_hint(hint: Any, version: int) -> Any:
-    """The same type with the shapes of one version; a number keeps its bounds."""
+    """The same type with the shapes of one version; a number keeps its bounds, and has at most 64 bits."""
     origin = get_origin(hint)
     if origin is Annotated:
         bounds = tuple(mark for mark in hint.__metadata__ if isinstance(mark, msgspec.Meta))
-        inner = _wire_hint(hint.__origin__, version)
+        inner = int if bounds and hint.__origin__ is int else _wire_hint(hint.__origin__, version)
         return Annotated[(inner, *bounds)] if bounds else inner
     if origin in (Union, UnionType):
         return Union[tuple(_wire_hint(arm, version) for arm in get_args(hint))]  # noqa: UP007
@@ -116,6 +121,8 @@ def _wire_hint(hint: Any, version: int) -> Any:
         return list[_wire_hint(get_args(hint)[0], version)]  # type: ignore[misc]
     if hint is Error:
         return _Int16
+    if hint is int:
+        return Int64
     if isinstance(hint, type) and hint is not NoneType and issubclass(hint, Shape):
         return _wire_type(hint, version)
     return hint
@@ -166,7 +173,7 @@ def _shape_in(hint: Any) -> type[Shape]:
 
 
 def code_of(request: GroupRequest, response: Any) -> int:
-    """The error number a wire response is known by: the first that is not 0, of where its API's errors stand."""
+    """The error number of a wire response: the first that is not 0 among its API's error fields."""
     paths = API_OF[type(request)].errors
     return next((code for path in paths for code in _codes(response, path.split("."))), 0)
 

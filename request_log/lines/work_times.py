@@ -1,11 +1,10 @@
-"""When requests were worked on, finer than the log's milliseconds.
+"""When requests were handled, finer than the log's milliseconds.
 
 A line's time is cut to the millisecond, but lines are written in the order in which answers are sent: of several lines
 in one millisecond each is a little later than the one above it. Requests that waited for the same event are answered
-all at once, so their times are counted back from that moment, not from when their answers were sent one by one. The
-requests of one connection are worked on one after the other, whatever the rounded times say.
-
-Knows the order of lines; knows nothing of what they say.
+all at once, so their times are counted back from that moment, not from when each answer was sent. The requests of one
+connection are handled one after the other, whatever the rounded times show. Knows the order of lines, not their
+content.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _LEAST_MS = 0.001
 
 
 class WorkTimes:
-    """Settles the times of requests, one millisecond of the log after the other."""
+    """Decides the times of requests, one millisecond of the log after the other."""
 
     def __init__(self) -> None:
         self.at_ms: int | None = None
@@ -36,13 +35,13 @@ class WorkTimes:
         """By connection, when its last request was taken up."""
 
     def read(self, at_ms: int | None, logged: list[LoggedRequest]) -> list[LoggedRequest]:
-        """Takes in the requests of a line, which may be none; gives those whose times are settled by now."""
-        settled = self.rest() if at_ms != self.at_ms else []
+        """Takes in the requests of a line, maybe none; returns those whose times are decided."""
+        decided = self.rest() if at_ms != self.at_ms else []
         self.at_ms = at_ms
         for entry in logged:
             self.unsettled.append((self.lines, entry))
         self.lines += 1
-        return settled
+        return decided
 
     def rest(self) -> list[LoggedRequest]:
         """The requests that were read and not given yet."""
@@ -50,10 +49,10 @@ class WorkTimes:
         unsettled, self.unsettled = self.unsettled, []
         self.lines = 0
         for place, entry in unsettled:
-            self._settle(entry, place * step_ms)
+            self._decide(entry, place * step_ms)
         return [entry for _, entry in unsettled]
 
-    def _settle(self, entry: LoggedRequest, later_ms: float) -> None:
+    def _decide(self, entry: LoggedRequest, later_ms: float) -> None:
         """later_ms: how far into its millisecond the answer was sent."""
         recorded, request = entry.recorded, entry.request
         began_ms = entry.began_ms + (recorded.sending_ms if recorded.remote_ms > WAITED_MS else later_ms)

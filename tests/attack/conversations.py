@@ -171,11 +171,11 @@ class Conversations:
             text = changed(Random(move.choice), text, group.texts)
         return text.decode("utf-8", "replace")
 
-    def _request(self, group_id: str, told: _Member, move: Move) -> Request:
+    def _request(self, group_id: str, reported: _Member, move: Move) -> Request:
         choice, at_ms = move.choice, self._at_ms
         instance_id = f"i{move.client % 2}" if choice % 5 == 0 else None
         newcomer: dict[str, Any] = {"group_instance_id": instance_id, "session_timeout_ms": (6_000, 30_000)[choice % 2]}
-        match _next(group_id, told, choice) if move.action == NEXT else move.action:
+        match _next(group_id, reported, choice) if move.action == NEXT else move.action:
             case "join":
                 version = (3, 5, 9)[choice % 3]
                 if version < 5:
@@ -183,19 +183,19 @@ class Conversations:
                 name = ("range", "roundrobin", "mine")[choice // 7 % 3]
                 given = {name: b"\0" * (choice % 900)} if choice % 11 == 0 else None
                 return join(
-                    "", at_ms, group_id, api_version=version, member_id=told.member_id, protocols=given, **newcomer
+                    "", at_ms, group_id, api_version=version, member_id=reported.member_id, protocols=given, **newcomer
                 )
             case "sync":
                 assigned = {each.member_id: b"x" * (choice % 700) for each in self._groups[group_id].clients}
-                return sync(told.member_id, told.generation_id, at_ms, group_id, assigned=assigned)
+                return sync(reported.member_id, reported.generation_id, at_ms, group_id, assigned=assigned)
             case "beat":
-                return heartbeat(told.member_id, told.generation_id, at_ms, group_id)
+                return heartbeat(reported.member_id, reported.generation_id, at_ms, group_id)
             case "leave":
-                return leave(told.member_id, at_ms, group_id)
+                return leave(reported.member_id, at_ms, group_id)
             case "commit":
                 offsets = {TopicPartition(("t1", "t1", "é" * 90)[choice % 3], choice // 3 % 5): choice % 1_000}
-                generation_id = told.epoch if choice % 2 else told.generation_id
-                member_id = told.member_id if choice % 7 else ""
+                generation_id = reported.epoch if choice % 2 else reported.generation_id
+                member_id = reported.member_id if choice % 7 else ""
                 return commit(member_id, generation_id if member_id else -1, offsets, group=group_id, api_version=9)
             case "fetch":
                 topics = [OffsetFetchRequestTopic(name="t1", partition_indexes=[0, 1, 1])]
@@ -207,14 +207,14 @@ class Conversations:
             case "pattern":
                 pattern = PATTERNS[choice % len(PATTERNS)]
                 return consumer_beat(
-                    told.member_id or "new", told.epoch, at_ms, group_id, subscribed_topic_regex=pattern
+                    reported.member_id or "new", reported.epoch, at_ms, group_id, subscribed_topic_regex=pattern
                 )
             case "depart":
-                return consumer_beat(told.member_id, -2 if choice % 3 == 0 else -1, at_ms, group_id)
+                return consumer_beat(reported.member_id, -2 if choice % 3 == 0 else -1, at_ms, group_id)
             case _:
-                member_id = told.member_id or f"member-{move.client}"
-                owned = told.owned if choice % 3 and told.epoch else None
-                return consumer_beat(member_id, told.epoch, at_ms, group_id, owned=owned, instance_id=instance_id)
+                member_id = reported.member_id or f"member-{move.client}"
+                owned = reported.owned if choice % 3 and reported.epoch else None
+                return consumer_beat(member_id, reported.epoch, at_ms, group_id, owned=owned, instance_id=instance_id)
 
     # ------------------------------------------------------------ turns
 
@@ -252,30 +252,34 @@ class Conversations:
         if client is None:
             # What was changed may have another request's id.
             return
-        told = group.clients[client]
+        reported = group.clients[client]
         response = response_of(row.api or "", row.error_code or "", row.detail)
         match response:
             case _ if row.error_code == "UNKNOWN_MEMBER_ID":
                 group.clients[client] = _Member()
             case JoinGroupResponse(member_id=member_id) if member_id:
-                told.member_id, told.generation_id, told.is_assigned = member_id, response.generation_id, False
+                reported.member_id, reported.generation_id, reported.is_assigned = (
+                    member_id,
+                    response.generation_id,
+                    False,
+                )
             case SyncGroupResponse():
-                told.is_assigned = response.error_code == "NONE"
+                reported.is_assigned = response.error_code == "NONE"
             case ConsumerGroupHeartbeatResponse(member_epoch=epoch):
-                told.epoch = max(epoch, 0) if response.error_code == "NONE" else 0
-                told.member_id = response.member_id or told.member_id
+                reported.epoch = max(epoch, 0) if response.error_code == "NONE" else 0
+                reported.member_id = response.member_id or reported.member_id
                 if response.assignment is not None:
-                    told.owned = {each.topic_id: each.partitions for each in response.assignment.topic_partitions}
+                    reported.owned = {each.topic: each.partitions for each in response.assignment.topic_partitions}
             case HeartbeatResponse(error_code="REBALANCE_IN_PROGRESS"):
-                told.generation_id = -1
+                reported.generation_id = -1
 
 
-def _next(group_id: str, told: _Member, choice: int) -> str:
+def _next(group_id: str, reported: _Member, choice: int) -> str:
     if group_id in NEWER:
         return "consume" if choice % 4 else "commit"
-    if not told.member_id or told.generation_id < 0:
+    if not reported.member_id or reported.generation_id < 0:
         return "join"
-    if not told.is_assigned:
+    if not reported.is_assigned:
         return "sync"
     return "beat" if choice % 3 else "commit"
 

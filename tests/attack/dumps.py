@@ -22,7 +22,7 @@ from offsets_topic.dumps.reading import Dump, DumpError
 from offsets_topic.records.decoding import Record, decode, group_id_of
 from offsets_topic.records.layout import RecordError
 from offsets_topic.topic_names import names_of
-from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
+from offsets_topic.turns import Row, take_turn, unreadable
 from schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from schemas.tables import RECORDS
 from tests.attack import hostile
@@ -63,22 +63,22 @@ class OffsetDumps:
     def case(self, random: Random) -> bytes:
         lines = dumped_lines(random.choice(_DUMPS))
         first, share = random.randrange(len(lines)), random.choice(_CHANGED)
-        told = list(lines[:1] if random.random() < 0.5 else ())
+        reported = list(lines[:1] if random.random() < 0.5 else ())
         for line in lines[first : first + random.choice(_LINES)]:
             match random.randrange(20) if random.random() < share else -1:
                 case 0:
-                    told += [line] * 2
+                    reported += [line] * 2
                 case 1:
                     pass
                 case 2:
-                    told.insert(random.randrange(len(told) + 1), line)
+                    reported.insert(random.randrange(len(reported) + 1), line)
                 case number if number >= 10:
-                    told.append(_with_changed_bytes(random, line))
+                    reported.append(_with_changed_bytes(random, line))
                 case number if number >= 0:
-                    told.append(changed(random, line, lines))
+                    reported.append(changed(random, line, lines))
                 case _:
-                    told.append(line)
-        return bytes([random.choice(_BATCHES)]) + b"\n".join(told) + b"\n"
+                    reported.append(line)
+        return bytes([random.choice(_BATCHES)]) + b"\n".join(reported) + b"\n"
 
     def play(self, case: bytes) -> int:
         batches, text = max(1, case[0]), case[1:]
@@ -103,7 +103,7 @@ class OffsetDumps:
         columns = [(group_id_of(record.key), *record[:5]) for record in records]
         if columns:
             pa.table(dict(zip(RECORDS.names, zip(*columns, strict=True), strict=True)), schema=RECORDS.arrow)
-        names = names_of(told for told in map(_decoded, records) if isinstance(told, Record))
+        names = names_of(reported for reported in map(_decoded, records) if isinstance(reported, Record))
         groups: dict[str | None, list[Row]] = defaultdict(list)
         for record in records:
             groups[group_id_of(record.key)].append(Row(*record[:5]))
@@ -116,7 +116,7 @@ class OffsetDumps:
                 turn = take_turn(group_id, rows[number::batches], document, names, _RAW_MAX_BYTES)
                 document = turn.document
                 self._tell(group_id, turn.rows)
-            self._tell(group_id, take_turn(group_id, [NOTHING_FOLLOWS], document, names, _RAW_MAX_BYTES).rows)
+            self._tell(group_id, take_turn(group_id, [], document, names, _RAW_MAX_BYTES).rows)
 
     def _tell(self, group_id: str, rows: list[EffectRow]) -> None:
         texts_of(group_id, rows)

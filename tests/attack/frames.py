@@ -14,11 +14,11 @@ from random import Random
 
 import msgspec
 
+from benchmarks.wire_client import framed
 from gateway.assembly import stand_alone
-from gateway.security.credentials import Credential, credential_of
 from gateway.settings import Settings
 from gateway.wire.codec import Codec, codec
-from gateway.wire.shaping import entity_of
+from listeners.credentials import Credential, credential_of
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import Gateway, OverGateways, numbers_in
@@ -165,10 +165,6 @@ def _framed(frame: bytes) -> bytes:
 
 def _log_in(random: Random) -> list[bytes]:
     """A client's first words, right or wrong."""
-    handshake, authenticate = codec("SaslHandshake", 1), codec("SaslAuthenticate", 2)
     token = random.choice((b"\0alice\0secret", b"\0alice\0wrong", b"n,,n=alice,r=abc", random.randbytes(20)))
     mechanism = random.choice(("PLAIN", "PLAIN", *_MECHANISMS))
-    return [
-        handshake.write_request(1, "c", entity_of(handshake.request_type, {"mechanism": mechanism})),
-        authenticate.write_request(2, "c", entity_of(authenticate.request_type, {"auth_bytes": token})),
-    ]
+    return [framed("SaslHandshake", 1, mechanism=mechanism), framed("SaslAuthenticate", 2, auth_bytes=token)]

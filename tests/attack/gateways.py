@@ -14,11 +14,10 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
+from benchmarks.wire_client import framed
+from gateway.answering import Answering, Client
 from gateway.client_connection import SEND_HIGH_WATER_BYTES, ClientConnection
 from gateway.server import Server
-from gateway.taking import Client, RequestTaker
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
 from tests.attack.attacked import Finding
 from tests.gateway.wire_client import heartbeat
 
@@ -27,9 +26,7 @@ LATENCY_S = 0.1
 PORT = 9092
 """Where clients come in."""
 _QUIET_NUMBER = 7
-_HEARTBEAT = codec("Heartbeat", 4).write_request(
-    _QUIET_NUMBER, "quiet", entity_of(codec("Heartbeat", 4).request_type, heartbeat("quiet", "m"))
-)
+_HEARTBEAT = framed("Heartbeat", 4, correlation_id=_QUIET_NUMBER, **heartbeat("quiet", "m"))
 _STEPS = 2000
 """After so many rounds of the loop what is unanswered is taken to be withheld."""
 _ROUNDS_A_LOOK = 32
@@ -159,7 +156,7 @@ class Gateway:
     """One gateway over the pure core, and a quiet client in it. taker_for: what takes a client's requests."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, server: Server, taker_for: Callable[[Client], RequestTaker]
+        self, loop: asyncio.AbstractEventLoop, server: Server, taker_for: Callable[[Client], Answering]
     ) -> None:
         self.loop = loop
         self.server = server

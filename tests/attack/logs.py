@@ -13,9 +13,7 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
-from request_log.lines.files import LogFiles, LogLine
+from request_log.lines.files import LogLine, lines_in_order
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
 from request_log.live import LiveImport
@@ -24,6 +22,8 @@ from request_log.snapshot import Snapshots, restored
 from tables.request_rows import request_rows
 from tests.attack.attacked import Finding
 from tests.attack.recorded_texts import LOGS, changed, recorded_lines
+from tests.request_log.core_replay import Replay
+from tests.whole_log import WholeLog
 
 UTC = ZoneInfo("UTC")
 AT_MS = 1_772_359_200_000
@@ -98,34 +98,34 @@ class WholeLogs:
     def case(self, random: Random) -> bytes:
         lines = recorded_lines(random.choice(LOGS))
         share = random.choice((1 / len(lines), *CHANGES))
-        told: list[bytes] = []
+        reported: list[bytes] = []
         for line in lines:
             if random.random() >= share:
-                told.append(line)
+                reported.append(line)
                 continue
             match random.randrange(10):
                 case 0:
                     pass
                 case 1:
-                    told += [line] * random.randrange(2, 6)
+                    reported += [line] * random.randrange(2, 6)
                 case 2:
-                    told.insert(random.randrange(len(told) + 1), line)
+                    reported.insert(random.randrange(len(reported) + 1), line)
                 case 3:
-                    told += [random.choice(lines), line]
+                    reported += [random.choice(lines), line]
                 case _:
                     for _ in range(random.choice((1, 1, 2, 4))):
                         line = changed(random, line, lines)
-                    told.append(line)
+                    reported.append(line)
         match random.randrange(4):
             case 0:
-                first, last = sorted((random.randrange(len(told) + 1), random.randrange(len(told) + 1)))
-                told = told[first:last]
+                first, last = sorted((random.randrange(len(reported) + 1), random.randrange(len(reported) + 1)))
+                reported = reported[first:last]
             case 1:
                 other = recorded_lines(random.choice(LOGS))
-                told += other[random.randrange(len(other)) :]
+                reported += other[random.randrange(len(other)) :]
             case _:
                 pass
-        return b"\n".join(told) + b"\n"
+        return b"\n".join(reported) + b"\n"
 
     def play(self, case: bytes) -> int:
         path = Path(self._folder.name) / "requests.log"
@@ -135,14 +135,14 @@ class WholeLogs:
         return 1
 
     def _play_finished(self, path: Path) -> None:
-        log = LogImport(path, UTC)
+        log = WholeLog(path, UTC)
         log.config = from_texts(GroupConfig, log.look_over().settings)
         self._apply(list(log), log.config, log.tally)
 
     def _play_live(self, path: Path) -> None:
         live, given = LiveImport(GroupConfig()), []
         look_ms = 0
-        lines = list(LogFiles(path, UTC))
+        lines = list(lines_in_order(path, UTC))
         for place, line in enumerate(lines):
             if (line.at_ms or 0) >= look_ms:
                 given += live.release(live.tally.last_at_ms or 0)

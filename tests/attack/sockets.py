@@ -19,19 +19,18 @@ from random import Random
 
 import msgspec
 
-from gateway import door
+from benchmarks.wire_client import Client, framed
 from gateway.assembly import stand_alone
-from gateway.security.credentials import write_user
 from gateway.server import Server
 from gateway.settings import Settings
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
+from listeners import listener
+from listeners.credentials import write_user
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import Errors
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import DEFAULTS, GROUPS
-from tests.gateway.wire_client import Client, heartbeat, join
+from tests.gateway.wire_client import heartbeat, join
 from tests.waiting import until_true
 
 _CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
@@ -77,7 +76,7 @@ class Sockets:
 
     def __init__(self) -> None:
         # Every case waits for the last connection's end.
-        door.TLS_SHUTDOWN_S = _TLS_SHUTDOWN_S
+        listener.TLS_SHUTDOWN_S = _TLS_SHUTDOWN_S
         self._loop = asyncio.new_event_loop()
         self._folder = tempfile.TemporaryDirectory()
         users = Path(self._folder.name) / "users"
@@ -184,19 +183,14 @@ def _visit(random: Random) -> Visit:
     return Visit(gateway, hello_bytes, random.randrange(4), sent, reads, random.choice(list(End)))
 
 
-def _framed(api: str, version: int, **values: object) -> bytes:
-    spoken = codec(api, version)
-    return spoken.write_request(1, "visitor", entity_of(spoken.request_type, values))
-
-
 _GOOD = (
-    _framed("ApiVersions", 3, client_software_name="a", client_software_version="1"),
-    _framed("Heartbeat", 4, **heartbeat()),
-    _framed("JoinGroup", 9, **join()),
-    _framed("JoinGroup", 3, **join()),
-    _framed("Metadata", 12, topics=None),
-    _framed("DescribeGroups", 5, groups=[f"g{number}" for number in range(3000)]),
-    _framed("SaslHandshake", 1, mechanism="PLAIN"),
-    _framed("SaslAuthenticate", 2, auth_bytes=b"\0alice\0secret"),
-    _framed("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wrong"),
+    framed("ApiVersions", 3, client_software_name="a", client_software_version="1"),
+    framed("Heartbeat", 4, **heartbeat()),
+    framed("JoinGroup", 9, **join()),
+    framed("JoinGroup", 3, **join()),
+    framed("Metadata", 12, topics=None),
+    framed("DescribeGroups", 5, groups=[f"g{number}" for number in range(3000)]),
+    framed("SaslHandshake", 1, mechanism="PLAIN"),
+    framed("SaslAuthenticate", 2, auth_bytes=b"\0alice\0secret"),
+    framed("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wrong"),
 )

@@ -34,6 +34,7 @@ def test_a_case_that_once_found_something_finds_nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.nightly
 def test_some_cases_of_every_input_find_nothing(name: str, tmp_path: Path) -> None:
     attacked = INPUTS[name]()
     try:
@@ -85,11 +86,11 @@ class Faulty:
 
 
 def test_an_attack_finds_what_is_there_and_keeps_the_cases_that_show_it_again(tmp_path: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     now = iter(range(1000))
-    (report,) = attack([Faulty()], 7, 30, tmp_path, told.append, lambda: next(now))
+    (report,) = attack([Faulty()], 7, 6, tmp_path, reported.append, lambda: next(now))
     assert set(report.findings) == {"an A", "raises ZeroDivisionError: test_attack.py play", "takes more than 0.01 s"}
-    assert "3 findings" in told[-1]
+    assert "3 findings" in reported[-1]
     kept = {case.found: case.played() for _, case in kept_cases(tmp_path)}
     assert kept.keys() == set(report.findings)
     assert [case[:1] for case in kept["an A"]] == [b"A"]
@@ -116,15 +117,15 @@ def test_a_case_that_never_ends_is_found_and_kept(tmp_path: Path, monkeypatch: p
 
 
 def test_an_attack_that_is_stopped_tells_what_it_did(tmp_path: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     class Stopped(Faulty):
         def play(self, case: bytes) -> int:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        attack([Stopped()], 1, 10, tmp_path, told.append)
-    assert told[-1].startswith("faulty: 0 cases without a finding")
+        attack([Stopped()], 1, 10, tmp_path, reported.append)
+    assert reported[-1].startswith("faulty: 0 cases without a finding")
 
 
 def test_the_same_seed_makes_the_same_cases_and_another_others(tmp_path: Path) -> None:

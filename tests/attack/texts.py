@@ -18,12 +18,12 @@ from coordinator_udfs.request_texts import arrival_of
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
 from coordinator_udfs.trace import TraceError, run
-from request_log.importer import LogImport
 from schemas.effect_rows import QUARANTINED
 from schemas.messages import ENVELOPE_FIELDS, GroupObservedRequest, GroupRequest
 from schemas.wire_fields import REPLAY_FIELDS, carried
 from tests.attack.attacked import Finding
 from tests.attack.recorded_texts import LOGS, changed
+from tests.whole_log import WholeLog
 
 AT_MS = 1_772_359_200_000
 STREAMS = (StreamSettings(clock=Clock.PROCESSING), StreamSettings(clock=Clock.EVENT))
@@ -37,7 +37,7 @@ def recorded_requests() -> tuple[tuple[str, int, bytes], ...]:
     return tuple(
         (each.group_id, each.request.received_at_ms, _text(each.request))
         for path in LOGS
-        for each in LogImport(path, ZoneInfo("UTC"))
+        for each in WholeLog(path, ZoneInfo("UTC"))
         if not isinstance(each.request, GroupObservedRequest)
     )
 
@@ -117,9 +117,9 @@ class RequestRows:
         first = random.randrange(len(requests))
         group_id = requests[first][0]
         texts = [text for of, _, text in requests[first : first + 40] if of == group_id][: random.choice((1, 3, 10))]
-        told = [changed(random, text, texts) if random.random() < 0.3 else text for text in texts]
+        reported = [changed(random, text, texts) if random.random() < 0.3 else text for text in texts]
         return msgspec.json.encode(
-            [group_id, random.choice(TICKS[:4]), [text.decode("utf-8", "replace") for text in told]]
+            [group_id, random.choice(TICKS[:4]), [text.decode("utf-8", "replace") for text in reported]]
         )
 
     def play(self, case: bytes) -> int:

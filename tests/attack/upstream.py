@@ -17,13 +17,14 @@ from typing import Any
 
 import msgspec
 
+from gateway.answering import Answering, Client
 from gateway.assembly import before_upstream
-from gateway.settings import Address, Settings
-from gateway.taking import Client, RequestTaker
+from gateway.settings import Settings
 from gateway.upstream.upstream_server import UpstreamServer
 from gateway.wire.codec import Codec, Head, codec, read_head
 from gateway.wire.frames import FrameCutter
 from gateway.wire.shaping import entity_of
+from listeners.addresses import Address
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import PORT, Gateway, OverGateways, numbers_in
@@ -165,7 +166,7 @@ class Upstream(OverGateways):
         self._password.write_text("secret")
         self._ways: list[str] = []
         self._seed = 0
-        self._takers: list[Callable[[Client], RequestTaker]] = []
+        self._takers: list[Callable[[Client], Answering]] = []
         same_each_time = Random(0)
         self._good = [_good_frame(same_each_time, spoken) for spoken in _codecs() for _ in range(_GOOD_OF_EACH)]
 
@@ -196,7 +197,7 @@ class Upstream(OverGateways):
         self._loop.run_until_complete(server.open())
         return Gateway(self._loop, server, self._takers[0])
 
-    async def _listen(self, taker_for: Callable[[Client], RequestTaker], port: int) -> int:
+    async def _listen(self, taker_for: Callable[[Client], Answering], port: int) -> int:
         """In the place of a port."""
         self._takers.append(taker_for)
         return PORT + len(self._takers) - 1

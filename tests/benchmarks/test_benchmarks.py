@@ -44,8 +44,8 @@ def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers
 ) -> None:
     for name in ("nonsense", "core.nonsense"):
         assert command.main([name]) == 2
-        told = f"rollcall: {name}: is no bench; the layers are assignors, consumer_groups, core, "
-        assert capsys.readouterr().err.startswith(told)
+        reported = f"rollcall: {name}: is no bench; the layers are assignors, consumer_groups, core, "
+        assert capsys.readouterr().err.startswith(reported)
 
 
 def test_json_is_one_object_a_line_with_name_value_unit_goal_and_holds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def rows_of(page: str) -> list[str]:
 
 def test_the_page_has_every_figure_with_its_goal_its_anchor_and_the_machine() -> None:
     page = page_of([RATE, *LIVE])
-    assert "Measured on 2026-11-22: A Processor, 2 cores, 23 GB, Linux 6.1, Python 3.11.7; 1.2 processes" in page
+    assert "Measured on 2026-11-22: A Processor, 2 cores, 23 GB, Linux 6.1, Python 3.11.7; load average 1.2." in page
     assert page.count("Measured on") == 1
     assert "is not a replacement for a broker's coordinator" in page
     assert rows_of(page) == [

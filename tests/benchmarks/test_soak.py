@@ -12,7 +12,7 @@ import pytest
 from benchmarks.soak import groups
 from benchmarks.soak.groups import PARTITIONS, TOPIC, Lived, live
 from benchmarks.soak.verdict import BOUND, compared, picture
-from gateway.settings import Address
+from listeners.addresses import Address
 from tests.gateway.process import serving
 from tests.waiting import EVERY_S, WITHIN_S
 

@@ -12,12 +12,15 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser import chromium
 from tests.browser.serving import served
+from tests.lag.homes import write_capture
 from tests.page.homes import recorded
+from tests.request_log.truth import OF_LAG
 from tests.source_tree import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
 SHOWN = (
-    ("page-overview", "j-busy-1", "/", 900),
+    ("page-overview", OF_LAG, "/", 900),
+    ("page-group", OF_LAG, "/group?group=orders-eager", 1100),
     ("page-rebalance", "d-kill", "/rebalance?group=clicks-agg&generation=2", 1150),
 )
 
@@ -27,11 +30,15 @@ def main() -> None:
     with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
         browser = play.chromium.launch(executable_path=chromium.find(), args=chromium.flags())
         for name, incident, path, height in SHOWN:
-            recorded(Path(folder) / incident, incident)
-            with served(Path(folder) / incident, incident) as address:
+            home = Path(folder) / name / incident
+            if incident == OF_LAG:
+                write_capture(home)
+            else:
+                recorded(home, incident)
+            with served(home, incident) as address:
                 page = browser.new_page(viewport={"width": 1280, "height": height})
                 page.goto(address + path)
-                page.locator("figure.plot .main-svg").first.wait_for()
+                page.locator("figure.plot > svg").first.wait_for()
                 page.wait_for_timeout(500)
                 page.screenshot(path=FOLDER / f"{name}.png")
                 print(FOLDER / f"{name}.png")

@@ -33,8 +33,8 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
     try:
-        told = read_until(process, ("The page is at http://127.0.0.1:",))
-        yield Demo(home, process, told.partition("The page is at ")[2].split()[0].rstrip("/"))
+        reported = read_until(process, ("The page is at http://127.0.0.1:",))
+        yield Demo(home, process, reported.partition("The page is at ")[2].split()[0].rstrip("/"))
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
@@ -50,14 +50,18 @@ def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo
     expect(overview.locator("#groups tbody th")).to_have_text(["audit", "orders", "payments"], timeout=WITHIN_MS)
     expect(group.locator("#rebalances")).to_contain_text("session expired", timeout=WITHIN_MS)
     read_until(demo.process, ("rebalance completed: session_expired by audit-2",))
-    expect(overview.locator("#groups tbody tr", has_text="audit").locator("td").nth(3)).to_have_text("Stable")
-    expect(group.locator("#facts")).to_contain_text("Stable")
+    state = overview.locator("#groups tbody tr", has_text="audit").locator("td").nth(6)
+    expect(state).to_have_text("Stable", timeout=WITHIN_MS)
+    expect(group.locator("#facts")).to_contain_text("Stable", timeout=WITHIN_MS)
     with served(demo.home) as address:
         beside = window(f"{address}/sql?q=select+cause_client_id+from+rebalances+where+cause+%3D+%27session_expired%27")
         expect(beside.locator("#answer tbody")).to_have_text("audit-2")
         other = window(address)
         os.killpg(demo.process.pid, signal.SIGINT)
         expect(other.locator("#liveness")).to_contain_text("it is current up to", timeout=WITHIN_MS)
+        # Both would ask again once their server has ended.
+        beside.close()
+        other.close()
     # The demo served the first two itself.
     for page in (overview, group):
         expect(page.locator("#liveness")).to_contain_text("is not reached since", timeout=WITHIN_MS)

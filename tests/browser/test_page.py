@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,8 +29,20 @@ DRAWN = {"overview": 1, "group": 3, "rebalance": 1, "troubles": 0, "sql": 0}
 
 def drawn(page: Page, count: int) -> None:
     """Waits until so many pictures are drawn."""
-    expect(page.locator("figure.plot .main-svg").nth(0) if count else page.locator("h1")).to_be_visible(timeout=20_000)
-    expect(page.locator("figure.plot.js-plotly-plot")).to_have_count(count, timeout=20_000)
+    expect(page.locator("figure.plot > svg")).to_have_count(count, timeout=20_000)
+
+
+def drag(page: Page, place: str, from_share: float, to_share: float) -> None:
+    """Chooses a part of a picture's frame with the pointer."""
+    picture = page.locator(f"{place} svg")
+    box = picture.bounding_box()
+    assert box is not None
+    left, right = (float(picture.get_attribute(name) or 0) for name in ("data-left", "data-right"))
+    middle = box["y"] + 60
+    page.mouse.move(box["x"] + left + from_share * (right - left), middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + left + to_share * (right - left), middle, steps=8)
+    page.mouse.up()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -64,19 +77,34 @@ def test_links_lead_from_the_overview_to_a_rebalance_and_its_neighbours(window: 
 def test_a_span_is_chosen_with_the_pointer(window: Window, incident: str) -> None:
     page = window(incident)
     drawn(page, 1)
-    box = page.locator("#strip .nsewdrag").bounding_box()
-    assert box is not None
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 0.2 * box["width"], middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.35 * box["width"], middle, steps=8)
-    page.mouse.up()
+    drag(page, "#strip", 0.2, 0.35)
     page.wait_for_url("**from=*")
     expect(page.locator("#groups thead")).to_contain_text("in the span")
     # The two expiries of 05:38:55 and 05:38:59.
     expect(page.locator("#groups tbody tr")).to_have_count(2)
     page.get_by_role("link", name="All of the time").click()
     expect(page.locator("#groups tbody tr")).to_have_count(3)
+
+
+def test_a_span_of_a_picture_is_drawn_larger_until_it_is_clicked_twice(window: Window, incident: str) -> None:
+    page = window(f"{incident}/group?group=clicks-agg")
+    drawn(page, 3)
+    picture = page.locator("#plot-timeline svg")
+    ends = [str(picture.get_attribute(name)) for name in ("data-from", "data-to")]
+    drag(page, "#plot-timeline", 0.25, 0.5)
+    for name, end in zip(("data-from", "data-to"), ends, strict=True):
+        expect(picture).not_to_have_attribute(name, end)
+    picture.dblclick()
+    for name, end in zip(("data-from", "data-to"), ends, strict=True):
+        expect(picture).to_have_attribute(name, end)
+
+
+def test_a_picture_is_as_wide_as_its_place(window: Window, incident: str) -> None:
+    page = window(f"{incident}/rebalance?group=clicks-agg&generation=2")
+    drawn(page, 1)
+    page.set_viewport_size({"width": 700, "height": 900})
+    expect(page.locator("figure.plot svg")).to_have_attribute("width", re.compile(r"6\d\d"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_moment_is_chosen_and_goes_along(window: Window, incident: str) -> None:
@@ -91,7 +119,7 @@ def test_a_moment_is_chosen_and_goes_along(window: Window, incident: str) -> Non
 
 def test_who_owned_a_partition_then(window: Window, incident: str) -> None:
     page = window(f"{incident}/group?group=views-agg")
-    page.get_by_label("Topic").fill("views")
+    page.get_by_label("Topic", exact=True).fill("views")
     page.get_by_label("Partition", exact=True).fill("1")
     page.get_by_label("at (UTC)", exact=True).fill("2026-11-21 05:39:00")
     page.get_by_role("button", name="Who?").click()
@@ -154,6 +182,8 @@ def test_changes_come_by_themselves_and_leave_scroll_and_selection(window: Windo
         # The new row, which is in trouble, comes in front; what is looked at stays where it is.
         assert abs(cell.evaluate("cell => cell.getBoundingClientRect().top") - top) <= 1
         assert page.evaluate("getSelection().toString()").strip() == "group-020"
+        # The page would ask again once its server has ended.
+        page.close()
 
 
 def test_hostile_names_are_text(window: Window, strangers: str) -> None:
@@ -166,13 +196,13 @@ def test_hostile_names_are_text(window: Window, strangers: str) -> None:
         page.locator("#rebalances a").first.click()
         drawn(page, 1)
         assert page.locator("img, iframe, object").count() == 0
-    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("document.scripts.length") == 1
 
 
-def test_what_the_browser_loads_is_small_but_for_the_drawing_library(window: Window, incident: str) -> None:
+def test_what_the_browser_loads_is_small(window: Window, incident: str) -> None:
     sizes: dict[str, int] = {}
     page = window("about:blank")
     page.on("response", lambda answer: sizes.__setitem__(answer.url, len(answer.body())))
     page.goto(incident)
     drawn(page, 1)
-    assert sum(size for url, size in sizes.items() if "plotly" not in url) < 1_500_000
+    assert sum(sizes.values()) < 300_000

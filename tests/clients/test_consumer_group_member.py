@@ -61,7 +61,7 @@ class Talk:
         """Answers the latest heartbeat; give: the partitions of topic t that are the member's."""
         assignment = None
         if give is not None:
-            topics = [ConsumerGroupTopicPartitions(topic_id="t", partitions=list(give))] if give else []
+            topics = [ConsumerGroupTopicPartitions(topic_name="t", partitions=list(give))] if give else []
             assignment = ConsumerGroupAssignment(topic_partitions=topics)
         response = ConsumerGroupHeartbeatResponse(
             error_code=error,
@@ -96,7 +96,7 @@ def test_a_join_says_everything_and_later_heartbeats_what_is_new() -> None:
     _, join, word = talk.sent
     assert (join.member_epoch, join.subscribed_topic_names, join.topic_partitions) == (0, ["t"], [])
     assert join.rebalance_timeout_ms == 20_000
-    assert word.topic_partitions == [ConsumerGroupTopicPartitions(topic_id="t", partitions=[0, 1])]
+    assert word.topic_partitions == [ConsumerGroupTopicPartitions(topic_name="t", partitions=[0, 1])]
     assert (word.member_epoch, word.subscribed_topic_names, word.rebalance_timeout_ms) == (1, None, -1)
     talk.expire(20 + BEAT_MS)
     assert talk.last.topic_partitions is None
@@ -117,7 +117,7 @@ def test_what_it_is_to_give_up_it_gives_up_when_its_application_polls_and_says_s
     assert talk.member.waits_for_poll
     talk.poll(6_000)
     assert talk.events[-2:] == [PartitionsRevoked((T1,)), PartitionsAssigned((), 1)]
-    assert talk.last.topic_partitions == [ConsumerGroupTopicPartitions(topic_id="t", partitions=[0])]
+    assert talk.last.topic_partitions == [ConsumerGroupTopicPartitions(topic_name="t", partitions=[0])]
 
 
 def test_an_assignment_that_it_has_already_is_no_news() -> None:
@@ -163,7 +163,7 @@ def test_a_lost_answer_makes_it_look_for_the_coordinator_and_say_everything_agai
     talk.expire(5_200).find(5_210)
     assert isinstance(talk.last, ConsumerGroupHeartbeatRequest)
     assert (talk.last.member_epoch, talk.last.subscribed_topic_names) == (1, ["t"])
-    assert talk.last.topic_partitions == [ConsumerGroupTopicPartitions(topic_id="t", partitions=[0, 1])]
+    assert talk.last.topic_partitions == [ConsumerGroupTopicPartitions(topic_name="t", partitions=[0, 1])]
 
 
 def test_a_coordinator_that_is_loading_is_asked_again() -> None:

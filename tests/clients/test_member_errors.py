@@ -37,13 +37,7 @@ class Row:
     finds_first: bool = False
 
 
-JOIN_ROWS = [
-    Row(
-        Error.COORDINATOR_LOAD_IN_PROGRESS,
-        BACKOFF_MS,
-        "app-1",
-        "rebalance failed due to CoordinatorLoadInProgressException",
-    ),
+LOST_ROWS = [
     Row(
         Error.COORDINATOR_NOT_AVAILABLE,
         BACKOFF_MS,
@@ -58,6 +52,15 @@ JOIN_ROWS = [
         "rebalance failed due to NotCoordinatorException",
         finds_first=True,
     ),
+]
+JOIN_ROWS = [
+    Row(
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        BACKOFF_MS,
+        "app-1",
+        "rebalance failed due to CoordinatorLoadInProgressException",
+    ),
+    *LOST_ROWS,
     Row(Error.UNKNOWN_MEMBER_ID, 0, "", "rebalance failed due to UnknownMemberIdException"),
     Row(Error.REBALANCE_IN_PROGRESS, 0, "app-1", "rebalance failed due to RebalanceInProgressException"),
     Row(Error.MEMBER_ID_REQUIRED, 0, "app-9", "need to re-join with the given member-id: app-9"),
@@ -174,20 +177,7 @@ def test_failed_joins_back_off_longer_and_longer_until_the_group_is_joined() -> 
 
 
 SYNC_ROWS = [
-    Row(
-        Error.COORDINATOR_NOT_AVAILABLE,
-        BACKOFF_MS,
-        "app-1",
-        "rebalance failed due to CoordinatorNotAvailableException",
-        finds_first=True,
-    ),
-    Row(
-        Error.NOT_COORDINATOR,
-        BACKOFF_MS,
-        "app-1",
-        "rebalance failed due to NotCoordinatorException",
-        finds_first=True,
-    ),
+    *LOST_ROWS,
     Row(Error.ILLEGAL_GENERATION, 0, "app-1", "rebalance failed due to IllegalGenerationException"),
     Row(Error.UNKNOWN_MEMBER_ID, 0, "", "rebalance failed due to UnknownMemberIdException"),
     Row(Error.REBALANCE_IN_PROGRESS, 0, "app-1", "rebalance failed due to RebalanceInProgressException"),

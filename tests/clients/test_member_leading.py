@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol, ReplicaRacks
-from clients.assignors.racks import NO_RACKS
+from clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol
 from clients.config import ConsumerConfig, ConsumerConfigError
 from clients.events import FatalError, PartitionsAssigned
 from clients.leading import AssignmentError, refuse_partitions_still_owned
@@ -79,10 +78,7 @@ class GreedyAssignor:
         return None
 
     def assign(
-        self,
-        partitions_by_topic: Mapping[str, int],
-        members: Mapping[str, MemberSubscription],
-        replica_racks: ReplicaRacks = NO_RACKS,
+        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, list[TopicPartition]]:
         everything = [TopicPartition(topic, n) for topic, count in partitions_by_topic.items() for n in range(count)]
         return {name: everything if name == min(members) else [] for name in members}

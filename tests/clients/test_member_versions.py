@@ -122,8 +122,8 @@ def test_an_older_consumer_protocol_tells_the_leader_less(
         consumer_protocol_version=version,
         client_rack="r1",
     ).rejoining("t0")
-    told = decode_subscription(bench.join.protocols[0].metadata)
-    assert (told.owned_partitions, told.generation_id, told.rack_id) == (
+    reported = decode_subscription(bench.join.protocols[0].metadata)
+    assert (reported.owned_partitions, reported.generation_id, reported.rack_id) == (
         partitions(" ".join(owned)),
         generation_id,
         None,

@@ -1,6 +1,6 @@
-"""The README's own spark-submit command, for a cluster of two executors on this machine.
+"""The spark-submit of docs/cluster.md command, for a cluster of two executors on this machine.
 
-Knows the README's text and Spark's options; must not know what the job does.
+Knows that page's text and Spark's options; must not know what the job does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from jobs.spark.jars import jar_paths
+from tests.brief_java import EXECUTORS
 from tests.source_tree import ROOT
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -19,9 +20,9 @@ PARTITIONS = 2
 """One an executor: each of the sixteen of conf/spark-cluster.conf starts two Pythons, on a test machine's two cores."""
 
 
-def readme_command() -> list[str]:
-    """The words of the README's spark-submit."""
-    section = (ROOT / "README.md").read_text().partition("\n## On a cluster\n")[2]
+def submit_command() -> list[str]:
+    """The words of the page's spark-submit."""
+    section = (ROOT / "docs" / "cluster.md").read_text()
     found = re.search(r"^spark-submit (?:.*\\\n)*.*$", section, re.MULTILINE)
     assert found is not None
     return shlex.split(found.group(0).replace("\\\n", " "))
@@ -29,7 +30,7 @@ def readme_command() -> list[str]:
 
 def command_here(home: Path, settings: Path, package: Path) -> list[str]:
     """The same command with this machine's master, home and settings; JARs that are there already, not packages."""
-    words = readme_command()
+    words = submit_command()
     for option, value in (
         ("--master", CLUSTER),
         ("--py-files", str(package)),
@@ -39,5 +40,5 @@ def command_here(home: Path, settings: Path, package: Path) -> list[str]:
         words[words.index(option) + 1] = value
     place = words.index("--packages")
     few = ["--conf", f"spark.sql.shuffle.partitions={PARTITIONS}"]
-    words[place : place + 2] = ["--jars", ",".join(jar_paths()), *few]
+    words[place : place + 2] = ["--jars", ",".join(jar_paths()), *few, *EXECUTORS]
     return [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *words[1:]]

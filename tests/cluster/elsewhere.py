@@ -1,6 +1,6 @@
 """Everything away from one machine's disk: Kafka in, a Spark cluster that computes, an object store out, and a gateway.
 
-Knows how the README's lines are filled in and how each part is started; must not know what clients do.
+Knows how the lines of docs/cluster.md are filled in and how each part is started; must not know what clients do.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from deltalake import DeltaTable
 from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks.spark_cluster import SPARK, SparkCluster, spark_cluster
-from gateway.settings import Address, parse_address
 from jobs.package import pack
 from jobs.spark.jars import shipped_artifacts
+from listeners.addresses import Address, parse_address
 from page.__main__ import LISTENS as PAGE_IS_AT
 from schemas.tables import EFFECTS
-from tests.cluster.cluster_command import readme_command
+from tests.brief_java import EXECUTORS
+from tests.cluster.cluster_command import submit_command
 from tests.cluster.object_store import ObjectStore, object_store
-from tests.peers_job.told import Told
+from tests.peers_job.reported import Told
 from tests.peers_kafka.kafka import Broker
 from tests.peers_kafka.submitted import TOPIC, make_topic, readme_settings
 from tests.source_tree import ROOT
@@ -44,7 +45,7 @@ S3_PACKAGES = (
     "software.amazon.awssdk:s3-transfer-manager:2.35.4",
     "software.amazon.awssdk:sts:2.35.4",
 )
-"""What docs/deploying.md adds to the README's packages for `s3a://`."""
+"""What docs/deploying.md adds to the packages of docs/cluster.md for `s3a://`."""
 LEFT_OUT = ("software.amazon.awssdk:bundle", "com.google.code.findbugs:jsr305")
 """Of the packages: half a gigabyte that S3_PACKAGES stand for, and annotations. Beside it what Spark ships."""
 START_S = 240.0
@@ -65,8 +66,8 @@ class Elsewhere:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def command(self, home: str, settings: Mapping[str, str]) -> list[str]:
-        """The README's spark-submit, with this cluster's master, this home, what this store needs, and settings."""
-        words = readme_command()
+        """The spark-submit of docs/cluster.md with this cluster's master, this home, what the store needs, settings."""
+        words = submit_command()
         for option, value in (
             ("--master", self.cluster.master),
             ("--py-files", str(self._package)),
@@ -91,6 +92,7 @@ class Elsewhere:
             str(SPARK / "bin" / "spark-submit"),
             *words[1:program],
             *("--exclude-packages", ",".join([*LEFT_OUT, *(f"*:{one}" for one in shipped_artifacts(SPARK))])),
+            *EXECUTORS,
             *more,
             *words[program:],
         ]
@@ -153,7 +155,7 @@ class Elsewhere:
         table = self.table(home, name)
         return [] if table is None else table.to_pyarrow_table().to_pylist()
 
-    def told(self, home: str) -> Told:
+    def reported(self, home: str) -> Told:
         """What a home tells of its clients."""
         return _ToldElsewhere(self, home)
 
@@ -187,15 +189,15 @@ class _ToldElsewhere(Told):
     def __init__(self, parts: Elsewhere, home: str) -> None:
         self._parts, self._home = parts, home
 
-    def table(self) -> pa.Table:
+    def table(self, since_ms: int = 0) -> pa.Table:
         # The store may be told to refuse everybody for a while.
-        found = until(self._read, "the store to answer", self.patience_s, self.every_s)
+        found = until(lambda: self._read(since_ms), "the store to answer", self.patience_s, self.every_s)
         return found[0]
 
-    def _read(self) -> tuple[pa.Table] | None:
+    def _read(self, since_ms: int) -> tuple[pa.Table] | None:
         try:
-            table = self._parts.table(self._home)
-            return (EFFECTS.arrow.empty_table() if table is None else table.to_pyarrow_table(),)
+            table, since = self._parts.table(self._home), [("at_ms", ">=", since_ms)]
+            return (EFFECTS.arrow.empty_table() if table is None else table.to_pyarrow_table(filters=since),)
         except OSError:
             return None
 

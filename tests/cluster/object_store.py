@@ -91,8 +91,8 @@ class ObjectStore(NamedTuple):
 
     def faults(self) -> dict[str, int]:
         """How many requests it has `refused` and `slowed` so far."""
-        told: dict[str, int] = json.loads(self._ask("POST", "/faults", b"{}"))
-        return told
+        reported: dict[str, int] = json.loads(self._ask("POST", "/faults", b"{}"))
+        return reported
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         # Without a type of content the body would be taken for a form's fields.

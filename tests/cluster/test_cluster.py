@@ -1,4 +1,4 @@
-"""Elsewhere: the README's own spark-submit command, on a cluster of two executors, with Spark writing the effects."""
+"""Elsewhere: the spark-submit of docs/cluster.md, on a cluster of two executors, with Spark writing the effects."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.nightly
 def test_the_readmes_command_runs_the_job_on_a_cluster(
     submitted: tuple[subprocess.Popen[bytes], Home], tmp_path: Path
 ) -> None:

@@ -33,15 +33,15 @@ def test_clients_of_four_libraries_share_a_topic_and_the_tools_tell_of_it(runnin
         members = {worker.client_id for worker in fleet.workers}
         assert set(running.coordinator.member_ids(GROUP)) == members
 
-        told = answer(running, f"select client_id from members where group_id = '{GROUP}'")
-        assert {row["client_id"] for row in told} == members
+        reported = answer(running, f"select client_id from members where group_id = '{GROUP}'")
+        assert {row["client_id"] for row in reported} == members
         why = running.parts.rollcall("why", GROUP, "--home", HOME)
         assert why.stdout.startswith(f"{GROUP}: generation "), why.stderr
         with running.parts.page(HOME) as address:
 
             def is_shown() -> bool:
-                with urlopen(f"{address}group?group={GROUP}", timeout=30) as told:
-                    text = told.read().decode()
+                with urlopen(f"{address}group?group={GROUP}", timeout=30) as reported:
+                    text = reported.read().decode()
                 return all(member in text for member in members)
 
             until(is_shown, "the group's page", PATIENCE_S)

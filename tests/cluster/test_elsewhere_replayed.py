@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.conftest import HOME, Running
 from tests.cluster.elsewhere import BUCKET
 from tests.peers_clients.fleet import Fleet
-from tests.peers_job.told import assert_told_once
+from tests.peers_job.reported import assert_reported_once
 from tests.waiting import until
 
 CALM, KILLED = f"s3a://{BUCKET}/calm", f"s3a://{BUCKET}/killed"
@@ -20,6 +22,7 @@ ON_THEIR_CLOCK = {
 PATIENCE_S = 240.0
 
 
+@pytest.mark.nightly
 def test_a_topic_replayed_through_kills_gives_the_tables_of_a_calm_replay(running: Running) -> None:
     parts = running.parts
     with Fleet(running.coordinator.bootstrap, "replayed", "work", session_ms="45000", heartbeat_ms="3000") as fleet:
@@ -27,7 +30,7 @@ def test_a_topic_replayed_through_kills_gives_the_tables_of_a_calm_replay(runnin
         for _ in range(3):
             fleet.start("confluent")
         fleet.await_shares(fleet.workers, 12)
-        parts.told(HOME).await_answers()
+        parts.reported(HOME).await_answers()
     running.driver.stop()
 
     few = {"spark.coordinator.source.max.requests.per.batch": str(max(1, len(parts.asked()) // 5))}
@@ -39,8 +42,8 @@ def test_a_topic_replayed_through_kills_gives_the_tables_of_a_calm_replay(runnin
     parts.cluster.kill_worker(1)
     parts.cluster.start_worker()
     for home in (CALM, KILLED):
-        assert_told_once(parts.told(home))
-    assert parts.told(KILLED).effects() == parts.told(CALM).effects()
+        assert_reported_once(parts.reported(home))
+    assert parts.reported(KILLED).effects() == parts.reported(CALM).effects()
     killed.stop()
     calm.stop()
     running.driver = parts.submit(HOME)

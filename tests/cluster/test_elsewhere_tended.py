@@ -6,16 +6,19 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.conftest import HOME, Running
 from tests.cluster.elsewhere import PARTITIONS
 from tests.cluster.object_store import connector_jars
 from tests.peers_clients.fleet import AS_SHIPPED, Fleet
-from tests.peers_job.told import assert_told_once, await_heartbeats, story
+from tests.peers_job.reported import assert_reported_once, await_heartbeats, story
 
 GROUP = "tended"
 PATIENCE_S = 240.0
 
 
+@pytest.mark.nightly
 def test_a_home_in_a_store_is_tended_and_moved_and_its_members_stay(running: Running, tmp_path: Path) -> None:
     parts = running.parts
     settings = {**parts.store.spark_settings(), "spark.jars": ",".join(connector_jars())}
@@ -32,8 +35,8 @@ def test_a_home_in_a_store_is_tended_and_moved_and_its_members_stay(running: Run
         for kind in ("confluent", "java"):
             fleet.start(kind)
         fleet.await_shares(fleet.workers, 12)
-        told, members = parts.told(HOME), running.coordinator.member_ids(GROUP)
-        before = story(told, GROUP)
+        reported, members = parts.reported(HOME), running.coordinator.member_ids(GROUP)
+        before = story(reported, GROUP)
 
         refused = spark_command("maintain")
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -52,7 +55,7 @@ def test_a_home_in_a_store_is_tended_and_moved_and_its_members_stay(running: Run
         assert moved.stdout == f"rollcall: {HOME} has {wider} shuffle partitions now.\n", moved.stderr
         assert facts() == known
         running.driver = parts.submit(HOME)
-        await_heartbeats(told, members, PATIENCE_S)
+        await_heartbeats(reported, members, PATIENCE_S)
         assert running.coordinator.member_ids(GROUP) == members
-        assert story(told, GROUP) == before
-        assert_told_once(told)
+        assert story(reported, GROUP) == before
+        assert_reported_once(reported)

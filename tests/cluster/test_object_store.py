@@ -1,4 +1,4 @@
-"""A home in an object store, by the README's command: S3 and a real Kafka, two jobs, a restart, and refusals."""
+"""A home in an object store, as docs/cluster.md says: S3 and a real Kafka, two jobs, a restart, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[ObjectStore]:
 
 
 def job(folder: Path, bootstrap: str, store: ObjectStore, name: str, place: str = HOME) -> Submitted:
-    """The README's job on a home in the store, with a log of its own."""
+    """The job of docs/cluster.md on a home in the store, with a log of its own."""
     words = [word for key, value in store.spark_settings().items() for word in ("--conf", f"{key}={value}")]
     submitted = Submitted(folder, bootstrap, "--master", "local[2]", *words, place=place, jars=connector_jars())
     submitted.log = folder / f"{name}.log"
@@ -50,6 +50,7 @@ def replies(store: ObjectStore) -> list[dict[str, Any]]:
     return [row for row in rows if row["effect"] == "reply"]
 
 
+@pytest.mark.nightly
 def test_a_home_in_an_object_store_is_worked_in_by_one_job_and_refused_in_a_sentence(
     tmp_path: Path, bootstrap: str, store: ObjectStore
 ) -> None:
@@ -73,7 +74,7 @@ def test_a_home_in_an_object_store_is_worked_in_by_one_job_and_refused_in_a_sent
         second = job(tmp_path, bootstrap, store, "second")
         assert re.fullmatch(
             r"s3a://bucket/rollcall is in use by the coordinator \(process \d+ on .+\): stop it, or name another "
-            r"ROLLCALL_HOME\.",
+            r"home\.",
             second.refusal(),
         )
         first.stop()

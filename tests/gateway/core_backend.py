@@ -55,9 +55,16 @@ class CoreBackend:
 
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        known = [(g.group_id, g.protocol_type or "", str(g.shown_state), g.group_type) for g in self.by_id.values()]
+        known = [
+            (g.group_id, g.protocol_type or "", str(g.shown_state), g.group_type)
+            for g in self.by_id.values()
+            if g.is_known
+        ]
         listing.set_result(self.listed or known)
         return listing
+
+    def configured_groups(self) -> Iterable[str]:
+        return [group.group_id for group in self.by_id.values() if group.configs]
 
     def figures(self) -> Figures:
         states = Counter(str(group.shown_state) for group in self.by_id.values())
@@ -105,7 +112,7 @@ class CoreBackend:
         timer = self._timers.pop(group.group_id, None)
         if timer is not None:
             timer.cancel()
-        if not group.is_known:
+        if not group.is_kept:
             self.by_id.pop(group.group_id, None)
             return
         self.by_id[group.group_id] = group
@@ -119,7 +126,7 @@ class CoreBackend:
             self.effects.append((group_id, effect))
             match effect:
                 case Reply() if effect.request_id in self._waiting:
-                    told = msgspec.structs.replace(effect.response, throttle_time_ms=self.throttle_time_ms)
-                    self._waiting.pop(effect.request_id).set_result(told)
+                    reported = msgspec.structs.replace(effect.response, throttle_time_ms=self.throttle_time_ms)
+                    self._waiting.pop(effect.request_id).set_result(reported)
                 case RequestDropped():
                     self._waiting.pop(effect.request_id, None)

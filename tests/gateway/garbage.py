@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import struct
 
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
+from benchmarks.wire_client import framed
 from tests.gateway.wire_client import join
 
-JOIN = codec("JoinGroup", 0)
-NO_PROTOCOLS = JOIN.write_request(1, "", entity_of(JOIN.request_type, {**join(), "protocols": []}))
+NO_PROTOCOLS = framed("JoinGroup", 0, "", **join() | {"protocols": []})
 
 GARBAGE = {
     "a length of 2 GB": struct.pack(">i", 2**31 - 1),

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream
 from gateway.server import Server
 from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
-from tests.gateway.running import GROUPS, Running
+from tests.gateway.running import GROUPS, Running, started
 from tests.gateway.scripted_broker import ScriptedBroker, framed
 
 OTHER_API = 99
 """A key that nobody but the upstream knows."""
 
 
-@asynccontextmanager
-async def gateway_before(
+def gateway_before(
     broker: ScriptedBroker | Running, group: GroupConfig = GROUPS, /, **pairs: str
-) -> AsyncIterator[Server]:
+) -> AbstractAsyncContextManager[Server]:
     """The upstream may be a gateway as well."""
     settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "gateway.upstream": str(broker.address)}
     known = Settings.from_pairs({**settings, **pairs})
-    server = before_upstream(known, broker.address, CoreBackend(group))
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.close()
+    return started(before_upstream(known, broker.address, CoreBackend(group)))
 
 
 def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 from typing import Any
 
-from tests.gateway.wire_client import Client
+from benchmarks.wire_client import Client
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
 from gateway.assembly import stand_alone
-from gateway.security.credentials import Users
 from gateway.security.sasl import Sasl
 from gateway.settings import Settings
 from gateway.wire.codec import Codec, codec
+from listeners.credentials import Users
 from schemas.errors import Error
 from schemas.messages import APIS
 from tests.gateway.core_backend import CoreBackend

@@ -24,8 +24,8 @@ import click
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from gateway.settings import Address, parse_address
 from gateway.wire.codec import codec
+from listeners.addresses import Address, parse_address
 from programs.command_line import examples, run_command
 from programs.settings import parse_topics
 from schemas.messages import APIS

@@ -15,12 +15,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.settings import Address
+from benchmarks.wire_client import Client
 from gateway.wire.shaping import values_of
+from listeners.addresses import Address
 from schemas.messages import APIS
 from schemas.wire_fields import carried
-from tests.gateway.wire_client import Client
-from tests.protocol.scenario import PROFILES, Answer, Playing, Scenario, Step, differences, to_bytes
+from tests.protocol.scenario import PROFILES, Answer, Playing, Scenario, Step, differences, is_timely, to_bytes
 from tests.protocol.scenario_requests import line_of
 
 AT_ONCE_MS = 75
@@ -192,14 +192,14 @@ def otherwise(scenario: Scenario, answers: Mapping[int, Answer], with_times: boo
     """What is answered otherwise than Kafka did, one line a field; with_times: also when."""
     contents = copy.deepcopy(scenario)
     for step in contents.steps:
-        step["answer"] = _told_once(step["answer"])
+        step["answer"] = _reported_once(step["answer"])
         step["answer"].pop("when", None)
-    given = {number: _told_once(answer) for number, answer in answers.items()}
+    given = {number: _reported_once(answer) for number, answer in answers.items()}
     found = differences(contents, {n: {k: v for k, v in a.items() if k != "when"} for n, a in given.items()})
     return found + list(_untimely(scenario, answers)) if with_times else found
 
 
-def _told_once(answer: Mapping[str, Any]) -> Answer:
+def _reported_once(answer: Mapping[str, Any]) -> Answer:
     """The answer with each of its groups once; Kafka tells of a group as often as it is asked (decision 11)."""
     groups = answer.get("groups")
     if not isinstance(groups, list):
@@ -210,15 +210,5 @@ def _told_once(answer: Mapping[str, Any]) -> Answer:
 def _untimely(scenario: Scenario, answers: Mapping[int, Answer]) -> Iterator[str]:
     for number, step in enumerate(scenario.steps, 1):
         wanted, given = step["answer"].get("when"), answers[number].get("when")
-        if "lenient" not in step and not _is_timely(wanted, given):
+        if "lenient" not in step and not is_timely(wanted, given, TIMER_SLACK_MS):
             yield f"step {number} ({step['member']} {step['api']}): when: Kafka {wanted!r}, here {given!r}"
-
-
-def _is_timely(wanted: Any, given: Any) -> bool:
-    match wanted:
-        case {"$any": choices}:
-            return any(_is_timely(choice, given) for choice in choices)
-        case [first_ms, last_ms]:
-            return isinstance(given, list) and first_ms - TIMER_SLACK_MS <= given[0] <= last_ms + TIMER_SLACK_MS
-        case _:
-            return bool(wanted == given)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.settings import Address, parse_address
+from listeners.addresses import Address, parse_address
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import gateway_on, stand_alone
 from gateway.server import Server
-from gateway.settings import Address, Settings
+from gateway.settings import Settings
+from listeners.addresses import Address
 from programs.settings import from_texts
+from tables.job_status import read_status
 from tests.gateway.core_backend import CoreBackend
-from tests.gateway.wire_client import Client
+from tests.waiting import until_true
 
 P = ParamSpec("P")
 
@@ -53,23 +56,40 @@ class Running:
 
 
 @asynccontextmanager
-async def gateway(settings: dict[str, str] | None = None, group: GroupConfig = GROUPS) -> AsyncIterator[Running]:
-    """A gateway with these settings over the usual ones."""
-    backend = CoreBackend(group)
-    server = stand_alone(Settings.from_pairs({**DEFAULTS, **(settings or {})}), backend)
-    await server.start()
-    try:
-        yield Running(server, backend)
-    finally:
-        await server.close()
-
-
-@asynccontextmanager
-async def gateway_of(home: Path, **pairs: str) -> AsyncIterator[Server]:
-    """A gateway with these settings over the usual ones, over the tables of a home."""
-    server = gateway_on(home, Settings.from_pairs({**DEFAULTS, **pairs}))
+async def started(server: Server) -> AsyncIterator[Server]:
+    """A server, from its start to its end."""
     await server.start()
     try:
         yield server
     finally:
         await server.close()
+
+
+@asynccontextmanager
+async def gateway(settings: dict[str, str] | None = None, group: GroupConfig = GROUPS) -> AsyncIterator[Running]:
+    """A gateway with these settings over the usual ones."""
+    backend = CoreBackend(group)
+    async with started(stand_alone(Settings.from_pairs({**DEFAULTS, **(settings or {})}), backend)) as server:
+        yield Running(server, backend)
+
+
+@asynccontextmanager
+async def gateway_and_client(
+    settings: dict[str, str] | None = None, group: GroupConfig = GROUPS
+) -> AsyncIterator[tuple[Running, Client]]:
+    """The same with a client of it."""
+    async with gateway(settings, group) as running:
+        yield running, await running.client()
+
+
+def gateway_of(home: Path, **pairs: str) -> AbstractAsyncContextManager[Server]:
+    """A gateway with these settings over the usual ones, over the tables of a home."""
+    return started(gateway_on(home, Settings.from_pairs({**DEFAULTS, **pairs})))
+
+
+@asynccontextmanager
+async def beside(home: Path, **pairs: str) -> AsyncIterator[Server]:
+    """A gateway beside a coordinator that has ended a batch."""
+    await until_true(lambda: (status := read_status(home)) is not None and status.batch_at_ms is not None)
+    async with gateway_of(home, **{"group.min.session.timeout.ms": "100", **pairs}) as server:
+        yield server

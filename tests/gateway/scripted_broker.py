@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gateway.settings import Address
 from gateway.wire.codec import Head, codec, read_head
 from gateway.wire.shaping import entity_of
+from listeners.addresses import Address
 
 Answering = Callable[[Head, bytes], Awaitable[bytes | None]]
 """A request's head and whole frame -> the answer with its length, None if there is none."""

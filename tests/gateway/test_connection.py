@@ -11,11 +11,12 @@ import time
 
 import pytest
 
+from benchmarks.wire_client import Client, framed
 from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
+from listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
-from tests.gateway.running import Running, asynchronous, gateway
-from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.waiting import until_true
 
 HEARTBEAT = codec("Heartbeat", 4)
@@ -36,8 +37,7 @@ async def is_served(running: Running) -> bool:
 
 @asynchronous
 async def test_answers_come_in_the_order_of_the_requests_whatever_they_are() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         wanted = []
         for _ in range(20):
             for api, version, values in [
@@ -70,9 +70,8 @@ async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() 
 
 @asynchronous
 async def test_a_frame_may_come_byte_by_byte_and_many_in_one_piece() -> None:
-    async with gateway() as running:
-        client = await running.client()
-        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat()))
+    async with gateway_and_client() as (_, client):
+        frame = framed("Heartbeat", 4, correlation_id=7, **heartbeat())
         for byte in frame:
             client.send_raw(bytes([byte]))
             await client.writer.drain()
@@ -98,16 +97,14 @@ async def test_what_is_no_request_ends_its_connection_and_no_other(garbage: byte
 
 @asynchronous
 async def test_half_a_frame_and_then_nothing_is_waited_for_as_long_as_a_connection_may_be_idle() -> None:
-    async with gateway({"gateway.connections.max.idle.ms": "1"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.connections.max.idle.ms": "1"}) as (_, client):
         client.send_raw(b"\0\0\0\x20half")
         assert await client.is_closed_by_peer()
 
 
 @asynchronous
 async def test_half_a_frame_and_then_the_end_is_the_end() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         client.send_raw(b"\0\0\0\x20half")
         client.writer.write_eof()
         assert await client.is_closed_by_peer()
@@ -139,7 +136,7 @@ async def test_a_client_that_floods_is_read_no_further_than_its_share() -> None:
         given = await flood.call("JoinGroup", 9, **join())
         flood.send("JoinGroup", 9, **join(member=given.member_id))
         await until_true(lambda: running.backend.waiting == 1)
-        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat()))
+        frame = framed("Heartbeat", 4, correlation_id=7, **heartbeat())
         flood.send_raw(frame * 200_000)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(flood.writer.drain(), 0.3)
@@ -152,8 +149,7 @@ async def test_a_client_that_floods_is_read_no_further_than_its_share() -> None:
 
 @asynchronous
 async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a_time() -> None:
-    async with gateway({"gateway.max.in.flight.requests.per.connection": "3"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.max.in.flight.requests.per.connection": "3"}) as (running, client):
         running.backend.is_silent = True
         for _ in range(10):
             client.send("Heartbeat", 4, **heartbeat())
@@ -164,12 +160,9 @@ async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a
 
 @asynchronous
 async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pile_up() -> None:
-    async with gateway({"gateway.send.timeout.ms": "1"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.send.timeout.ms": "1"}) as (running, client):
         client.stop_reading()
-        frame = codec("Metadata", 12).write_request(
-            1, "me", entity_of(codec("Metadata", 12).request_type, {"topics": None})
-        )
+        frame = framed("Metadata", 12, topics=None)
         with pytest.raises((ConnectionError, asyncio.TimeoutError)):  # noqa: PT012
             while True:
                 client.send_raw(frame * 1000)
@@ -179,8 +172,7 @@ async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pil
 
 @asynchronous
 async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection_at_once() -> None:
-    async with gateway({"gateway.send.max.bytes": "1024", "topics": "t:3000"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.send.max.bytes": "1024", "topics": "t:3000"}) as (running, client):
         client.stop_reading()
         for _ in range(100):
             client.send("Metadata", 12, topics=None)
@@ -247,7 +239,7 @@ async def test_unfinished_requests_take_no_more_room_than_there_is_and_the_oldes
         for oldest in held[:2]:
             assert await oldest.is_closed_by_peer()
         await until_true(lambda: len(running.server.connections) == 2)
-        frame = HEARTBEAT.write_request(7, "me", entity_of(HEARTBEAT.request_type, heartbeat(member="m" * 30_000)))
+        frame = framed("Heartbeat", 4, correlation_id=7, **heartbeat(member="m" * 30_000))
         client = await running.client()
         client.send_raw(frame * 20)
         for _ in range(20):
@@ -354,3 +346,37 @@ async def test_a_gateway_that_stops_closes_every_connection() -> None:
         client: Client = await running.client()
         await client.call("ApiVersions", 0)
     assert await client.is_closed_by_peer()
+
+
+@asynchronous
+async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("listeners.connections._CHECK_S", 0.001)
+    connections = Connections(Limits(10, 10, 1000), ConnectionMetrics("test_"))
+
+    class Broken:
+        closed = 0
+
+        def check(self, now: float) -> None:
+            raise RuntimeError("not foreseen")
+
+        def close(self) -> None:
+            self.closed += 1
+
+        def end(self, reason: str, why: str = "", at_once: bool = False) -> None: ...
+
+    class Fine(Broken):
+        checks = 0
+
+        def check(self, now: float) -> None:
+            self.checks += 1
+
+    broken, fine = Broken(), Fine()
+    for connection in (broken, fine):
+        connections.watch_over(connection)
+    watching = asyncio.create_task(connections.watch())
+    await until_true(lambda: fine.checks > 3)
+    assert broken.closed > 0
+    assert not watching.done()
+    watching.cancel()

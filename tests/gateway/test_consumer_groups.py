@@ -6,17 +6,17 @@ import uuid
 
 import pytest
 
+from benchmarks.wire_client import Client
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
-from tests.gateway.running import asynchronous, gateway
-from tests.gateway.wire_client import Client, alone_in, join
+from tests.gateway.running import asynchronous, gateway_and_client
+from tests.gateway.wire_client import alone_in, join
 
 
 @pytest.mark.parametrize("version", [0, 1])
 @asynchronous
 async def test_a_member_is_given_the_topics_of_the_settings_by_their_ids(version: int) -> None:
-    async with gateway(group=AT_ONCE) as running:
-        client = await running.client()
+    async with gateway_and_client(group=AT_ONCE) as (_, client):
         joined = await beat(client, "" if version == 0 else "m1", 0, version=version)
         assert (joined.error_code.name, joined.member_epoch) == ("none", 2)
         assert given(joined) == [(T1, (0, 1, 2, 3))]
@@ -27,8 +27,7 @@ async def test_a_member_is_given_the_topics_of_the_settings_by_their_ids(version
 
 @asynchronous
 async def test_two_members_share_and_one_leaves() -> None:
-    async with gateway(group=AT_ONCE) as running:
-        client = await running.client()
+    async with gateway_and_client(group=AT_ONCE) as (_, client):
         await beat(client, "m1", 0)
         assert given(await beat(client, "m2", 0)) == []
         kept = given(await beat(client, "m1", 2))
@@ -42,8 +41,7 @@ async def test_two_members_share_and_one_leaves() -> None:
 
 @asynchronous
 async def test_it_is_described_listed_by_type_and_deleted() -> None:
-    async with gateway(group=AT_ONCE) as running:
-        client = await running.client()
+    async with gateway_and_client(group=AT_ONCE) as (_, client):
         await alone_in(client, "classic")
         await beat(client, "m1", 0)
         answer = await client.call("ConsumerGroupDescribe", 1, group_ids=["g", "none", "classic"])
@@ -77,8 +75,7 @@ async def alone_in_classic(client: Client) -> None:
 
 @asynchronous
 async def test_a_consumer_takes_a_classic_group_over() -> None:
-    async with gateway(group=AT_ONCE) as running:
-        client = await running.client()
+    async with gateway_and_client(group=AT_ONCE) as (_, client):
         await alone_in_classic(client)
         joined = await beat(client, "m1", 0)
         assert joined.error_code.name == "none"
@@ -88,8 +85,7 @@ async def test_a_consumer_takes_a_classic_group_over() -> None:
 
 @asynchronous
 async def test_what_the_group_refuses_is_told_with_its_reason() -> None:
-    async with gateway(group=AT_ONCE) as running:
-        client = await running.client()
+    async with gateway_and_client(group=AT_ONCE) as (_, client):
         refused = await beat(client, "m1", 5)
         assert (refused.error_code.name, refused.assignment) == ("group_id_not_found", None)
         await beat(client, "m1", 0)

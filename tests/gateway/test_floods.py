@@ -9,19 +9,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from benchmarks.wire_client import Client, framed
 from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
-from tests.gateway.running import Running, asynchronous, gateway
-from tests.gateway.wire_client import Client, heartbeat
+from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
+from tests.gateway.wire_client import heartbeat
 
 SOON_S = 0.25
 """Of processor time, for tests share their machine with others; a gateway by itself takes less than half of it."""
 HEARTBEAT = codec("Heartbeat", 4)
-
-
-def framed(api: str, version: int, **values: object) -> bytes:
-    spoken = codec(api, version)
-    return spoken.write_request(1, "flood", entity_of(spoken.request_type, values))
 
 
 async def is_answered_soon(client: Client, flood: Callable[[], Awaitable[object]]) -> bool:
@@ -96,7 +91,7 @@ async def test_many_lists_of_many_groups_keep_nobody_else_waiting() -> None:
 async def test_fifty_clients_that_flood_keep_nobody_else_waiting() -> None:
     async with gateway() as running:
         quiet = await running.client()
-        frame = HEARTBEAT.write_request(1, "flood", entity_of(HEARTBEAT.request_type, heartbeat()))
+        frame = framed("Heartbeat", 4, **heartbeat())
         assert await is_answered_soon(
             quiet, lambda: asyncio.gather(*[flood_by(running, frame, times=300) for _ in range(50)])
         )
@@ -104,12 +99,11 @@ async def test_fifty_clients_that_flood_keep_nobody_else_waiting() -> None:
 
 @asynchronous
 async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
-    async with gateway({"topics": "wide:1000"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"topics": "wide:1000"}) as (_, client):
         known = next(iter((await client.call("Metadata", 12, topics=None)).topics))
         asked = [{"name": "wide"}, {"topic_id": known.topic_id, "name": None}, {"name": "wide"}, {"name": "none"}]
-        told = await client.call("Metadata", 12, topics=asked * 2000)
-        assert [(topic.name, len(topic.partitions)) for topic in told.topics] == [
+        answer = await client.call("Metadata", 12, topics=asked * 2000)
+        assert [(topic.name, len(topic.partitions)) for topic in answer.topics] == [
             ("wide", 1000),
             ("wide", 1000),
             ("none", 0),
@@ -128,21 +122,19 @@ async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
 async def test_a_group_is_asked_and_told_of_once_however_often_it_is_named(
     api: str, version: int, field: str, entry: object
 ) -> None:
-    async with gateway() as running:
-        client = await running.client()
-        told = await client.call(api, version, **{field: [entry] * 1000})
-        assert [group.group_id for group in told.groups] == ["g"]
+    async with gateway_and_client() as (running, client):
+        answer = await client.call(api, version, **{field: [entry] * 1000})
+        assert [group.group_id for group in answer.groups] == ["g"]
         assert len(running.backend.asked) == 1
 
 
 @asynchronous
 async def test_a_group_that_is_fetched_twice_is_fetched_once_for_everything_asked() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         asked = [("t2", [1, 0, 1]), ("t1", [3]), ("t2", [0, 2])]
         groups = [{"group_id": "g", "topics": [{"name": name, "partition_indexes": at}]} for name, at in asked]
-        (told,) = (await client.call("OffsetFetch", 8, groups=groups)).groups
-        assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in told.topics] == [
+        (reported,) = (await client.call("OffsetFetch", 8, groups=groups)).groups
+        assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in reported.topics] == [
             ("t2", [1, 0, 2]),
             ("t1", [3]),
         ]
@@ -168,8 +160,7 @@ async def test_a_group_that_is_fetched_twice_is_fetched_once_for_everything_aske
 )
 @asynchronous
 async def test_an_answer_longer_than_may_be_unread_is_not_built(version: int, asked: dict[str, object]) -> None:
-    async with gateway({"gateway.send.max.bytes": "20000"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.send.max.bytes": "20000"}) as (running, client):
         partitions = [{"partition_index": n, "committed_offset": 1, "committed_metadata": "m" * 4000} for n in range(4)]
         for group in ("g", "h"):
             topics = [{"name": "t1", "partitions": partitions[: 2 if group == "h" else 4]}]
@@ -188,8 +179,7 @@ async def test_an_answer_longer_than_may_be_unread_is_not_built(version: int, as
 
 @asynchronous
 async def test_what_many_groups_are_asked_waits_for_those_before() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         running.backend.is_silent = True
         client.send("DescribeGroups", 5, groups=[f"g{i}" for i in range(5000)])
         quiet = await running.client()
@@ -229,8 +219,7 @@ async def test_no_more_than_its_share_of_bytes_of_one_client_is_unanswered() -> 
 
 @asynchronous
 async def test_a_request_behind_a_long_one_is_asked_after_it() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         topics = [{"name": f"t{i}", "partitions": [{"partition_index": 0, "committed_offset": 1}]} for i in range(2000)]
         long = client.send("OffsetCommit", 8, group_id="g", generation_id_or_member_epoch=-1, topics=topics)
         behind = client.send("Heartbeat", 4, **heartbeat())

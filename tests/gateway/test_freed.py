@@ -10,21 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.wire_client import framed
 from gateway.backend import BackendError
 from gateway.fair_threads import FairThreads
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
 from schemas.errors import Error
 from tests.gateway.running import Running, asynchronous, gateway
 from tests.waiting import until_true
 
 TIMES = 8
 LONG = b"x" * 1_500_000
-
-
-def framed(api: str, version: int, **values: object) -> bytes:
-    spoken = codec(api, version)
-    return spoken.write_request(1, "client", entity_of(spoken.request_type, values))
 
 
 def cut(frame: bytes) -> bytes:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.wire_client import Client
 from gateway.backend import BackendError
 from schemas.errors import Error
-from tests.gateway.running import Running, asynchronous, gateway
-from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.waiting import until_true
 
 COMMIT = {"topics": [{"name": "t1", "partitions": [{"partition_index": 0, "committed_offset": 5}]}]}
@@ -18,8 +19,7 @@ COMMIT = {"topics": [{"name": "t1", "partitions": [{"partition_index": 0, "commi
 
 @asynchronous
 async def test_a_request_for_several_groups_is_answered_in_the_order_in_which_each_is_first_asked() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         await alone_in(client, "stable")
         described = await client.call("DescribeGroups", 5, groups=["b", "stable", "a", "b"])
         assert [(g.group_id, g.group_state) for g in described.groups] == [
@@ -37,8 +37,7 @@ async def test_a_request_for_several_groups_is_answered_in_the_order_in_which_ea
 
 @asynchronous
 async def test_every_group_is_listed_with_its_state() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         await alone_in(client, "stable")
         await client.call("JoinGroup", 9, **join("pending"))
         for version in range(6):
@@ -51,8 +50,7 @@ async def test_every_group_is_listed_with_its_state() -> None:
 @pytest.mark.parametrize("version", range(7))
 @asynchronous
 async def test_the_coordinator_of_every_group_is_the_gateway_that_is_asked(version: int) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         asked = {"coordinator_keys": ["g", "h"]} if version >= 4 else {"key": "g"}
         answer = await client.call("FindCoordinator", version, **asked)
         found = answer.coordinators if version >= 4 else [answer]
@@ -61,8 +59,7 @@ async def test_the_coordinator_of_every_group_is_the_gateway_that_is_asked(versi
 
 @asynchronous
 async def test_history_knows_where_a_client_came_from_and_what_it_calls_itself() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         await client.call("JoinGroup", 9, client_id="worker-7", **join())
         (member,) = running.backend.by_id["g"].pending.values()
         assert (member.client_id, member.client_host) == ("worker-7", "/127.0.0.1")
@@ -70,8 +67,7 @@ async def test_history_knows_where_a_client_came_from_and_what_it_calls_itself()
 
 @asynchronous
 async def test_requests_of_one_gateway_have_ids_and_places_of_their_own() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         running.backend.is_silent = True
         for _ in range(3):
             client.send("Heartbeat", 4, **heartbeat())
@@ -177,8 +173,7 @@ async def test_each_api_needs_its_operation_and_what_is_not_allowed_is_denied(
 async def test_only_groups_that_may_be_described_are_listed_and_one_denied_spoils_no_other(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("# ours alone\nallow User:* prefix ours- ALL\n")
-    async with gateway({"gateway.rules": str(rules)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.rules": str(rules)}) as (running, client):
         for group in ("ours-1", "theirs"):
             await alone_in_unless_denied(running, group)
         listed = await client.call("ListGroups", 5)
@@ -204,8 +199,7 @@ async def alone_in_unless_denied(running: Running, group: str) -> None:
 async def test_a_transaction_coordinator_is_not_a_group_and_needs_no_rule(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("")
-    async with gateway({"gateway.rules": str(rules)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.rules": str(rules)}) as (_, client):
         answer = await client.call("FindCoordinator", 4, key_type=1, coordinator_keys=["tx"])
         assert answer.coordinators[0].error_code.name == Error.NONE.lower()
 
@@ -215,8 +209,7 @@ async def test_the_operations_a_described_group_names_are_those_the_rules_allow(
     rules = tmp_path / "rules"
     rules.write_text("allow User:* literal * READ\n")
     for settings, operations in (({}, (3, 6, 8, 10, 11)), ({"gateway.rules": str(rules)}, (3, 8))):
-        async with gateway(settings) as running:
-            client = await running.client()
+        async with gateway_and_client(settings) as (_, client):
             await client.call("JoinGroup", 9, **join())
             asked = {"groups": ["g"], "include_authorized_operations": True}
             (group,) = (await client.call("DescribeGroups", 5, **asked)).groups

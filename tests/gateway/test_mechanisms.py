@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.security.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from gateway.security.mechanisms import AuthenticationError, Plain, Scram
+from listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from tests.gateway.logging_in import ScramClient
 
 
@@ -164,9 +164,9 @@ def test_every_password_is_checked_with_as_much_work_whatever_its_users_iteratio
 
 def test_iterations_that_one_user_has_do_not_give_it_away(tmp_path: Path) -> None:
     users = _of_many_kinds(tmp_path)
-    told = Counter(users.credential(f"nobody-{n}", "SCRAM-SHA-256").iterations for n in range(200))
-    assert told.keys() == {4096, 40_000}
-    assert min(told.values()) > 50
+    reported = Counter(users.credential(f"nobody-{n}", "SCRAM-SHA-256").iterations for n in range(200))
+    assert reported.keys() == {4096, 40_000}
+    assert min(reported.values()) > 50
 
 
 def test_a_user_that_is_added_changes_what_most_unknown_ones_are_told_in_nothing(tmp_path: Path) -> None:

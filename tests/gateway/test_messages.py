@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.wire.codec import Codec, WireError, codec, read_head
-from gateway.wire.lengths import MAX_ELEMENTS, has_array
+from gateway.wire.reading import MAX_ELEMENTS
 from gateway.wire.shaping import entity_of, values_of
 from schemas.messages import APIS, HeartbeatResponse, Shape
 from schemas.strings import STRING_MAX_BYTES
@@ -140,19 +140,6 @@ def test_an_array_that_claims_more_than_the_frame_holds_costs_nothing(version: i
     head = empty[: 11 if version >= 5 else 10]
     with pytest.raises(WireError, match="an array of"):
         spoken.read_request(head + array + bytes(1000))
-
-
-def test_only_messages_with_arrays_are_walked_first() -> None:
-    assert not has_array(codec("Heartbeat", 4).request_type)
-    assert has_array(codec("JoinGroup", 9).request_type)
-
-
-def test_no_tagged_field_of_a_request_holds_an_array_since_those_are_not_walked() -> None:
-    tagged = [(spoken, f) for spoken in ALL for f in fields(spoken.request_type) if "tag" in f.metadata]
-    assert {f"{spoken.api}.{field.name}" for spoken, field in tagged} == {"Fetch.cluster_id", "Fetch.replica_state"}
-    nested: list[Any] = [field.type for _, field in tagged if "kafka_type" not in field.metadata]
-    assert nested
-    assert not any(map(has_array, nested))
 
 
 @settings(max_examples=200)

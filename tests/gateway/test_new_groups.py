@@ -7,17 +7,27 @@ from typing import Any
 
 import pytest
 
+from benchmarks.wire_client import Client
+from gateway.backend import BackendError
 from gateway.tables.new_groups import GROUP_BYTES, NewGroups
 from schemas.consumer_protocol import TopicPartition
 from schemas.errors import Error
 from schemas.messages import GroupRequest
-from tests.gateway.running import GROUPS, asynchronous, gateway, gateway_of
+from tests.gateway.running import GROUPS, asynchronous, gateway_and_client, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.requests import commit, consumer_beat
 from tests.requests import join as a_join
 
 AT = TopicPartition("t1", 0)
+
+
+def refusal(groups: NewGroups, request: GroupRequest) -> Error | None:
+    try:
+        groups.take(request)
+    except BackendError as refused:
+        return refused.answer
+    return None
 
 
 class Made:
@@ -28,13 +38,16 @@ class Made:
         self.groups = NewGroups(self.there.__contains__, room_for * (GROUP_BYTES + 2))
 
     def ask(self, group: str, by: str | None = "User:alice", **more: Any) -> Error | None:
-        request = commit("", -1, {AT: 1}, group=group, request_id=f"{group} {by}", principal=by, **more)
-        return self.groups.refusal(request)
+        who: dict[str, Any] = {"principal": by, "request_id": f"{group} {by}"}
+        return refusal(self.groups, commit("", -1, {AT: 1}, group=group, **who, **more))
+
+    def answer(self, group: str, by: str | None = "User:alice") -> None:
+        self.groups.answered(f"{group} {by}")
 
     def make(self, group: str, by: str | None = "User:alice") -> None:
         assert self.ask(group, by) is None
         self.there.add(group)
-        self.groups.settle(f"{group} {by}")
+        self.answer(group, by)
 
     def remove(self, group: str) -> None:
         self.there.discard(group)
@@ -65,7 +78,7 @@ def test_a_group_that_is_gone_or_never_was_makes_room() -> None:
     made.remove("g1")
     assert made.ask("g2") is None
     assert made.ask("g3") is not None
-    made.groups.settle("g2 User:alice")
+    made.answer("g2")
     made.make("g3")
 
 
@@ -73,19 +86,10 @@ def test_a_refused_request_does_not_free_a_group_that_another_is_making() -> Non
     made = Made(room_for=1)
     assert made.ask("g1") is None
     assert made.ask("g1", by="User:bob") is None
-    made.groups.settle("g1 User:alice")
+    made.answer("g1", "User:bob")
     made.there.add("g1")
-    made.groups.settle("g1 User:bob")
+    made.answer("g1")
     assert made.ask("g2") is not None
-
-
-def test_what_nobody_answers_makes_room_in_time() -> None:
-    made = Made(room_for=1)
-    assert made.ask("g1", received_at_ms=1000) is None
-    made.groups.forget_lost(1000)
-    assert made.ask("g2") is not None
-    made.groups.forget_lost(1001)
-    assert made.ask("g2") is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,7 @@ def test_what_nobody_answers_makes_room_in_time() -> None:
     ids=["join", "consumer group", "commit", "heartbeat", "commit of a member"],
 )
 def test_what_makes_a_group_is_refused_as_kafka_refuses_too_much(request_: GroupRequest, error: Error | None) -> None:
-    assert NewGroups(lambda _: False, max_bytes=50).refusal(request_) is error
+    assert refusal(NewGroups(lambda _: False, max_bytes=50), request_) is error
 
 
 @asynchronous
@@ -131,8 +135,7 @@ async def test_through_the_tables_groups_count_while_they_are_there(tmp_path: Pa
 async def test_a_list_longer_than_an_answer_is_told_in_what_fits_the_shortest_ids_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with gateway({"gateway.send.max.bytes": "100000"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.send.max.bytes": "100000"}) as (running, client):
         await alone_in(client, "ours")
         forged = [(f"{n}".ljust(32_000, "x"), "", "Empty", "classic") for n in range(40)]
         honest = [(f"orders-{n}", "consumer", "Stable", "classic") for n in range(1000)]

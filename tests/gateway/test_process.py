@@ -19,9 +19,9 @@ import pytest
 from gateway.__main__ import main
 from gateway.backend import Figures
 from gateway.metrics import Metrics
-from gateway.monitor import Monitor
 from gateway.registry import GATEWAYS_FOLDER, Registry
-from gateway.settings import Address
+from listeners.addresses import Address
+from listeners.monitor import Monitor
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, heartbeat
 from tests.waiting import until
@@ -47,7 +47,7 @@ def test_silent_connections_neither_hold_threads_nor_keep_anybody_else_out(monke
     try:
         assert get(monitor.address, "/health")[0] == 200
         until(lambda: threading.active_count() <= before + 16, "threads")
-        monkeypatch.setattr("gateway.monitor._PATIENCE_S", 0.0)
+        monkeypatch.setattr("listeners.monitor._PATIENCE_S", 0.0)
         for client in silent:
             client.settimeout(10)
             assert client.recv(1) == b""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.registry import GATEWAYS_FOLDER, Registry
-from gateway.settings import Address
+from listeners.addresses import Address
 
 HERE, THERE = Address("127.0.0.1", 9092), Address("127.0.0.1", 9192)
 

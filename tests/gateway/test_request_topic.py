@@ -7,13 +7,14 @@ import sys
 import time
 
 import msgspec
+import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from gateway.tables.handing_over import NotTaken, Topic, topic_of
-from gateway.tables.request_topic import RequestTopic, producer_settings
+from gateway.tables.request_sink import NotAppended, Topic, topic_of
+from gateway.tables.request_topic import RequestTopic, client_settings
 from programs.errors import ConfigError
-from tables.request_rows import RequestRow
+from tables.request_rows import RequestRow, table_of
 from tests.source_tree import ROOT
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
@@ -34,16 +35,17 @@ def test_a_topic_that_is_half_named_is_refused(missing: str) -> None:
 
 
 def test_kafkas_options_of_security_are_spelt_for_this_producer() -> None:
-    found = producer_settings(
+    found = client_settings(
         {
             **BROKERS,
             "kafka.security.protocol": "SASL_SSL",
             "kafka.sasl.mechanism": "SCRAM-SHA-512",
-            "kafka.sasl.jaas.config": 'o.a.k.ScramLoginModule required username="rollcall" password="s e=c\'ret";',
+            "kafka.sasl.jaas.config": 'o.a.k.ScramLoginModule required username="rollcall" password="s e=c\'r\\"et";',
             "kafka.ssl.truststore.type": "PEM",
             "kafka.ssl.truststore.location": "/ca.pem",
             "kafka.ssl.keystore.type": "PEM",
             "kafka.ssl.keystore.location": "/own.pem",
+            "kafka.ssl.endpoint.identification.algorithm": "",
             "kafka.fetch.max.bytes": "1000",
         }
     )
@@ -52,24 +54,25 @@ def test_kafkas_options_of_security_are_spelt_for_this_producer() -> None:
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "rollcall",
-        "sasl.password": "s e=c'ret",
+        "sasl.password": "s e=c'r\"et",
         "ssl.ca.location": "/ca.pem",
         "ssl.certificate.location": "/own.pem",
         "ssl.key.location": "/own.pem",
+        "ssl.endpoint.identification.algorithm": "none",
     }
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"kafka.ssl.truststore.location": "/t.jks"}, "kafka.ssl.truststore.type=JKS: the gateway reads PEM alone"),
+        ({"kafka.ssl.truststore.location": "/t.jks"}, "kafka.ssl.truststore.type=JKS: confluent-kafka reads PEM alone"),
         ({"kafka.sasl.jaas.config": "o.a.k.OAuthModule required;"}, "kafka.sasl.jaas.config: names no username"),
-        ({"kafka.ssl.provider": "BC"}, "kafka.ssl.provider: the job knows it, the gateway does not"),
+        ({"kafka.ssl.provider": "BC"}, "kafka.ssl.provider: Java's client knows it, confluent-kafka does not"),
     ],
 )
 def test_what_has_no_such_form_is_refused_by_its_name(options: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=f"^{why}$"):
-        producer_settings({**BROKERS, **options})
+        client_settings({**BROKERS, **options})
 
 
 def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,14 +114,14 @@ class Producer:
         return 0
 
 
-def rows_with(*lengths: int) -> list[RequestRow]:
-    return [RequestRow("g", f"r{number}", 1, 1, "x" * length) for number, length in enumerate(lengths)]
+def rows_with(*lengths: int) -> pa.Table:
+    return table_of(RequestRow("g", f"r{number}", 1, 1, "x" * length) for number, length in enumerate(lengths))
 
 
 def test_a_full_queue_is_waited_for_and_one_record_that_is_too_long_is_refused_alone() -> None:
     topic, producer = RequestTopic(Topic("requests", BROKERS), most_bytes=1000), Producer()
     topic._producer = producer  # type: ignore[assignment]
-    with pytest.raises(NotTaken) as refused:
+    with pytest.raises(NotAppended) as refused:
         topic.append(rows_with(1, 1, 5000, 1, 1, 1))
     assert refused.value.request_ids == {"r2"}
     assert refused.value.are_too_long

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.logging_in import MECHANISMS, log_in
-from tests.gateway.running import asynchronous, gateway
+from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import heartbeat, join
 
 
@@ -19,8 +19,7 @@ from tests.gateway.wire_client import heartbeat, join
 async def test_who_knows_the_password_is_let_in_by_name(
     mechanism: str, name: str, password: str, users_file: Path
 ) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):
         assert (await log_in(client, mechanism, name, password)).error_code.name == "none"
         assert (await client.call("JoinGroup", 9, **join())).error_code.name == "member_id_required"
         assert running.backend.asked[0].principal == f"User:{name}"
@@ -34,8 +33,7 @@ async def test_who_knows_the_password_is_let_in_by_name(
 async def test_who_does_not_is_told_no_more_than_that_after_a_while_and_sent_away(
     mechanism: str, name: str, password: str, users_file: Path
 ) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):
         began = time.monotonic()
         answer = await log_in(client, mechanism, name, password)
         assert answer.error_code.name == "sasl_authentication_failed"
@@ -48,8 +46,7 @@ async def test_who_does_not_is_told_no_more_than_that_after_a_while_and_sent_awa
 @pytest.mark.parametrize("api", ["Metadata", "JoinGroup", "FindCoordinator", "Heartbeat"])
 @asynchronous
 async def test_before_that_nothing_else_is_answered(api: str, users_file: Path) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):
         assert 17 in {known.api_key for known in (await client.call("ApiVersions", 0)).api_keys}
         client.send(api, 1)
         assert await client.is_closed_by_peer()
@@ -58,8 +55,7 @@ async def test_before_that_nothing_else_is_answered(api: str, users_file: Path) 
 
 @asynchronous
 async def test_a_pipeline_behind_an_authentication_waits_for_it(users_file: Path) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (_, client):
         client.send("SaslHandshake", 1, mechanism="PLAIN")
         client.send("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
         client.send("Heartbeat", 4, **heartbeat())
@@ -71,8 +67,7 @@ async def test_a_pipeline_behind_an_authentication_waits_for_it(users_file: Path
 @asynchronous
 async def test_an_unknown_mechanism_is_answered_with_those_there_are(users_file: Path) -> None:
     settings_ = {"gateway.users": str(users_file), "gateway.sasl.mechanisms": "SCRAM-SHA-512"}
-    async with gateway(settings_) as running:
-        client = await running.client()
+    async with gateway_and_client(settings_) as (_, client):
         for name in ("PLAIN", "GSSAPI"):
             answer = await client.call("SaslHandshake", 1, mechanism=name)
             assert (answer.error_code.name, answer.mechanisms) == ("unsupported_sasl_mechanism", ("SCRAM-SHA-512",))
@@ -81,8 +76,7 @@ async def test_an_unknown_mechanism_is_answered_with_those_there_are(users_file:
 
 @asynchronous
 async def test_a_token_without_a_handshake_and_a_second_handshake_are_out_of_order(users_file: Path) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):
         answer = await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
         assert answer.error_code.name == "illegal_sasl_state"
         assert await client.is_closed_by_peer()
@@ -100,8 +94,7 @@ async def test_who_says_nothing_in_time_is_sent_away(users_file: Path) -> None:
 
 @asynchronous
 async def test_where_nobody_has_to_authenticate_there_is_nothing_to_say() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         assert 17 not in {known.api_key for known in (await client.call("ApiVersions", 0)).api_keys}
         await client.call("JoinGroup", 9, **join())
         assert running.backend.asked[0].principal is None
@@ -137,8 +130,7 @@ async def test_those_who_guess_passwords_keep_nobody_elsewhere_out(users_file: P
 
 @asynchronous
 async def test_before_that_no_long_request_is_read(users_file: Path) -> None:
-    async with gateway({"gateway.users": str(users_file)}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):
         client.send_raw((16_385).to_bytes(4, "big"))
         assert await client.is_closed_by_peer()
         known = await running.client()

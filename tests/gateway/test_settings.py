@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
-from coordinator_udfs.protocol.config import GroupConfig
-from gateway.settings import KEYS, Address, Settings, parse_address
+from gateway.settings import KEYS, Settings
+from jobs.config import JobConfig
+from listeners.addresses import Address, parse_address
 from programs.errors import ConfigError
 from programs.settings import read_file
 
@@ -19,6 +20,7 @@ FIT = {
     "gateway.advertised": ("kafka.example:9092", Address("kafka.example", 9092)),
     "gateway.allow.anonymous.beyond.loopback": ("true", True),
     "gateway.heartbeats.at.the.door": ("false", False),
+    "gateway.early.commits": ("false", False),
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
     "gateway.metrics.listen": ("", None),
@@ -68,7 +70,7 @@ def test_every_key_is_read(name: str) -> None:
 
 
 def test_every_setting_says_what_it_means() -> None:
-    assert KEYS.keys() == {field.name for field in fields(Settings)}
+    assert KEYS.keys() == {field.name for field in fields(Settings)} - {"group"}
     assert all(key.means for key in KEYS.values())
 
 
@@ -137,20 +139,22 @@ def test_plain_is_offered_where_passwords_can_be_read_only_when_it_is_named(
     assert "SCRAM-SHA-512" in settings.offered_mechanisms or settings.sasl_mechanisms
 
 
-def test_the_coordinators_keys_are_passed_over() -> None:
-    shared = {key.name for key in KEYS.values()}
-    others = [*(set(GROUP_KEYS.values()) - shared), "spark.coordinator.clock", "kafka.bootstrap.servers"]
-    assert len(others) > 5
+def test_the_coordinators_own_keys_are_passed_over() -> None:
+    others = ["spark.coordinator.clock", "spark.coordinator.upkeep.interval.ms", "kafka.bootstrap.servers"]
     assert Settings.from_pairs(dict.fromkeys(others, "1")) == Settings()
 
 
-def test_what_the_coordinator_is_told_of_sessions_and_sizes_the_gateway_knows_too() -> None:
-    own = {key.name: name for name, key in KEYS.items()}
-    shared = {key: name for name, key in GROUP_KEYS.items() if key in own and key != "topics"}
-    assert len(shared) == 3
-    assert {name: getattr(Settings(), own[key]) for key, name in shared.items()} == {
-        name: getattr(GroupConfig(), name) for name in shared.values()
-    }
+@pytest.mark.parametrize("name", sorted({*GROUP_KEYS} - {"topics", "group_min_session_timeout_ms"}))
+def test_a_setting_of_groups_is_the_gateways_as_it_is_the_coordinators(name: str) -> None:
+    pairs = {GROUP_KEYS[name]: "7000"}
+    assert getattr(Settings.from_pairs(pairs).group, name) == getattr(JobConfig.from_pairs(pairs).group, name) == 7000
+
+
+def test_limits_of_requests_are_the_gateways_as_they_are_the_coordinators() -> None:
+    pairs = {"spark.coordinator.group.id.max.bytes": "9", "spark.coordinator.request.max.bytes": "99"}
+    gateway, job = Settings.from_pairs(pairs), JobConfig.from_pairs(pairs)
+    assert (gateway.group_id_max_bytes, gateway.request_max_bytes) == (9, 99)
+    assert (job.group_id_max_bytes, job.request_max_bytes) == (9, 99)
 
 
 def test_an_address_reads_as_it_is_written() -> None:

@@ -18,15 +18,29 @@ from gateway.standalone.empty_log import EmptyLog
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
-from schemas.messages import APIS
+from schemas.errors import Error
+from schemas.messages import (
+    APIS,
+    ConsumerGroupAssignment,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
+)
 from schemas.offset_messages import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
 )
-from tests.gateway.running import asynchronous, gateway
+from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import alone_in, heartbeat
+from tests.requests import consumer_beat
 
 # ---------------------------------------------------------------- ApiVersions
 
@@ -34,8 +48,7 @@ from tests.gateway.wire_client import alone_in, heartbeat
 @pytest.mark.parametrize("version", range(5))
 @asynchronous
 async def test_every_version_of_api_versions_names_all_that_is_answered(version: int) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         software = {"client_software_name": "me", "client_software_version": "1.0"}
         answer = await client.call("ApiVersions", version, **software)
     ranges = {known.api_key: (known.min_version, known.max_version) for known in answer.api_keys}
@@ -48,8 +61,7 @@ async def test_every_version_of_api_versions_names_all_that_is_answered(version:
 
 @asynchronous
 async def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_the_versions_of_that_api_alone() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         client.send_raw(bytes.fromhex("00000010 0012 0063 00000007 0002 6d65 00 01 02 03"))
         correlation_id, answer = await client.receive("ApiVersions", 0)
         assert (correlation_id, answer.error_code.name) == (7, "unsupported_version")
@@ -60,8 +72,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_the_ver
 @pytest.mark.parametrize("name", ["", "-x", "a b", "x-", "ä"])
 @asynchronous
 async def test_a_software_name_that_kafka_refuses_is_refused(name: str) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         answer = await client.call("ApiVersions", 3, client_software_name=name, client_software_version="1")
         assert answer.error_code.name == "invalid_request"
 
@@ -72,8 +83,7 @@ async def test_a_software_name_that_kafka_refuses_is_refused(name: str) -> None:
 @pytest.mark.parametrize("version", range(14))
 @asynchronous
 async def test_metadata_names_the_topics_of_the_settings_and_this_gateway_as_their_leader(version: int) -> None:
-    async with gateway({"topics": "t1:4,t2:1"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"topics": "t1:4,t2:1"}) as (running, client):
         everything: dict[str, Any] = {"topics": [] if version == 0 else None}
         answer = await client.call("Metadata", version, **everything)
         assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [(0, *running.address)]
@@ -83,8 +93,7 @@ async def test_metadata_names_the_topics_of_the_settings_and_this_gateway_as_the
 
 @asynchronous
 async def test_an_unknown_topic_is_said_to_be_unknown_and_not_made() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         for _ in range(2):
             asked = {"topics": [{"name": "t1"}, {"name": "nope"}], "allow_auto_topic_creation": True}
             answer = await client.call("Metadata", 12, **asked)
@@ -98,8 +107,7 @@ async def test_an_unknown_topic_is_said_to_be_unknown_and_not_made() -> None:
 async def test_a_topic_has_one_id_for_ever_and_is_found_by_it() -> None:
     ids = []
     for _ in range(2):
-        async with gateway({"topics": "t1:4"}) as running:
-            client = await running.client()
+        async with gateway_and_client({"topics": "t1:4"}) as (_, client):
             ids.append((await client.call("Metadata", 12, topics=None)).topics[0].topic_id)
             # Kafka's own client leaves the name empty, others leave it out.
             asked = {"topics": [{"topic_id": ids[0], "name": ""}, {"topic_id": uuid.UUID(int=7), "name": None}]}
@@ -111,16 +119,14 @@ async def test_a_topic_has_one_id_for_ever_and_is_found_by_it() -> None:
 
 @asynchronous
 async def test_no_topics_asked_for_is_no_topics_told_since_v1() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         assert (await client.call("Metadata", 1, topics=[])).topics == ()
 
 
 @pytest.mark.parametrize("version", range(3))
 @asynchronous
 async def test_the_cluster_is_described(version: int) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (running, client):
         answer = await client.call("DescribeCluster", version)
         assert [(broker.broker_id, broker.host, broker.port) for broker in answer.brokers] == [(0, *running.address)]
         assert answer.cluster_id == (await client.call("Metadata", 12)).cluster_id
@@ -128,8 +134,7 @@ async def test_the_cluster_is_described(version: int) -> None:
 
 @asynchronous
 async def test_clients_are_sent_to_the_advertised_address_where_there_is_one() -> None:
-    async with gateway({"gateway.advertised": "kafka.example:9999"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.advertised": "kafka.example:9999"}) as (_, client):
         (broker,) = (await client.call("Metadata", 12, topics=[])).brokers
         (found,) = (await client.call("FindCoordinator", 4, coordinator_keys=["g"])).coordinators
         assert (broker.host, broker.port) == (found.host, found.port) == ("kafka.example", 9999)
@@ -152,8 +157,7 @@ async def test_behind_a_wildcard_clients_are_sent_where_they_came() -> None:
 @pytest.mark.parametrize("version", range(1, 11))
 @asynchronous
 async def test_first_and_next_offset_of_a_partition_are_the_same_and_there_is_no_other(version: int) -> None:
-    async with gateway({"gateway.end.offset": "42"}) as running:
-        client = await running.client()
+    async with gateway_and_client({"gateway.end.offset": "42"}) as (_, client):
         partitions = [{"partition_index": 0, "timestamp": timestamp} for timestamp in (-1, -2, 1000)]
         topics = [{"name": "t1", "partitions": [*partitions, {"partition_index": 9, "timestamp": -1}]}]
         (topic,) = (await client.call("ListOffsets", version, topics=topics)).topics
@@ -172,8 +176,7 @@ def fetch(version: int, topic: str = "t1", partition: int = 0, wait_ms: int = 0)
 @pytest.mark.parametrize("version", range(4, 18))
 @asynchronous
 async def test_a_partition_is_fetched_empty_at_whatever_offset(version: int) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         answer = await client.call("Fetch", version, **fetch(version))
         ((partition,),) = [topic.partitions for topic in answer.responses]
         assert (partition.error_code.name, partition.high_watermark, partition.records) == ("none", 7, b"")
@@ -199,8 +202,7 @@ async def test_a_fetch_waits_as_long_as_it_may_and_holds_nobody_else() -> None:
 )
 @asynchronous
 async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, topic: str, error: str) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         answer = await client.call("Fetch", version, **fetch(version, topic, wait_ms=60_000))
         assert answer.responses[0].partitions[0].error_code.name == error
         answer = await client.call("Fetch", version, **fetch(version, "t1", partition=4, wait_ms=60_000))
@@ -224,8 +226,9 @@ async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
     assert tracemalloc.get_traced_memory()[0] < 100_000
     tracemalloc.stop()
     assert isinstance(later, Later)
-    (told,) = later.response(later.future).build().responses
-    assert len(told.partitions) == 40_000
+    response: Any = later.response(later.future).build()
+    (reported,) = response["responses"]
+    assert len(reported["partitions"]) == 40_000
     later.future.cancel()
 
 
@@ -251,8 +254,7 @@ async def test_a_fetch_that_is_cancelled_when_its_time_is_up_says_nothing() -> N
 
 @asynchronous
 async def test_there_are_no_fetch_sessions() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         first = await client.call("Fetch", 12, session_epoch=0, **fetch(12))
         assert first.session_id == 0
         assert (
@@ -268,19 +270,17 @@ def produce(acks: int) -> dict[str, object]:
 @pytest.mark.parametrize("version", range(3, 13))
 @asynchronous
 async def test_nothing_can_be_produced(version: int) -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         (topic,) = (await client.call("Produce", version, **produce(acks=-1))).responses
-        told = [(p.index, p.error_code.name, p.base_offset) for p in topic.partition_responses]
-        assert told == [(0, "policy_violation", -1), (9, "policy_violation", -1)]
+        reported = [(p.index, p.error_code.name, p.base_offset) for p in topic.partition_responses]
+        assert reported == [(0, "policy_violation", -1), (9, "policy_violation", -1)]
         if version >= 8:
             assert "its topics stay empty" in topic.partition_responses[0].error_message
 
 
 @asynchronous
 async def test_a_producer_that_wants_no_answer_loses_its_connection() -> None:
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         client.send("Produce", 9, **produce(acks=0))
         assert await client.is_closed_by_peer()
 
@@ -291,8 +291,7 @@ async def test_a_producer_that_wants_no_answer_loses_its_connection() -> None:
 @asynchronous
 async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_ids_are_told() -> None:
     known, unknown = TopicIds({"t1": 1}).by_name["t1"], uuid.UUID(int=7)
-    async with gateway() as running:
-        client = await running.client()
+    async with gateway_and_client() as (_, client):
         member, generation = await alone_in(client)
         who = {"group_id": "g", "generation_id_or_member_epoch": generation, "member_id": member}
         topics = [
@@ -319,7 +318,7 @@ def test_an_answer_that_is_built_while_topics_change_goes_by_those_there_were() 
     ids.learn({"t": 1}, {"t": uuid.UUID(int=1), "u": uuid.UUID(int=2)})
     asked = [OffsetCommitRequestTopic(topic_id=str(uuid.UUID(int=number)), partitions=[]) for number in (1, 2)]
     request = commit(request_id="r", api_version=10, group_id="g", topics=asked)
-    named = ids.named(request)
+    named = ids.with_names(request)
     assert isinstance(named, OffsetCommitRequest)
     given = OffsetCommitResponse(
         topics=[OffsetCommitResponseTopic(topic_id=topic.topic_id, partitions=[]) for topic in named.topics]
@@ -327,6 +326,37 @@ def test_an_answer_that_is_built_while_topics_change_goes_by_those_there_were() 
     before = ids.as_of_now()
     ids.learn({"t": 1}, {"t": uuid.UUID(int=1)})
     for known, shown in ((before, [1, 2]), (ids, [1, 2])):
-        answered = known.answered(request, given)
+        answered = known.with_ids(request, given)
         assert isinstance(answered, OffsetCommitResponse)
         assert [topic.topic_id for topic in answered.topics] == [str(uuid.UUID(int=number)) for number in shown]
+
+
+@pytest.mark.parametrize("said", ["topic_name", "topic_id"])
+def test_a_member_is_given_ids_whether_a_home_has_names_in_their_place_or_beside_them(said: str) -> None:
+    ids = TopicIds({"t": 2})
+    given = ConsumerGroupTopicPartitions(**{said: "t"}, partitions=[0, 1])
+    answer = ConsumerGroupHeartbeatResponse(assignment=ConsumerGroupAssignment(topic_partitions=[given]))
+    request = consumer_beat("m", 1, 0)
+    answered = ids.with_ids(request, answer)
+    assert isinstance(answered, ConsumerGroupHeartbeatResponse)
+    assert answered.assignment is not None
+    assert [topic.topic_id for topic in answered.assignment.topic_partitions] == [str(ids.by_name["t"])]
+
+
+def test_a_fetch_by_id_is_answered_as_the_effects_table_has_it_without_names() -> None:
+    ids, id_of_t = TopicIds({"t": 1}), str(TopicIds({"t": 1}).by_name["t"])
+    known, unknown = (OffsetFetchRequestTopic(topic_id=one, partition_indexes=[0]) for one in (id_of_t, "no topic's"))
+    asked = OffsetFetchRequest(
+        request_id="r", api_version=10, groups=[OffsetFetchRequestGroup(group_id="g", topics=[known, unknown])]
+    )
+    found = [OffsetFetchResponsePartition(partition_index=0, committed_offset=42)]
+    for shown in (id_of_t, "t"):
+        group = OffsetFetchResponseGroup(
+            group_id="g", topics=[OffsetFetchResponseTopic(topic_id=shown, partitions=found)]
+        )
+        answered = ids.with_ids(asked, OffsetFetchResponse(groups=[group]))
+        assert isinstance(answered, OffsetFetchResponse)
+        assert [(topic.topic_id, topic.partitions[0].error_code) for topic in answered.groups[0].topics] == [
+            (id_of_t, Error.NONE),
+            ("no topic's", Error.UNKNOWN_TOPIC_ID),
+        ]

@@ -14,26 +14,28 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from prometheus_client import generate_latest
 
-from gateway.backend import BackendError
+from benchmarks.wire_client import Client
+from coordinator_udfs.protocol.known_groups import KnownGroups
+from gateway.backend import BackendError, Outcome
 from gateway.settings import Settings
-from gateway.tables.directory import Directory
-from gateway.tables.effects_table import EffectsTable, Fact
-from gateway.tables.handing_over import NotTaken, ToTable
-from gateway.tables.membership import lasting
+from gateway.tables.effects_table import EffectsTable
+from gateway.tables.request_sink import NotAppended
 from gateway.tables.tables_backend import TablesBackend
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
+from schemas.effect_rows import row_of
+from schemas.effects import GroupRemoved, StateChanged
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest, HeartbeatRequest
+from schemas.messages import GroupRequest, HeartbeatRequest, Response
 from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.delta_log import DeltaLog
-from tables.request_rows import RequestRow
 from tables.request_table import RequestTable
 from tests.gateway.gateway_before import other
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.waiting import WITHIN_S, until_true
 
 
@@ -64,7 +66,7 @@ async def test_a_member_joins_through_the_tables(tmp_path: Path) -> None:
 @asynchronous
 async def test_what_one_gateway_has_answered_the_list_of_another_knows(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS):
-        async with gateway_of(tmp_path) as first, gateway_of(tmp_path, **{"gateway.poll.interval.ms": "1000"}) as slow:
+        async with gateway_of(tmp_path) as first, gateway_of(tmp_path, **{"gateway.poll.interval.ms": "500"}) as slow:
             client, late = await Client.connect(first.address), await Client.connect(slow.address)
             for group in ("g1", "g2", "g3"):
                 await alone_in(client, group)
@@ -208,22 +210,35 @@ async def test_a_stop_hands_over_what_was_read(tmp_path: Path) -> None:
     assert {group_id_of(request) for request in requests_of(tmp_path)} == {"first", "second"}
 
 
-class OneAtATime:
-    """Takes requests slowly, one call after the other, as who hands them over is promised."""
+class Taking:
+    """Takes requests; has nothing to be made ready or ended."""
 
     def __init__(self) -> None:
         self.taken: list[str] = []
-        self.begun, self.may_go_on = threading.Event(), threading.Event()
-        self._turn = threading.Lock()
 
     def open(self) -> None:
         """Nothing has to be made ready."""
 
-    def append(self, rows: list[RequestRow]) -> None:
+    def close(self) -> None:
+        """Nothing has to be ended."""
+
+    def is_alone(self) -> bool:
+        return False
+
+
+class OneAtATime(Taking):
+    """Takes them slowly, one call after the other, as who hands them over is promised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+        self._turn = threading.Lock()
+
+    def append(self, rows: pa.Table) -> None:
         assert self._turn.acquire(blocking=False), "two appends at one time"
         self.begun.set()
         assert self.may_go_on.wait(WITHIN_S)
-        self.taken += [row.group_id for row in rows]
+        self.taken += rows["group_id"].to_pylist()
         self._turn.release()
 
 
@@ -242,15 +257,15 @@ def numbered(number: int, member_id: str = "m") -> HeartbeatRequest:
 async def test_more_than_can_be_appended_in_time_is_a_coordinator_to_be_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.tables.tables_backend._QUEUED_MAX_BYTES", 10_000)
+    monkeypatch.setattr("gateway.tables.request_writer._QUEUED_MAX_BYTES", 10_000)
     taking = OneAtATime()
     backend = TablesBackend(tmp_path, Settings(), taking, "me")
     await backend.start()
     asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]
     await until_true(taking.begun.is_set)
-    refused = [done.exception() for done in asked if done.done()]
-    told = [error.answer for error in refused if isinstance(error, BackendError)]
-    assert told == [Error.COORDINATOR_NOT_AVAILABLE] * 3
+    refused = [answer for answer in asked if not isinstance(answer, asyncio.Future)]
+    reported = [error.answer for error in refused if isinstance(error, BackendError)]
+    assert reported == [Error.COORDINATOR_NOT_AVAILABLE] * 3
     assert len(refused) == 3
     taking.may_go_on.set()
     await until_true(lambda: len(taking.taken) == 3)
@@ -272,21 +287,20 @@ async def test_a_stop_waits_for_the_append_that_goes_on(tmp_path: Path) -> None:
     assert taking.taken == ["g0", "g1", "g2"]
 
 
-class Breaking:
+class Breaking(Taking):
     """Raises what nobody expected for some requests, and takes the others."""
 
-    def __init__(self) -> None:
-        self.taken: list[str] = []
-
-    def open(self) -> None:
-        """Nothing has to be made ready."""
-
-    def append(self, rows: list[RequestRow]) -> None:
-        if any(row.group_id == "g1" for row in rows):
+    def append(self, rows: pa.Table) -> None:
+        if "g1" in rows["group_id"].to_pylist():
             raise BufferError("queue full")
-        if any(row.group_id == "g2" for row in rows):
-            raise NotTaken("too long", frozenset(row.request_id for row in rows), are_too_long=True)
-        self.taken += [row.group_id for row in rows]
+        if "g2" in rows["group_id"].to_pylist():
+            raise NotAppended("too long", frozenset(rows["request_id"].to_pylist()), are_too_long=True)
+        self.taken += rows["group_id"].to_pylist()
+
+
+def waiting(answer: Outcome | asyncio.Future[Response]) -> asyncio.Future[Response]:
+    assert isinstance(answer, asyncio.Future)
+    return answer
 
 
 @asynchronous
@@ -294,7 +308,7 @@ async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_a
     taking = Breaking()
     backend = TablesBackend(tmp_path, Settings(), taking, "me")
     await backend.start()
-    broken = backend.submit(numbered(1))
+    broken = waiting(backend.submit(numbered(1)))
     await until_true(broken.done)
     assert isinstance(broken.exception(), BackendError)
     assert backend.figures().is_failing
@@ -302,7 +316,7 @@ async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_a
     await until_true(lambda: taking.taken == ["g0"])
     assert not backend.figures().is_failing
     # What one client makes too long says nothing of whether others are served.
-    too_long = backend.submit(numbered(2))
+    too_long = waiting(backend.submit(numbered(2)))
     await until_true(too_long.done)
     assert isinstance(too_long.exception(), BackendError)
     assert not backend.figures().is_failing
@@ -336,7 +350,7 @@ async def test_a_task_that_ends_by_an_error_begins_again_and_health_and_metrics_
 
 @asynchronous
 async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) -> None:
-    backend = TablesBackend(tmp_path, Settings(), ToTable(RequestTable(tmp_path / "requests", "me")), "me")
+    backend = TablesBackend(tmp_path, Settings(), RequestTable(tmp_path / "requests", "me"), "me")
     assert backend.figures().batch_age_s is None
     (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int((time.time() - 5) * 1000)}))
     assert 5 <= (backend.figures().batch_age_s or 0) < 10
@@ -410,32 +424,57 @@ def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeyp
     assert [fact.group_id for fact in followed.news().facts] == ["new"]
 
 
+def changed(group: str, to_state: str, at_ms: int = 0) -> dict[str, object]:
+    change = StateChanged(
+        at_ms=at_ms,
+        from_state="Empty",
+        to_state=to_state,
+        generation_id=1,
+        protocol_type="consumer",
+        protocol_name=None,
+        leader_id=None,
+    )
+    return {"group_id": group, "effect": "state_changed", "at_ms": at_ms, "detail": row_of(change, 0).detail}
+
+
+def became(group: str, kind: str, at_ms: int) -> dict[str, object]:
+    change = GroupTypeChanged(at_ms=at_ms, from_type=None, to_type=kind, why="created", generation_id=1, client_id="c")
+    return {"group_id": group, "effect": "group_type_changed", "at_ms": at_ms, "detail": row_of(change, 0).detail}
+
+
+def known_from(followed: EffectsTable) -> KnownGroups:
+    known = KnownGroups()
+    for fact in followed.history():
+        known.apply(fact.group_id, fact.effect, fact.detail)
+    return known
+
+
+def shown(known: KnownGroups) -> list[tuple[str, str | None, str, str | None]]:
+    return sorted((one.group_id, one.protocol_type, one.state, one.group_type) for one in known)
+
+
 def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
-    changed: dict[str, object] = {"effect": "group_type_changed", "detail": '{"to_type":"consumer"}'}
-    settled = {"effect": "state_changed", "detail": '{"to_state":"Reconciling","protocol_type":"consumer"}'}
     made = [created(name, 1) for name in ("moved", "anew")]
-    told = [{**changed, "group_id": name, "at_ms": 2} for name in ("moved", "anew")]
-    last = {**settled, "group_id": "moved", "at_ms": 3}
-    write_deltalake(str(path), effects(last, created("anew", 4), *made, *told), mode="append")
-    followed, directory = EffectsTable(path, "gw"), Directory()
-    for fact in lasting(followed.history()):
-        directory.learn(fact)
-    assert sorted(directory) == [("anew", "", "Empty", "classic"), ("moved", "consumer", "Reconciling", "consumer")]
+    reported = [became(name, "consumer", 2) for name in ("moved", "anew")]
+    last = changed("moved", "Reconciling", 3)
+    write_deltalake(str(path), effects(last, created("anew", 4), *made, *reported), mode="append")
+    assert shown(known_from(EffectsTable(path, "gw"))) == [
+        ("anew", None, "Empty", "classic"),
+        ("moved", "consumer", "Reconciling", "consumer"),
+    ]
 
 
 def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
-    stable = {"group_id": "a", "effect": "state_changed", "detail": '{"to_state":"Stable","protocol_type":"consumer"}'}
-    write_deltalake(str(path), effects({**stable, "at_ms": 5}, created("gone", 1)), mode="append")
+    write_deltalake(str(path), effects(changed("a", "Stable", 5), created("gone", 1)), mode="append")
     write_deltalake(str(path), effects(created("a", 1), created("b", 2)), mode="append")
     write_deltalake(
         str(path), effects({"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1}), mode="append"
     )
-    followed, directory = EffectsTable(path, "gw"), Directory()
-    for fact in lasting(followed.history()):
-        directory.learn(fact)
-    assert sorted(directory) == [("a", "consumer", "Stable", "classic"), ("b", "", "Empty", "classic")]
+    followed = EffectsTable(path, "gw")
+    known = known_from(followed)
+    assert shown(known) == [("a", "consumer", "Stable", "classic"), ("b", None, "Empty", "classic")]
     assert not followed.has_news()
-    directory.learn(Fact("b", EffectName.GROUP_REMOVED, 9, 0, None, "deleted", None))
-    assert directory.by_state() == {"Stable": 1}
+    known.apply("b", EffectName.GROUP_REMOVED, row_of(GroupRemoved(at_ms=9, why="deleted", generation_id=1), 0).detail)
+    assert known.by_state() == {"Stable": 1}

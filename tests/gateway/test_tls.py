@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from pathlib import Path
 
@@ -86,6 +87,17 @@ async def test_who_has_gone_while_it_was_read_no_further_is_not_counted_for_ever
         first.send("JoinGroup", 9, **join(member=member))
         await first.receive("JoinGroup", 9)
         await until_true(lambda: len(running.server.connections) == 1, 5)
+
+
+@asynchronous
+async def test_a_client_that_reads_nothing_is_cut_off_without_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    async with gateway({**TLS, "gateway.send.max.bytes": "1024", "topics": "t:3000"}) as running:
+        client = await running.client(ssl=trusting())
+        client.stop_reading()
+        for _ in range(100):
+            client.send("Metadata", 12, topics=None)
+        await until_true(lambda: len(running.server.connections) == 0)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @asynchronous

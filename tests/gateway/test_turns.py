@@ -29,20 +29,20 @@ class Loop:
             call()
         return "".join(self.served)
 
-    def stand_in_line(self, name: str, takes_s: float = 0.01, again: bool = False) -> None:
+    def enqueue(self, name: str, takes_s: float = 0.01, again: bool = False) -> None:
         def turn() -> None:
             self.served.append(name)
             self.now += takes_s
             if again:
-                self.stand_in_line(name, takes_s, again)
+                self.enqueue(name, takes_s, again)
 
-        self.turns.stand_in_line(turn)
+        self.turns.enqueue(turn)
 
 
 def test_long_turns_are_had_one_a_round_in_the_order_they_came() -> None:
     loop = Loop()
     for name in "abc":
-        loop.stand_in_line(name)
+        loop.enqueue(name)
     assert [loop.round() for _ in range(4)] == ["a", "b", "c", ""]
     assert loop.due == []
 
@@ -50,26 +50,26 @@ def test_long_turns_are_had_one_a_round_in_the_order_they_came() -> None:
 def test_short_turns_are_had_together_up_to_the_length_of_a_round() -> None:
     loop = Loop()
     for name in "abcdefgh":
-        loop.stand_in_line(name, takes_s=0.002)
+        loop.enqueue(name, takes_s=0.002)
     assert [loop.round() for _ in range(4)] == ["abc", "def", "gh", ""]
 
 
 def test_who_wants_another_turn_stands_behind_the_others() -> None:
     loop = Loop()
-    loop.stand_in_line("flood", again=True)
+    loop.enqueue("flood", again=True)
     assert loop.round() == "flood"
-    loop.stand_in_line("other")
+    loop.enqueue("other")
     assert [loop.round() for _ in range(3)] == ["flood", "other", "flood"]
 
 
-def test_a_turn_that_fails_does_not_stop_the_line() -> None:
+def test_a_turn_that_fails_does_not_stop_the_others() -> None:
     loop = Loop()
 
     def fail() -> None:
         raise ZeroDivisionError
 
-    loop.turns.stand_in_line(fail)
-    loop.stand_in_line("other")
+    loop.turns.enqueue(fail)
+    loop.enqueue("other")
     with pytest.raises(ZeroDivisionError):
         loop.round()
     assert loop.round() == "other"

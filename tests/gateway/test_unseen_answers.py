@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.tables.unseen_answers import ConsumerBeats, unseen_answer
+from benchmarks.wire_client import Client
+from gateway.tables.unseen_answers import UnsentAssignments, unseen_answer
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupAssignment,
@@ -20,7 +21,7 @@ from schemas.messages import (
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import Client, alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, heartbeat
 from tests.requests import consumer_beat
 from tests.waiting import until_true
 
@@ -82,14 +83,14 @@ async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_l
             assert (joined.error_code.name, given(joined)) == ("none", [(T1, (0, 1, 2, 3))])
         for _ in range(3):
             for who, member, epoch in ((client, "m1", joined.member_epoch), (newcomer, "m2", 0)):
-                told = await beat(who, member, epoch)
-                assert (told.error_code.name, given(told)) == ("coordinator_load_in_progress", None)
+                reported = await beat(who, member, epoch)
+                assert (reported.error_code.name, given(reported)) == ("coordinator_load_in_progress", None)
         with coordinator:
             await until_true(lambda: len(coordinator.groups["g"].roster.members) == 2)
-            told = await beat(newcomer, "m2", 0)
-            while told.error_code.name == "coordinator_load_in_progress":
-                told = await beat(newcomer, "m2", 0)
-            assert (told.error_code.name, given(told)) == ("none", [])
+            reported = await beat(newcomer, "m2", 0)
+            while reported.error_code.name == "coordinator_load_in_progress":
+                reported = await beat(newcomer, "m2", 0)
+            assert (reported.error_code.name, given(reported)) == ("none", [])
     beats = [one for one in coordinator.requests if isinstance(one, ConsumerGroupHeartbeatRequest)]
     assert [one.member_id for one in beats[:3]] == ["m1", "m1", "m2"]
     assert {one.member_id for one in beats[3:]} == {"m2"}
@@ -128,7 +129,7 @@ def test_who_leaves_or_has_no_id_yet_waits(member_id: str, epoch: int, answer: o
 
 
 def gives(*partitions: int) -> ConsumerGroupHeartbeatResponse:
-    topics = [ConsumerGroupTopicPartitions(topic_id="t1", partitions=list(partitions))]
+    topics = [ConsumerGroupTopicPartitions(topic_name="t1", partitions=list(partitions))]
     return ConsumerGroupHeartbeatResponse(assignment=ConsumerGroupAssignment(topic_partitions=topics))
 
 
@@ -136,60 +137,45 @@ NOTHING_NEW = ConsumerGroupHeartbeatResponse()
 
 
 class Talk:
-    """Heartbeats of one member, and what its client is told of the answers."""
+    """What the coordinator answers the heartbeats of some members, and what their clients are sent."""
 
     def __init__(self) -> None:
-        self.beats = ConsumerBeats()
-        self.asked = 0
+        self.unsent = UnsentAssignments()
 
-    def ask(self, member_id: str = "m", group: str = "g", at_ms: int = AT_MS) -> str:
-        self.asked += 1
-        request = consumer_beat(member_id, 3, at_ms, group=group, request_id=f"r{self.asked}")
-        self.beats.begin(request)
-        return request.request_id
+    def sent(self, response: ConsumerGroupHeartbeatResponse, who: str = "m", group: str = "g") -> object:
+        return self.unsent.answered(hash((group, who)), response, is_awaited=True, is_member=True)
 
-    def told(self, response: ConsumerGroupHeartbeatResponse, who: str = "m", group: str = "g") -> object:
-        return self.beats.answered(self.ask(who, group), response, is_awaited=True)
-
-    def lost(self, response: ConsumerGroupHeartbeatResponse, who: str = "m") -> None:
-        self.beats.answered(self.ask(who), response, is_awaited=False)
+    def lost(self, response: ConsumerGroupHeartbeatResponse, who: str = "m", *, is_member: bool = True) -> None:
+        self.unsent.answered(hash(("g", who)), response, is_awaited=False, is_member=is_member)
 
 
-def test_what_is_given_anew_is_told_in_place_of_what_was_lost() -> None:
+def test_what_is_given_anew_is_sent_in_place_of_what_was_lost() -> None:
     talk = Talk()
     talk.lost(gives(0, 1))
-    assert talk.told(gives(1)) == gives(1)
-    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+    assert talk.sent(gives(1)) == gives(1)
+    assert talk.sent(NOTHING_NEW) == NOTHING_NEW
 
 
-def test_the_last_that_was_lost_is_told_however_many_answers_are_lost_after_it() -> None:
+def test_the_last_that_was_lost_is_sent_however_many_answers_are_lost_after_it() -> None:
     talk = Talk()
     for response in (gives(0, 1), gives(1), NOTHING_NEW):
         talk.lost(response)
-    assert talk.told(NOTHING_NEW) == gives(1)
+    assert talk.sent(NOTHING_NEW) == gives(1)
 
 
-def test_nobody_else_is_told_and_a_member_that_is_gone_or_refused_is_told_nothing() -> None:
+def test_nobody_else_is_sent_it_and_a_member_that_is_gone_or_refused_is_sent_nothing() -> None:
     talk = Talk()
     talk.lost(gives(0))
-    assert talk.told(NOTHING_NEW, "other") == talk.told(NOTHING_NEW, group="other") == NOTHING_NEW
-    talk.beats.forget("g", "m")
-    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+    assert talk.sent(NOTHING_NEW, "other") == talk.sent(NOTHING_NEW, group="other") == NOTHING_NEW
+    talk.unsent.forget("g", "m")
+    assert talk.sent(NOTHING_NEW) == NOTHING_NEW
     talk.lost(gives(0))
     fenced = ConsumerGroupHeartbeatResponse(error_code=Error.FENCED_MEMBER_EPOCH)
-    assert talk.told(fenced) == fenced
-    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+    assert talk.sent(fenced) == fenced
+    assert talk.sent(NOTHING_NEW) == NOTHING_NEW
 
 
-def test_a_heartbeat_is_with_the_coordinator_until_it_is_answered_or_lost() -> None:
+def test_nothing_is_kept_for_a_member_that_had_gone_when_its_answer_came() -> None:
     talk = Talk()
-    of_m = consumer_beat("m", 3, AT_MS, "g")
-    first, second = talk.ask(), talk.ask(at_ms=AT_MS + 1)
-    talk.beats.settle(first)
-    assert talk.beats.has_asked(of_m)
-    talk.beats.forget_lost(AT_MS + 1)
-    assert talk.beats.has_asked(of_m)
-    talk.beats.forget_lost(AT_MS + 2)
-    assert not talk.beats.has_asked(of_m)
-    assert talk.beats.answered(second, gives(0), is_awaited=False) == gives(0)
-    assert talk.told(NOTHING_NEW) == NOTHING_NEW
+    talk.lost(gives(0), is_member=False)
+    assert talk.sent(NOTHING_NEW) == NOTHING_NEW

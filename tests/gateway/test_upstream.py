@@ -7,13 +7,14 @@ import struct
 
 import pytest
 
-from gateway.settings import Address
+from benchmarks.wire_client import Client
 from gateway.upstream.apis import our_ranges
 from gateway.wire.codec import Head
+from listeners.addresses import Address
 from tests.gateway.gateway_before import OTHER_API, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker, written
-from tests.gateway.wire_client import Client, alone_in, heartbeat, join
+from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.waiting import until_true
 
 # ---------------------------------------------------------------- passed on
@@ -62,11 +63,11 @@ async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it
     async with scripted_broker() as broker, gateway_before(broker) as server:
         go = asyncio.Event()
 
-        async def when_told(head: Head, frame: bytes) -> bytes:
+        async def when_reported(head: Head, frame: bytes) -> bytes:
             await go.wait()
             return await broker.echo(head, frame)
 
-        broker.answer = when_told
+        broker.answer = when_reported
         client = await Client.connect(server.address)
         client.send_raw(other(1))
         behind = client.send("Heartbeat", 4, **heartbeat())
@@ -84,9 +85,9 @@ async def test_a_long_answer_that_names_brokers_is_rewritten_while_others_are_se
         asked = asyncio.create_task(client.call("Metadata", 12, topics=None))
         while not asked.done():
             await quiet.call("Heartbeat", 4, **heartbeat())
-        told = asked.result()
-        assert [(known.node_id, known.port) for known in told.brokers] == [(7, server.address.port)]
-        assert len(told.topics) == 20_000
+        reported = asked.result()
+        assert [(known.node_id, known.port) for known in reported.brokers] == [(7, server.address.port)]
+        assert len(reported.topics) == 20_000
 
 
 @asynchronous
@@ -160,10 +161,10 @@ async def test_versions_are_the_upstreams_but_for_the_groups_and_what_is_not_pas
     async with scripted_broker() as broker, gateway_before(broker) as server:
         client = await Client.connect(server.address)
         answer = await client.call("ApiVersions", version)
-        told = {known.api_key: known.max_version for known in answer.api_keys}
-        assert told.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
-        assert (told[0], told[1], told[3], told[OTHER_API]) == (9, 15, 13, 3)
-        assert (told[8], told[9], told[11]) == (9, 9, 9)
+        reported = {known.api_key: known.max_version for known in answer.api_keys}
+        assert reported.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
+        assert (reported[0], reported[1], reported[3], reported[OTHER_API]) == (9, 15, 13, 3)
+        assert (reported[8], reported[9], reported[11]) == (9, 9, 9)
         if version >= 3:
             assert [feature.name for feature in answer.supported_features] == ["metadata.version"]
 
@@ -249,3 +250,20 @@ async def test_clients_are_sent_to_the_advertised_host() -> None:
         client = await Client.connect(server.address)
         (only,) = (await client.call("Metadata", 12, topics=None)).brokers
         assert (only.host, only.port) == ("kafka.example", server.address.port)
+
+
+@asynchronous
+async def test_configs_of_groups_are_ours_and_all_others_the_upstreams() -> None:
+    async with scripted_broker() as broker, gateway_before(broker) as server:
+        client = await Client.connect(server.address)
+        for kind in (2, 4):
+            resource = {"resource_type": kind, "resource_name": "1", "configuration_keys": None}
+            client.send("DescribeConfigs", 4, resources=[resource])
+            await client.receive_raw()
+        client.send("ListConfigResources", 1, resource_types=[16])
+        await client.receive_raw()
+        assert [head.api_key for head, _ in broker.seen] == [32, 32, 74]
+        answer = await client.call("DescribeConfigs", 4, resources=[{"resource_type": 32, "resource_name": "g"}])
+        assert answer.results[0].error_code.name == "none"
+        listed = await client.call("ListConfigResources", 1, resource_types=[32])
+        assert (listed.error_code.name, len(broker.seen)) == ("none", 3)

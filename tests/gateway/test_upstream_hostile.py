@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from gateway.settings import Address
-from gateway.upstream import brokers, link
+from benchmarks.wire_client import Client
+from gateway.upstream import broker_connection, brokers
 from gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
 from gateway.wire.codec import Head, WireError, codec
 from gateway.wire.shaping import entity_of
+from listeners.addresses import Address
 from schemas.errors import Error
 from tests.gateway.gateway_before import gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker, written
-from tests.gateway.wire_client import Client, heartbeat
+from tests.gateway.wire_client import heartbeat
 
 SASL_HANDSHAKE = 17
 SEVEN: dict[str, Any] = {"node_id": 7, "host": "kafka-7.example", "port": 9092}
@@ -94,7 +95,7 @@ async def test_a_broker_that_lets_nobody_in_is_given_up_after_a_while(
         broker.answer = lets_in
         async with gateway_before(broker, **asked_in) as server:
             broker.answer = says_nothing
-            monkeypatch.setattr(link, "PATIENCE_S", 0.05)
+            monkeypatch.setattr(broker_connection, "LOGIN_WITHIN_S", 0.05)
             client = await Client.connect(server.address)
             client.send_raw(other(1))
             assert await client.is_closed_by_peer()
@@ -126,8 +127,8 @@ async def test_an_upstream_that_names_brokers_without_end_takes_no_more_ports_th
     async with scripted_broker() as broker, gateway_before(broker) as server:
         client = await Client.connect(server.address)
         broker.nodes = list(range(15))
-        told = (await client.call("Metadata", 12, topics=None)).brokers
-        assert len({each.port for each in told}) == 15
+        reported = (await client.call("Metadata", 12, topics=None)).brokers
+        assert len({each.port for each in reported}) == 15
         broker.nodes = list(range(100, 115))
         client.send("Metadata", 12, topics=None)
         assert await client.is_closed_by_peer()
@@ -267,9 +268,9 @@ async def test_a_broker_that_does_not_know_the_version_says_so_to_the_client() -
         broker.versions = older
         client = await Client.connect(server.address)
         client.send("ApiVersions", 4, client_software_name="c", client_software_version="1")
-        _, told = await client.receive("ApiVersions", 0)
-        assert told.error_code.name == "unsupported_version"
-        assert [(known.api_key, known.max_version) for known in told.api_keys] == [(18, 3)]
+        _, reported = await client.receive("ApiVersions", 0)
+        assert reported.error_code.name == "unsupported_version"
+        assert [(known.api_key, known.max_version) for known in reported.api_keys] == [(18, 3)]
 
 
 @asynchronous

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.security.credentials import write_user
-from gateway.settings import parse_address
+from benchmarks.wire_client import Client
 from gateway.upstream.apis import NOT_PASSED_ON
 from gateway.wire.codec import Head
+from listeners.addresses import parse_address
+from listeners.credentials import write_user
 from tests.gateway.garbage import GARBAGE
 from tests.gateway.gateway_before import OTHER_API, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
-from tests.gateway.wire_client import Client, alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, heartbeat
 
 UNKNOWN_VERSIONS = [(0, 2), (0, 10), (1, 16), (3, 14), (3, -1), (10, 7), (10, 5216), (10, -1)]
 
@@ -141,8 +142,8 @@ async def test_before_a_client_has_said_who_it_is_only_versions_pass(tmp_path: P
         gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
     ):
         client = await Client.connect(server.address)
-        told = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
-        assert {17, 36, OTHER_API} <= told
+        reported = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
+        assert {17, 36, OTHER_API} <= reported
         client.send_raw(other(1))
         assert await client.is_closed_by_peer()
         client = await Client.connect(server.address)

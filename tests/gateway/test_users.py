@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway import users as users_command
-from gateway.security.credentials import Users, read_users, write_user
+from listeners import users as users_command
+from listeners.credentials import Users, read_users, write_user
 from programs.errors import ConfigError
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from alerts.settings import AlertSettings
 from coordinator_udfs.protocol import config as group_config
 from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock
+from exporter.settings import ExportSettings
 from jobs.config import KEYS, JobConfig, load_config
 from programs.errors import ConfigError
-from programs.settings import read_file
+from programs.settings import keys_of, read_file
 from tests.source_tree import ROOT
 
 KAFKA = {
@@ -35,6 +37,8 @@ def test_the_file_of_all_keys_says_nothing_and_names_every_key_at_its_default() 
     defaults = {key: getattr(group, name) for name, key in group_config.KEYS.items()}
     defaults |= {key: getattr(group.consumer, name) for name, key in group_config.CONSUMER_KEYS.items()}
     defaults |= {key.name: getattr(job, name) for name, key in KEYS.items()}
+    defaults |= {key.name: getattr(AlertSettings(), name) for name, key in keys_of(AlertSettings).items()}
+    defaults |= {key.name: getattr(job.export, name) for name, key in keys_of(ExportSettings).items()}
     assert {key: value for key, value in shown.items() if not key.startswith(("kafka.", "gateway."))} == {
         key: as_text(value) for key, value in defaults.items()
     }
@@ -97,6 +101,8 @@ def test_what_overrides_comes_later(tmp_path: Path) -> None:
             {"spark.coordinator.metrics.listen": "0.0.0.0:9465"},
             "spark.coordinator.metrics.listen=0.0.0.0:9465: others reach it and nobody has to authenticate",
         ),
+        ({"rollcall.export.groups": "(b"}, "rollcall.export.groups=(b: is no regular expression: missing ): (b"),
+        ({"rollcall.export.groups.max": "-1"}, "rollcall.export.groups.max=-1: must be at least 0"),
         ({"group.max.size": "many"}, "group.max.size=many: is not a whole number"),
         ({"group.max.size": "0"}, "group.max.size=0: must be at least 1"),
         ({"spark.coordinator.stall.ms": "x"}, "spark.coordinator.stall.ms=x: is not a whole number"),

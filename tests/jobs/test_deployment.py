@@ -1,18 +1,24 @@
-"""The files of a deployment: the image's commands and its entrance, and the settings of the Kubernetes manifest."""
+"""The files of a deployment: the image's commands and its entrance, and its health check."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import socket
 import subprocess
-import textwrap
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pyspark
 import pytest
 
-from jobs.config import load_config
 from jobs.spark.jars import KAFKA_JAR_NAMES
+from programs.version import VERSION
 from tests.source_tree import ROOT
 
 ENTRANCE = ROOT / "conf" / "image" / "entrypoint.sh"
@@ -74,20 +80,98 @@ def test_spark_has_what_the_entrance_starts() -> None:
     assert len(list(jars.glob("spark-kubernetes_*.jar"))) == 1
 
 
+def test_each_logger_that_is_kept_quiet_is_a_class_of_sparks() -> None:
+    named = re.findall(r"^logger\.\w+\.name = (.+)$", (ROOT / "conf" / "log4j2.properties").read_text(), re.MULTILINE)
+    # The connector's loggers, and Kafka's, are not in pyspark's JARs.
+    wanted = {f"{name.replace('.', '/')}.class" for name in named if "kafka" not in name}
+    assert len(wanted) > 5
+    for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar"):
+        wanted -= set(zipfile.ZipFile(jar).namelist())
+    assert not wanted
+
+
 def test_the_image_has_each_connector_once() -> None:
     # The image links what begins with another letter than the copy for internal topics.
     assert "kafka/[!w]*.jar" in (ROOT / "conf" / "image" / "Dockerfile").read_text()
     assert all(not name.startswith("w") for name in KAFKA_JAR_NAMES)
 
 
-def test_the_manifests_settings_are_the_jobs(tmp_path: Path) -> None:
-    manifest = (ROOT / "conf" / "kubernetes.yaml").read_text()
-    found = re.search(r"^  cluster\.conf: \|\n((?:    .*\n)+)", manifest, re.MULTILINE)
-    assert found is not None
-    settings = tmp_path / "cluster.conf"
-    settings.write_text(textwrap.dedent(found.group(1)))
-    config = load_config(settings)
-    assert (config.source, str(config.metrics_listen), config.log_format) == ("kafka", "0.0.0.0:9465", "json")
-    assert f"containerPort: {config.metrics_listen.port if config.metrics_listen else 0}" in manifest
-    for name in re.findall(r"(?:conf|jobs)/[a-z-]+\.(?:conf|py)", manifest):
-        assert (ROOT / name).is_file()
+@pytest.fixture
+def serving() -> Iterator[ThreadingHTTPServer]:
+    """Answers /health with its `status`."""
+
+    class Health(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(self.server.status)  # type: ignore[attr-defined]
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Health)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def checked(home: Path, *places: str) -> tuple[int, str]:
+    """The health check's exit status, and what it says."""
+    command = [sys.executable, str(ROOT / "conf" / "image" / "health.py"), *places]
+    done = subprocess.run(
+        command, env={**os.environ, "ROLLCALL_HOME": str(home)}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr.strip()
+
+
+def test_a_container_is_well_while_each_health_that_it_serves_is(tmp_path: Path, serving: ThreadingHTTPServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = f"127.0.0.1:{closed.getsockname()[1]}"
+    place = f"127.0.0.1:{serving.server_address[1]}"
+    serving.status = 200  # type: ignore[attr-defined]
+    assert checked(tmp_path, place, nobody) == (0, "")
+    serving.status = 503  # type: ignore[attr-defined]
+    assert checked(tmp_path, nobody, place) == (1, f"http://{place}/health answers 503.")
+
+
+@pytest.mark.parametrize(
+    ("status", "exit_status"),
+    [
+        ({"state": "running", "process": os.getpid()}, 0),
+        ({"state": "stopped", "process": os.getpid()}, 1),
+        ({"state": "running", "process": 2**22 - 1}, 1),
+        ({"state": "running"}, 1),
+        ([], 1),
+        (None, 1),
+    ],
+)
+def test_a_container_that_serves_no_health_is_well_while_its_homes_job_runs(
+    tmp_path: Path, status: object, exit_status: int
+) -> None:
+    if status is not None:
+        (tmp_path / "status.json").write_text(json.dumps(status))
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = f"127.0.0.1:{closed.getsockname()[1]}"
+    found, says = checked(tmp_path, nobody)
+    assert found == exit_status, says
+    assert "Traceback" not in says
+
+
+def test_image_and_chart_are_of_this_version() -> None:
+    chart = (ROOT / "conf" / "helm" / "Chart.yaml").read_text()
+    assert re.findall(r"^(?:version|appVersion): (.+)$", chart, re.MULTILINE) == [VERSION, VERSION]
+    for file in ("conf/image/Dockerfile", "docs/deploying.md"):
+        assert set(re.findall(r"rollcall:(\d+\.\d+\.\d+)", (ROOT / file).read_text())) == {VERSION}
+
+
+SUBMITTED = """
+import runpy, sys
+import programs.command_line
+programs.command_line.run_command = lambda *_: __import__("exporter.serving") and 0
+sys.path.insert(0, "jobs")
+runpy.run_path("jobs/coordinator.py", run_name="__main__")
+"""
+
+
+def test_a_submitted_job_that_serves_its_groups_finds_packages_that_its_folder_has_modules_of() -> None:
+    done = subprocess.run([sys.executable, "-c", SUBMITTED], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr

@@ -70,13 +70,20 @@ def test_a_batch_is_one_commit_and_what_is_unfit_goes_to_quarantine(tmp_path: Pa
 def test_effects_are_typed_as_the_table_is_and_lie_on_their_day(tmp_path: Path) -> None:
     home = Home(tmp_path)
     odd = "line\nline, \u2028 and \u0000, \U0001f9ea " + "x" * 5_000_000
-    told = {"group_id": odd, "seq": 2**40, "effect": "reply", "at_ms": T, "generation_id": 7, "detail": '{"a":"\\n"}'}
+    reported = {
+        "group_id": odd,
+        "seq": 2**40,
+        "effect": "reply",
+        "at_ms": T,
+        "generation_id": 7,
+        "detail": '{"a":"\\n"}',
+    }
     late = fact() | {"at_ms": 1_700_006_399_999}
     next_day = fact() | {"at_ms": 1_700_006_400_000}
-    assert writer(home).write(Batch(fact("before"), told, late, next_day), 0).effects == 4
+    assert writer(home).write(Batch(fact("before"), reported, late, next_day), 0).effects == 4
     found = [row for row in rows(home.effects) if row["group_id"] != "before"]
     first, second, third = sorted(found, key=lambda row: int(row["at_ms"]))
-    assert first == dict.fromkeys(EFFECTS.names) | told | {"at_date": date(2023, 11, 14)}
+    assert first == dict.fromkeys(EFFECTS.names) | reported | {"at_date": date(2023, 11, 14)}
     assert [row["at_date"] for row in (second, third)] == [date(2023, 11, 14), date(2023, 11, 15)]
 
 

@@ -24,13 +24,6 @@ def test_a_home_in_an_object_store_is_only_named() -> None:
         _ = home.path
 
 
-def test_the_home_is_the_environments_or_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Home.from_environment({}).location == str(tmp_path / ".rollcall")
-    assert Home.from_environment({"ROLLCALL_HOME": ""}).location == str(tmp_path / ".rollcall")
-    assert Home.from_environment({"ROLLCALL_HOME": "/x/y"}).location == "/x/y"
-
-
 def test_a_second_job_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     refusal = r"is in use by the coordinator \(process \d+\): stop it"
@@ -48,15 +41,15 @@ def test_a_home_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 def test_a_home_keeps_to_one_kind_of_history_and_one_writer(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(LIVE, "driver")
-    home.settle(LIVE, "driver")
-    with pytest.raises(HomeError, match="holds a live history, not a replay one: name another ROLLCALL_HOME"):
-        home.settle(REPLAY, "driver")
+    home.check_kind(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
+    with pytest.raises(HomeError, match="holds a live history, not a replay one: name another home"):
+        home.check_kind(REPLAY, "driver")
     with pytest.raises(HomeError, match=r"was written by spark\.coordinator\.effects\.writer=driver"):
-        home.settle(LIVE, "cluster")
+        home.check_kind(LIVE, "cluster")
 
 
 def test_a_damaged_note_is_named(tmp_path: Path) -> None:
     (tmp_path / "home.json").write_text("{")
     with pytest.raises(HomeError, match=r"home\.json cannot be read"):
-        Home(tmp_path).settle(LIVE, "driver")
+        Home(tmp_path).check_kind(LIVE, "driver")

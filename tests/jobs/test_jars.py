@@ -69,7 +69,7 @@ def test_without_java_the_program_says_so_in_one_sentence_even_when_the_jars_are
 def bring(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a resolution bring these files, named as Ivy names them, instead of asking a registry."""
 
-    def resolved(what: str, command: list[str], environ: dict[str, str]) -> None:
+    def resolved(what: str, command: list[str], environ: dict[str, str], *, is_said: bool) -> None:
         ivy = next(word.partition("=")[2] for word in command if word.startswith("spark.jars.ivy="))
         for name in names:
             jar = Path(ivy, "jars", f"org.example_{name}")

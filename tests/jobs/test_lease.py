@@ -89,7 +89,7 @@ def test_a_home_whose_holder_lives_is_refused_by_name_as_soon_as_it_stirs() -> N
     with pytest.raises(HomeError) as refused:
         take_lease(files, "the coordinator", HOME, watch)
     assert str(refused.value) == (
-        f"{HOME} is in use by the coordinator (process 4711 on node-7): stop it, or name another ROLLCALL_HOME."
+        f"{HOME} is in use by the coordinator (process 4711 on node-7): stop it, or name another home."
     )
     assert watch.passed_s == 5.0
     assert list(files.times) == ["00000007-a"]
@@ -119,14 +119,14 @@ def test_a_holder_that_is_released_while_it_is_watched_gives_way_at_once() -> No
 def test_a_killed_process_of_this_machine_is_not_waited_for() -> None:
     program = "import msgspec; from jobs.lease import Holder; print(msgspec.json.encode(Holder.of_this_process('x')))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    told: str = literal_eval(printed).decode()
-    assert msgspec.json.decode(told, type=Holder).is_gone
+    reported: str = literal_eval(printed).decode()
+    assert msgspec.json.decode(reported, type=Holder).is_gone
     assert not Holder.of_this_process("x").is_gone
     alive = msgspec.structs.replace(Holder.of_this_process("x"), process=os.getppid())
     assert not alive.is_gone
     assert not msgspec.json.decode(holder(), type=Holder).is_gone
     files = Files()
-    files.write("00000007-a", told)
+    files.write("00000007-a", reported)
     take_lease(files, "the coordinator", HOME, never)
 
 

@@ -66,7 +66,7 @@ def test_a_containers_limits_count_where_they_are_less_than_the_system_has(tmp_p
 
 def test_a_new_home_takes_the_sessions_partitions_and_says_what_it_was_made_with(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     assert keep_partitions(home, 8, EIGHT) == (8, "")
     note = home.read_note()
     assert (note["kind"], note["made_with"]) == (
@@ -77,7 +77,7 @@ def test_a_new_home_takes_the_sessions_partitions_and_says_what_it_was_made_with
 
 def test_a_home_keeps_its_partitions_on_another_machine_and_says_so(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     keep_partitions(home, 8, EIGHT)
     begun(home, 8)
     made = home.read_note()
@@ -90,7 +90,7 @@ def test_a_home_keeps_its_partitions_on_another_machine_and_says_so(tmp_path: Pa
 
 def test_a_home_that_never_ran_a_batch_takes_the_machine_that_it_is_on(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     keep_partitions(home, 8, EIGHT)
     (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
     assert keep_partitions(home, 2, Machine(2, 8 * GIB)) == (2, "")
@@ -99,7 +99,7 @@ def test_a_home_that_never_ran_a_batch_takes_the_machine_that_it_is_on(tmp_path:
 
 def test_a_home_from_before_the_note_keeps_what_its_checkpoint_has(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     begun(home, 2)
     kept, word = keep_partitions(home, 8, EIGHT)
     assert (kept, "was made with 2 shuffle partitions" in word) == (2, True)

@@ -39,19 +39,16 @@ def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.Ca
     assert f"LOG={folder}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("begun", ["effects", "log/effects", "topic/effects"])
-def test_a_replay_that_was_begun_is_not_begun_again_into_the_same_tables(
-    begun: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / begun).mkdir(parents=True)
+def test_a_replay_is_not_begun_again_into_the_same_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "effects").mkdir()
     assert main(["replay", "--home", str(tmp_path), f"{LOG} {DUMP}"]) == 2
-    assert "holds a replay already: FRESH=1 clears it" in capsys.readouterr().err
+    assert "holds a replay already: --fresh clears it" in capsys.readouterr().err
 
 
-def test_fresh_clears_what_each_of_two_inputs_left(tmp_path: Path) -> None:
+def test_fresh_clears_what_replays_of_earlier_versions_left_too(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle(REPLAY, "driver")
-    for begun in ("effects", "log/effects", "topic/effects"):
+    home.check_kind(REPLAY, "driver")
+    for begun in ("effects", "records", "log/effects", "topic/effects"):
         (tmp_path / begun).mkdir(parents=True)
     clear(home)
     assert [path.name for path in tmp_path.iterdir()] == ["home.json"]

@@ -19,7 +19,7 @@ from jobs.rollcall.__main__ import PLACES, command, main
 from tests.source_tree import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
-HEAVY = ("pyspark", "pandas", "numpy", "pyarrow", "rich", "plotly", "matplotlib", "deltalake", "kio", "kafka")
+HEAVY = ("pyspark", "pandas", "numpy", "pyarrow", "rich", "deltalake", "kio", "kafka")
 
 
 def subcommand(name: str) -> click.Command:
@@ -41,7 +41,7 @@ def ran(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def told(name: str, *words: str) -> Iterator[dict[str, object]]:
+def reported(name: str, *words: str) -> Iterator[dict[str, object]]:
     """What a subcommand's body would be told of these words."""
     with subcommand(name).make_context(name, list(words)) as context:
         yield context.params
@@ -72,7 +72,7 @@ def test_help_shows_examples_that_are_understood_as_they_stand(name: str, capsys
     for example in examples:
         program, subject, *words = shlex.split(example.partition(" < ")[0])
         assert (program, subject) == ("rollcall", name)
-        with told(name, *words):
+        with reported(name, *words):
             pass
 
 
@@ -82,7 +82,16 @@ def test_every_option_says_what_it_means(name: str) -> None:
     assert all(option.help or option.name == "form" for option in options)
 
 
-VARIABLES = {"ROLLCALL_HOME": "--home", "Q": "QUERY", "LOG": "LOG", "FROM": "LOG", "GROUP": "GROUP", "DEMO": "--demo"}
+VARIABLES = {
+    "ROLLCALL_HOME": "--home",
+    "WHAT": "[run|test|history]",
+    "Q": "QUERY",
+    "LOG": "LOG",
+    "FROM": "LOG",
+    "CLUSTER": "[CLUSTER]",
+    "GROUP": "GROUP",
+    "DEMO": "--demo",
+}
 
 
 @pytest.mark.parametrize("name", [name for name in PLACES if name not in ("trace", "package")])
@@ -117,21 +126,25 @@ def test_a_home_is_named_by_its_option_else_by_the_environment(monkeypatch: pyte
         ("/a", ["--home", ""], ".rollcall"),
     ):
         monkeypatch.setenv("ROLLCALL_HOME", environment)
-        with told("why", *words, "g") as given:
+        with reported("why", *words, "g") as given:
             assert given["home"] == home
 
 
 def test_what_a_log_command_is_told() -> None:
     words = ["--set", "a=1", "--set", "b=2", "--zone", "Asia/Kolkata", "--fresh", "--home", "h", "x.log"]
-    with told("replay", *words) as given:
-        assert given == {"log": "x.log", "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
-    with told("whatif", "x.log", "--zone", "") as given:
+    with reported("replay", *words) as given:
+        by = {"engine": "processes", "processes": None}
+        reported_of = {"log": "x.log", "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
+        assert given == reported_of | by
+    with reported("replay", "x.log", "--engine", "spark", "--processes", "3") as given:
+        assert (given["engine"], given["processes"]) == ("spark", 3)
+    with reported("whatif", "x.log", "--zone", "") as given:
         assert (given["zone"], given["form"], given["was"]) == ("UTC", "table", ())
 
 
 def test_what_a_run_is_told() -> None:
     words = ["--conf", "my.conf", "--listen", "h:1", "--no-demo", "--demo-seconds", "-1"]
-    with told("run", *words) as given:
+    with reported("run", *words) as given:
         assert given["conf"] == Path("my.conf")
         assert (given["listen"], given["topics"], given["demo"], given["demo_seconds"]) == ("h:1", "", False, "-1")
 
@@ -149,7 +162,7 @@ def test_a_group_reaches_the_command_as_it_is_from_the_shell_and_from_make(group
     ]
     made = subprocess.run([*recipe, "why", spelt], cwd=ROOT, capture_output=True, text=True, check=True)
     assert made.stdout == repr(["why", "--", group]) + "\n"
-    with told("why", "--home", home, "--", group) as given:
+    with reported("why", "--home", home, "--", group) as given:
         assert given["group"] == group
 
 

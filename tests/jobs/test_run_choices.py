@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from gateway.settings import Address
 from jobs.home import HomeError
-from jobs.run.choices import Asked, Choices, choices, reachable
+from jobs.run.choices import Choices, RunOptions, choices, reachable
 from jobs.run.demo_fleet import TOPICS
+from listeners.addresses import Address
 from programs.errors import ConfigError
 
 
 def asked(**words: Any) -> Choices:
-    return choices(Asked(**words), {"demo": 3})
+    return choices(RunOptions(**words), {"demo": 3})
 
 
 def written(folder: Path, text: str) -> Path:

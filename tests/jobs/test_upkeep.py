@@ -20,11 +20,12 @@ from jobs.home import LIVE, Home, HomeError
 from jobs.maintain import maintain
 from jobs.rollcall.__main__ import main
 from jobs.stream import upkeep
-from jobs.stream.home_tables import open_effects, open_requests
+from jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from jobs.stream.sources.delta_table import RequestTableReader
-from jobs.stream.upkeep import Upkeep, tables_of, tend
+from jobs.stream.upkeep import Upkeep, tables_of
 from schemas.tables import EFFECTS, REQUESTS
 from tables.delta_log import DeltaLog
+from tables.upkeep import tend, thorough_every_ms
 from tests.waiting import until
 
 HOUR_MS = 3_600_000
@@ -36,6 +37,7 @@ def home_with(tmp_path: Path, config: JobConfig) -> Home:
     home = Home(tmp_path)
     open_requests(home, config)
     open_effects(home, config)
+    open_quarantine(home, config)
     return home
 
 
@@ -202,8 +204,7 @@ def test_a_run_that_breaks_is_told_and_the_next_table_is_tended(
 
 @pytest.mark.parametrize(("kept_minutes", "every_ms"), [("5", 300_000), ("60", HOUR_MS), ("1440", HOUR_MS)])
 def test_files_go_as_often_as_old_versions_do_and_at_least_every_hour(kept_minutes: str, every_ms: int) -> None:
-    config = JobConfig.from_pairs({"spark.coordinator.versions.retention.minutes": kept_minutes})
-    assert upkeep.thorough_every_ms(config) == every_ms
+    assert thorough_every_ms(int(kept_minutes)) == every_ms
 
 
 def test_upkeep_can_be_turned_off(tmp_path: Path, tended: Tended) -> None:
@@ -216,7 +217,7 @@ def test_upkeep_can_be_turned_off(tmp_path: Path, tended: Tended) -> None:
 def test_maintenance_leaves_requests_alone_until_the_job_has_read_them(tmp_path: Path) -> None:
     config, everything = JobConfig(), ReadAllAvailable()
     home = home_with(tmp_path, config)
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     add_requests(home, NOW_MS, 20)
     source = RequestTableReader(home.requests, 0, 100)
     read = source.latestOffset({"version": -1, "tick": 0}, everything)
@@ -251,7 +252,7 @@ def test_a_stopped_home_is_maintained_and_a_used_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = home_with(tmp_path, JobConfig())
-    home.settle(LIVE, "driver")
+    home.check_kind(LIVE, "driver")
     add_effects(home, int(time.time() * 1000), 5)
     assert [line.partition(":")[0] for line in maintain(home, JobConfig())] == ["requests", "effects", "quarantine"]
     assert len(DeltaTable(home.effects).file_uris()) == 1

@@ -41,13 +41,13 @@ def main(kills: int, seed: int, consumers: int) -> None:
                 moment = world.kill()
                 done[f"{moment.victim}: {moment.name}"] += 1
                 print(f"{number:3} {time.monotonic() - began:6.0f} s  {moment.victim}: {moment.name}", flush=True)
-            told = world.check()
-        told |= assert_replay_equal(world.home, Path(folder) / "again", world.settings)
+            reported = world.check()
+        reported |= assert_replay_equal(world.home, Path(folder) / "again", world.settings)
         for moment in kill_shadow(Path(folder) / "shadow", of_shadow, dice):
             done[f"{moment.victim}: {moment.name}"] += 1
     for what, count in sorted(done.items()):
         print(f"{count:5}  {what}")
-    for what, count in told.items():
+    for what, count in reported.items():
         print(f"{count:7,}  {what}")
     print(f"nothing lost, nothing told twice, nobody removed, in {time.monotonic() - began:.0f} s")
 

@@ -22,7 +22,7 @@ from jobs.stream.home_tables import open_requests
 from jobs.stream.query import failure_of, start
 from schemas.effect_names import EffectName
 from schemas.tables import REQUESTS, TICK_ID
-from tests.peers_job.told import beat_ids
+from tests.peers_job.reported import beat_ids
 
 RUN = EffectName.HEARTBEATS_TAKEN
 IN_ORDER = ("received_at_ms", "request_seq")

@@ -23,7 +23,7 @@ from tests.peers_clients.conftest import Coordinator
 from tests.peers_clients.fleet import AS_SHIPPED, Fleet
 from tests.peers_job.crowds import AT_A_TIME, gather
 from tests.peers_job.job import Job
-from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
+from tests.peers_job.reported import assert_no_gap, assert_reported_once, await_heartbeats, story
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -115,7 +115,7 @@ class World:
     def check(self) -> dict[str, int]:
         """Raises AssertionError: something was lost or told twice; how much there was of what."""
         self._look_after_members()
-        assert_told_once(self._job)
+        assert_reported_once(self._job)
         assert_no_gap(self._job)
         for (group, place), offset in self._committed.items():
             assert self._offset(group, place) == offset, f"{group} {place} lost its commit of {offset}"
@@ -166,8 +166,8 @@ class World:
         where = f"where group_id = '{group}'"
         members = {row["member_id"] for row in self._job.on_page(f"select member_id from members {where}")}
         facts = self._job.on_page(f"select effect, count(*) as times from effects {where} group by effect")
-        shown, told = (
+        shown, reported = (
             {row["effect"]: row["times"] for row in facts},
             Counter(row["effect"] for row in self._told[group]),
         )
-        return members == set(self._before[group].values()) and told.items() <= shown.items()
+        return members == set(self._before[group].values()) and reported.items() <= shown.items()

@@ -6,30 +6,30 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from coordinator_udfs.protocol.config import GroupConfig
-from offsets_topic.beside_log.facts import COMMITS, MEMBERSHIP, Fact
-from offsets_topic.beside_log.merging import Merged, merge
+from offsets_topic.beside_log.merging import OF_BOTH, Decided, merge
 from offsets_topic.topic_names import named
 from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
 from schemas.effect_rows import row_of
 from schemas.effects import Effect
 from tests.offsets_topic.folded import CAPTURES, capture
+from tests.request_log.core_replay import Replay
+from tests.whole_log import WholeLog
+from why.facts import Fact
+from why.facts import facts_of as in_rows
 
 
 def facts_of(effects: Iterable[Effect], names: Mapping[str, str] | None = None) -> list[Fact]:
     """Effects of one group as facts, in order of time; those of the kinds that both inputs tell."""
-    rows = [row_of(effect, seq) for seq, effect in enumerate(effects)]
-    facts = [
-        Fact(r.at_ms or 0, r.seq, r.effect, r.generation_id, r.member_id, r.detail and named(r.detail, names or {}))
-        for r in rows
-    ]
-    told = [fact for fact in facts if fact.effect in MEMBERSHIP | COMMITS]
-    return sorted(told, key=lambda fact: (fact.at_ms, fact.seq))
+    rows = [msgspec.structs.asdict(row_of(effect, seq)) for seq, effect in enumerate(effects)]
+    named_rows = [row | {"detail": row["detail"] and named(row["detail"], names or {})} for row in rows]
+    return in_rows(row for row in named_rows if row["effect"] in OF_BOTH)
 
 
 @dataclass
@@ -38,15 +38,17 @@ class Both:
 
     log: dict[str, list[Fact]]
     topic: dict[str, list[Fact]]
-    merged: dict[str, Merged]
+    merged: dict[str, Decided]
 
     def history(self, group: str) -> list[Fact]:
         """The facts of a group that hold, in order; of one moment those of the log first."""
         merged = self.merged[group]
-        left_out = set(merged.log_left_out)
-        log = [(fact.at_ms, 0, fact.seq, fact) for n, fact in enumerate(self.log.get(group, [])) if n not in left_out]
-        topic = [(fact.at_ms, 1, fact.seq, fact) for fact in (self.topic[group][n] for n in merged.topic_kept)]
-        return [fact for *_, fact in sorted(log + topic, key=lambda one: one[:3])]
+        reported = [
+            (fact.at_ms, is_topic, fact.seq, fact)
+            for is_topic, facts in enumerate((merged.log_kept, merged.topic_kept))
+            for fact in facts
+        ]
+        return [fact for *_, fact in sorted(reported, key=itemgetter(0, 1, 2))]
 
 
 def merged(
@@ -65,13 +67,15 @@ def both_of(name: str, folder: Path, from_share: float = 0.0, to_share: float = 
     lines = gzip.decompress((CAPTURES / name / "requests.log.gz").read_bytes()).splitlines(keepends=True)
     path = folder / "requests.log"
     path.write_bytes(b"".join(lines[int(len(lines) * from_share) : int(len(lines) * to_share)]))
-    log = LogImport(path, ZoneInfo("UTC"))
+    log = WholeLog(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
-    told: dict[str, list[Effect]] = defaultdict(list)
+    reported: dict[str, list[Effect]] = defaultdict(list)
     for group, effect in Replay(log.config).run(list(log), log.tally.last_at_ms):
-        told[group].append(effect)
+        reported[group].append(effect)
     folded = capture(name)
-    topic = {group: facts_of(effects) for group, effects in folded.told.items()}
+    topic = {group: facts_of(effects) for group, effects in folded.reported.items()}
     return merged(
-        {group: facts_of(effects, folded.names) for group, effects in told.items()}, topic, log.tally.last_at_ms or 0
+        {group: facts_of(effects, folded.names) for group, effects in reported.items()},
+        topic,
+        log.tally.last_at_ms or 0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -26,6 +26,20 @@ CLASSIC = "n-classic-mixed"
 CONSUMER = ("o-consumer-protocol", "q-consumer-slow")
 NAMES = (CLASSIC, *CONSUMER)
 
+OF_SESSIONS = Path(__file__).parent / "incidents"
+"""Topics of incidents of tests/request_log: those with sessions of single groups, conversions and several libraries."""
+SESSIONS = {
+    "sessions": {"orders": 8000, "mails": 6000, "fix": 10_000, "plain": 45_000},
+    "sessions-changed": {"pay": 15_000, "geo": 12_000, "solo": 9_000},
+    "sessions-unseen": {"alfa": 7_000, "bravo": 20_000, "delta": 5_000, "echo": 45_000},
+    "conversions": {"up": 7_000, "down": 9_000, "dying": 6_000, "still": 10_000},
+    "libraries": {"jay": 8_000, "rd": 12_000, "long": 45_000},
+    "night": {"amber": 11_000, "coral": 5_000, "ivory": 9_000, "olive": 45_000},
+    "dusk": {"lime": 8_500, "teal": 10_000, "mint": 6_000, "hush": 12_000, "wide": 45_000, "both": 45_000},
+    "dawn": {"fir": 14_000, "elm": 7_500, "oak": 45_000},
+}
+"""How long members of each of their consumer groups may be silent in the end, ms; their other groups are classic."""
+
 
 @dataclass
 class Folded:
@@ -33,33 +47,43 @@ class Folded:
 
     records: list[Record]
     names: dict[str, str]
-    told: dict[str, list[Effect]]
+    reported: dict[str, list[Effect]]
     histories: dict[str, History]
 
     def of(self, group: str, kind: type[Effect]) -> list[Any]:
-        return [effect for effect in self.told.get(group, []) if isinstance(effect, kind)]
+        return [effect for effect in self.reported.get(group, []) if isinstance(effect, kind)]
 
     def causes(self, group: str) -> list[tuple[int, int, Any]]:
         """(from, to, cause) of each rebalance, with what was found of its cause later."""
         later = {found.to_generation_id: found.cause for found in self.of(group, CauseFound)}
-        began = [(e.from_generation_id, e.from_generation_id + 1, e.cause) for e in self.of(group, RebalanceStarted)]
-        ended = [(e.from_generation_id, e.to_generation_id, e.cause) for e in self.of(group, RebalanceEnded)]
-        return [(start, end, later.get(end, cause)) for start, end, cause in began or ended]
+        rows = []
+        for reported in self.reported.get(group, []):
+            # Of a classic generation nothing tells when its rebalance began.
+            if isinstance(reported, RebalanceEnded) and reported.started_at_ms is None:
+                rows.append((reported.from_generation_id, reported.to_generation_id, reported.cause))
+            elif isinstance(reported, RebalanceStarted):
+                rows.append((reported.from_generation_id, reported.from_generation_id + 1, reported.cause))
+        return [(start, end, later.get(end, cause)) for start, end, cause in rows]
 
 
-def fold(records: Iterable[Record], names: dict[str, str] | None = None) -> Folded:
-    """Request by request, each time with the state written to its document and read again, as a stream does it."""
+def fold(
+    records: Iterable[Record], names: dict[str, str] | None = None, sessions: Mapping[str, int] | None = None
+) -> Folded:
+    """Request by request, each time with the state written to its document and read again, as a stream does it.
+
+    sessions: by group id, how long members of the newer protocol may be silent, ms, where somebody knows it.
+    """
     given = list(records)
     known = names_of(given) if names is None else names
     histories: dict[str, History] = {}
-    told: dict[str, list[Effect]] = defaultdict(list)
+    reported: dict[str, list[Effect]] = defaultdict(list)
     for (group, _), request in groupby(given, lambda record: (record.group_id, record.timestamp_ms)):
-        history = histories.get(group) or History(group_id=group)
-        told[group] += apply(history, request, known)
+        history = histories.get(group) or History(group_id=group, session_ms=(sessions or {}).get(group, -1))
+        reported[group] += apply(history, request, known)
         histories[group] = read_document(write_document(history))
     for group, history in histories.items():
-        told[group] += finish(history, known)
-    return Folded(given, known, dict(told), histories)
+        reported[group] += finish(history, known)
+    return Folded(given, known, dict(reported), histories)
 
 
 def decoded(records: Iterable[LogRecord]) -> list[Record]:
@@ -87,8 +111,8 @@ def truth(name: str) -> dict[str, Any]:
 
 def groups_of(name: str) -> dict[str, dict[str, Any]]:
     """The groups of a capture that anybody was ever a member of."""
-    told = truth(name)["groups"]
-    found = {group: what for group, what in told.items() if what["generations"] or what.get("consumer")}
+    reported = truth(name)["groups"]
+    found = {group: what for group, what in reported.items() if what["generations"] or what.get("consumer")}
     assert found
     return found
 

@@ -9,10 +9,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
-from offsets_topic.beside_log.facts import Fact
 from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
 from schemas.causes import Cause
 from schemas.effect_names import EffectName
 from schemas.effects import Effect, RebalanceEnded
@@ -20,7 +17,10 @@ from tests.offsets_topic.beside import facts_of
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.written import Writer
 from tests.request_log.broker import START_MS, Broker
+from tests.request_log.core_replay import Replay
 from tests.request_log.fleet import live
+from tests.whole_log import WholeLog
+from why.facts import Fact
 
 LENGTH_MS = 60_000
 LIVES = (*range(60), 110, 116, 141, 150, 260, 270)
@@ -60,17 +60,17 @@ class Told(NamedTuple):
     truth: list[Effect]
 
 
-def told_of(seed: int, folder: Path) -> Told:
+def reported_of(seed: int, folder: Path) -> Told:
     """A log that lacks something, and the records that stand for the truth."""
     chance = random.Random(seed)
     broker = lived(chance, seed)
     truth = [effect for group, effect in broker.effects if group == "g"]
     path = broker.write(folder / "requests.log")
     keep_some(path, chance)
-    log = LogImport(path, ZoneInfo("UTC"))
+    log = WholeLog(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
     logged = [effect for group, effect in Replay(log.config).run(list(log), log.tally.last_at_ms) if group == "g"]
-    topic = fold(list(Writer("g").write(truth)), {}).told.get("g", [])
+    topic = fold(list(Writer("g").write(truth)), {}).reported.get("g", [])
     return Told(facts_of(logged), log.tally.last_at_ms or 0, facts_of(topic), truth)
 
 
@@ -79,15 +79,19 @@ def generations_of(truth: Iterable[Effect]) -> list[int]:
     return [effect.to_generation_id for effect in ends if effect.outcome != "superseded"]
 
 
-def generations_told(told: Iterable[Fact]) -> list[int | None]:
-    ends = [fact for fact in told if fact.effect == EffectName.REBALANCE_ENDED]
-    return [fact.generation_id for fact in ends if fact.told["outcome"] != "superseded"]
+def generations_reported(reported: Iterable[Fact]) -> list[int | None]:
+    ends = [fact for fact in reported if fact.effect == EffectName.REBALANCE_ENDED]
+    return [
+        fact.generation_id
+        for fact in ends
+        if isinstance(fact.content, RebalanceEnded) and fact.content.outcome != "superseded"
+    ]
 
 
-def members_told(told: Iterable[Fact]) -> set[str]:
+def members_reported(reported: Iterable[Fact]) -> set[str]:
     """Nobody comes twice, and nobody goes who was not there."""
     members: set[str] = set()
-    for fact in told:
+    for fact in reported:
         member_id = fact.member_id or ""
         if fact.effect == EffectName.MEMBER_JOINED:
             assert member_id not in members

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import attrgetter
 from pathlib import Path
 
 from deltalake import write_deltalake
@@ -10,10 +11,11 @@ from deltalake import write_deltalake
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_effects
-from jobs.stream.writers.driver_writer import typed_rows
+from offsets_topic.history.state import History
 from offsets_topic.records.decoding import group_id_of
-from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn
+from offsets_topic.turns import Row, end, fold
 from schemas.effect_rows import texts_of
+from tables.rows import typed_rows
 from tests.offsets_topic.folded import CAPTURES, capture, read_dump
 
 RAW_MAX_BYTES = 1_000
@@ -25,11 +27,11 @@ def home_of(folder: Path, name: str, file: str = "offsets-topic") -> Path:
     for record in read_dump(CAPTURES / name / f"{file}.jsonl.gz"):
         records[str(group_id_of(record.key))].append(Row(*record[:5]))
     names = capture(name, file).names
-    texts = [
-        text
-        for group, rows in records.items()
-        for text in texts_of(group, take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES).rows)
-    ]
+    texts: list[str] = []
+    for group, rows in records.items():
+        history = History(group_id=group)
+        reported = fold(history, sorted(rows, key=attrgetter("offset")), names, RAW_MAX_BYTES)
+        texts += texts_of(group, [*reported, *end(history, names)])
     home = Home(folder)
     open_effects(home, JobConfig())
     write_deltalake(home.effects, typed_rows(texts), mode="append")

@@ -9,13 +9,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from offsets_topic.beside_log.facts import Fact
-from offsets_topic.beside_log.merging import Merging, Settled
+from offsets_topic.beside_log.merging import Decided, GroupMerged, Merging, merge
 from schemas.effect_names import EffectName
 from tests.offsets_topic.beside import both_of
 from tests.offsets_topic.folded import NAMES
-from tests.offsets_topic.half_logs import LENGTH_MS, LIVES, generations_of, generations_told, members_told, told_of
+from tests.offsets_topic.half_logs import (
+    LENGTH_MS,
+    LIVES,
+    generations_of,
+    generations_reported,
+    members_reported,
+    reported_of,
+)
 from tests.request_log.broker import START_MS
+from why.facts import Fact
 
 Coming = list[tuple[int, int, Fact]]
 """Facts by when they are told, and whether it is the topic that tells them."""
@@ -24,9 +31,9 @@ AN_HOUR_MS = 3_600_000
 FOREVER_MS = 1 << 60
 
 
-def bit_by_bit(coming: Coming, chance: random.Random, hold_ms: int) -> Settled:
+def bit_by_bit(coming: Coming, chance: random.Random, hold_ms: int) -> Decided:
     """What is decided of facts as they come. The merging is written down and read again all the time."""
-    merging, settled = Merging(), Settled()
+    merging, decided = Merging(), Decided()
     coming = sorted(coming, key=itemgetter(0, 1))
     now_ms = coming[0][0] if coming else 0
     while coming:
@@ -34,12 +41,11 @@ def bit_by_bit(coming: Coming, chance: random.Random, hold_ms: int) -> Settled:
         come = [one for one in coming if one[0] <= now_ms]
         del coming[: len(come)]
         merging.take(*([fact for _, is_topic, fact in come if is_topic == which] for which in (0, 1)))
-        merging = msgspec.msgpack.decode(msgspec.msgpack.encode(merging), type=Merging)
-        add(settled, merging.settle(now_ms - hold_ms))
-    add(settled, merging.settle(now_ms + HOLD_MS))
-    assert merging.walk.is_at_rest != merging.is_waiting
-    add(settled, merging.end(FOREVER_MS, FOREVER_MS))
-    return settled
+        merging.group = msgspec.msgpack.decode(msgspec.msgpack.encode(merging.group), type=GroupMerged)
+        add(decided, merging.decide(now_ms - hold_ms))
+    add(decided, merging.decide(now_ms + HOLD_MS))
+    add(decided, merging.end(FOREVER_MS, FOREVER_MS))
+    return decided
 
 
 def late(log: list[Fact], topic: list[Fact], chance: random.Random) -> Coming:
@@ -57,18 +63,16 @@ def known_ms(topic: list[Fact], place: int) -> int:
     return min(next(ends, fact.at_ms), fact.at_ms + HOLD_MS - LATE_MS)
 
 
-def add(settled: Settled, more: Settled) -> None:
-    for name in Settled.__struct_fields__:
-        setattr(settled, name, getattr(settled, name) + getattr(more, name))
+def add(decided: Decided, more: Decided) -> None:
+    for name in Decided.__dataclass_fields__:
+        setattr(decided, name, getattr(decided, name) + getattr(more, name))
 
 
-def told_at_once(log: list[Fact], topic: list[Fact]) -> Settled:
-    merging = Merging()
-    merging.take(log, topic)
-    return merging.end(FOREVER_MS, FOREVER_MS)
+def merged_at_once(log: list[Fact], topic: list[Fact]) -> Decided:
+    return merge(log, topic, FOREVER_MS, FOREVER_MS)
 
 
-def expect_the_same(live: Settled, whole: Settled) -> None:
+def expect_the_same(live: Decided, whole: Decided) -> None:
     for name in ("log_kept", "log_left_out", "topic_kept", "topic_left_out"):
         assert sorted(getattr(live, name), key=str) == sorted(getattr(whole, name), key=str)
     assert (live.compared, live.differences) == (whole.compared, whole.differences)
@@ -76,9 +80,9 @@ def expect_the_same(live: Settled, whole: Settled) -> None:
 
 @pytest.mark.parametrize("seed", LIVES)
 def test_facts_that_come_in_any_order_make_the_history_of_all_at_once(seed: int, tmp_path: Path) -> None:
-    log, _, topic, _ = told_of(seed, tmp_path)
+    log, _, topic, _ = reported_of(seed, tmp_path)
     chance = random.Random(seed)
-    expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), told_at_once(log, topic))
+    expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), merged_at_once(log, topic))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,13 +91,13 @@ def test_so_do_those_of_a_recorded_cluster(name: str, from_share: float, to_shar
     both, chance = both_of(name, tmp_path, from_share, to_share), random.Random(name)
     for group in both.merged:
         log, topic = both.log.get(group, []), both.topic.get(group, [])
-        expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), told_at_once(log, topic))
+        expect_the_same(bit_by_bit(late(log, topic, chance), chance, HOLD_MS), merged_at_once(log, topic))
 
 
 @pytest.mark.parametrize("hold_ms", [2_000, -AN_HOUR_MS], ids=["a-short-hold", "a-clock-an-hour-ahead"])
 @pytest.mark.parametrize("seed", LIVES)
 def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int, hold_ms: int, tmp_path: Path) -> None:
-    log, _, topic, truth = told_of(seed, tmp_path)
+    log, _, topic, truth = reported_of(seed, tmp_path)
     chance = random.Random(seed)
     delays = sorted((START_MS + chance.randint(0, LENGTH_MS), chance.choice([0, 500, 20_000])) for _ in range(4))
     coming: Coming = [(known_ms(topic, n) + 300, 1, fact) for n, fact in enumerate(topic)]
@@ -102,9 +106,9 @@ def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int,
         delay_ms = next((delay for since, delay in reversed(delays) if since <= fact.at_ms), 0)
         told_ms = max(told_ms, fact.at_ms + delay_ms)
         coming.append((told_ms, 0, fact))
-    settled = bit_by_bit(coming, chance, hold_ms)
-    facts = [(fact.at_ms, 0, fact.seq, fact) for fact in settled.log_kept]
-    facts += [(fact.at_ms, 1, fact.seq, fact) for fact in settled.topic_kept]
+    decided = bit_by_bit(coming, chance, hold_ms)
+    facts = [(fact.at_ms, 0, fact.seq, fact) for fact in decided.log_kept]
+    facts += [(fact.at_ms, 1, fact.seq, fact) for fact in decided.topic_kept]
     history = [fact for *_, fact in sorted(facts, key=itemgetter(0, 1, 2))]
-    assert generations_told(history) == generations_of(truth)
-    members_told(history)
+    assert generations_reported(history) == generations_of(truth)
+    members_reported(history)

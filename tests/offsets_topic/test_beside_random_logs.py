@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from offsets_topic.beside_log.facts import Fact
-from schemas.effect_names import EffectName
 from schemas.effects import (
     Effect,
     MemberJoined,
@@ -20,19 +18,27 @@ from schemas.effects import (
     RebalanceEnded,
 )
 from tests.offsets_topic.beside import merged
-from tests.offsets_topic.half_logs import LENGTH_MS, LIVES, generations_of, generations_told, members_told, told_of
+from tests.offsets_topic.half_logs import (
+    LENGTH_MS,
+    LIVES,
+    generations_of,
+    generations_reported,
+    members_reported,
+    reported_of,
+)
 from tests.request_log.broker import START_MS
+from why.facts import Fact
 
 
 @pytest.mark.parametrize("seed", LIVES)
 def test_the_history_of_both_is_the_brokers_whatever_the_log_lacks(seed: int, tmp_path: Path) -> None:
-    log, log_until_ms, topic, truth = told_of(seed, tmp_path)
-    told = merged({"g": log}, {"g": topic}, log_until_ms, START_MS + LENGTH_MS).history("g")
+    log, log_until_ms, topic, truth = reported_of(seed, tmp_path)
+    reported = merged({"g": log}, {"g": topic}, log_until_ms, START_MS + LENGTH_MS).history("g")
 
-    assert generations_told(told) == generations_of(truth)
+    assert generations_reported(reported) == generations_of(truth)
     # Those who came after the last generation's record, the log alone can tell.
-    assert members_told(told) in (members_at_the_end(truth), members_at_the_end(until_the_last_end(truth)))
-    assert sorted(offsets_told(told)) == sorted(offsets_of(truth))
+    assert members_reported(reported) in (members_at_the_end(truth), members_at_the_end(until_the_last_end(truth)))
+    assert sorted(offsets_reported(reported)) == sorted(offsets_of(truth))
 
 
 def until_the_last_end(truth: list[Effect]) -> list[Effect]:
@@ -55,10 +61,5 @@ def offsets_of(truth: Iterable[Effect]) -> list[tuple[str, int, int]]:
     return [(one.topic, one.partition, one.committed_offset) for commit in commits for one in commit.offsets]
 
 
-def offsets_told(told: Iterable[Fact]) -> list[tuple[str, int, int]]:
-    commits = [fact for fact in told if fact.effect == EffectName.OFFSETS_COMMITTED]
-    return [
-        (one["topic"], one["partition"], one["committed_offset"])
-        for commit in commits
-        for one in commit.told["offsets"]
-    ]
+def offsets_reported(reported: Iterable[Fact]) -> list[tuple[str, int, int]]:
+    return offsets_of([fact.content for fact in reported if fact.content is not None])

@@ -26,14 +26,14 @@ CLASSIC_EXACT_AT_LEAST = 0.70
 CONSUMER_EXACT_AT_LEAST = 0.95
 
 
-def partitions_of(told: Any) -> list[str]:
-    return sorted(f"{one.topic}-{number}" for one in told or () for number in one.partitions)
+def partitions_of(reported: Any) -> list[str]:
+    return sorted(f"{one.topic}-{number}" for one in reported or () for number in one.partitions)
 
 
 def held_at_the_end(folded: Folded, group: str) -> dict[str, list[str]]:
     """What each member holds once all is told."""
     held: dict[str, list[str]] = {}
-    for effect in folded.told[group]:
+    for effect in folded.reported[group]:
         match effect:
             case MemberJoined():
                 held[effect.member_id] = []
@@ -49,7 +49,7 @@ def held_at_the_end(folded: Folded, group: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_group_of_the_topic_is_told_of_from_its_first_moment(name: str) -> None:
     folded = capture(name)
-    assert set(groups_of(name)) <= set(folded.told)
+    assert set(groups_of(name)) <= set(folded.reported)
     for group in groups_of(name):
         assert folded.of(group, GroupFound) == []
         assert len(folded.of(group, GroupCreated)) == 1
@@ -89,9 +89,9 @@ def test_every_classic_generation_is_told_with_its_moments_and_its_leader() -> N
 def test_a_static_member_that_came_back_is_told_without_a_rebalance() -> None:
     for group, what in groups_of(CLASSIC).items():
         replaced = [one for one in capture(CLASSIC).of(group, MemberJoined) if one.replaces_member_id is not None]
-        told = [one for one in what["broker_events"] if one["event"] == "static_member_replaced"]
-        assert len(replaced) == len(told) == what["summary"]["static_members_replaced"], group
-        for ours, theirs in zip(replaced, told, strict=True):
+        reported = [one for one in what["broker_events"] if one["event"] == "static_member_replaced"]
+        assert len(replaced) == len(reported) == what["summary"]["static_members_replaced"], group
+        for ours, theirs in zip(replaced, reported, strict=True):
             assert ours.group_instance_id == theirs["instance_id"]
 
 

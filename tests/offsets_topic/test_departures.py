@@ -20,12 +20,12 @@ def classic(
     silence_ms: int, *, session_s: int = 45, poll_s: int = 300, commits: int = 9, exact: bool = False
 ) -> Evidence:
     """A classic member that commits every 5 s, and was gone so long after its latest commit at the latest."""
-    told = Commits(count=commits, last_ms=0 if commits else None, longest_gap_ms=5 * S if commits > 1 else 0)
+    reported = Commits(count=commits, last_ms=0 if commits else None, longest_gap_ms=5 * S if commits > 1 else 0)
     return Evidence(
         gone_by_ms=silence_ms,
         is_exact=exact,
-        heard_ms=0,
-        commits=told,
+        last_seen_ms=0,
+        commits=reported,
         session_timeout_ms=session_s * S,
         rebalance_timeout_ms=poll_s * S,
         is_static=False,
@@ -35,6 +35,16 @@ def classic(
 def consumer(silence_ms: int, *, poll_s: int = 300, commits: int = 9) -> Evidence:
     """Likewise a member of the newer protocol: it is known when it went, and not its session timeout."""
     return replace(classic(silence_ms, poll_s=poll_s, commits=commits, exact=True), session_timeout_ms=-1)
+
+
+def known(evidence: Evidence, session_s: int = 45) -> Evidence:
+    """Likewise where somebody says the session timeout of its group."""
+    return replace(evidence, group_session_ms=session_s * S)
+
+
+def among(evidence: Evidence) -> Evidence:
+    """Likewise where another member committed just before it went."""
+    return replace(evidence, others_commit_ms=evidence.gone_by_ms - S)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +59,10 @@ def consumer(silence_ms: int, *, poll_s: int = 300, commits: int = 9) -> Evidenc
         (consumer(300), LEFT),
         (consumer(4 * S), LEFT),
         (consumer(47 * S), EXPIRED),
-        (consumer(13 * S, poll_s=10), POLL),
+        (known(consumer(13 * S, poll_s=10)), POLL),
+        (known(consumer(13 * S, poll_s=15), 10), EXPIRED),
+        (among(consumer(7 * S)), EXPIRED),
+        (among(consumer(13 * S, poll_s=15)), EXPIRED),
     ],
 )
 def test_one_end_is_told_where_one_alone_fits(evidence: Evidence, end: EndCause) -> None:
@@ -64,7 +77,12 @@ def test_one_end_is_told_where_one_alone_fits(evidence: Evidence, end: EndCause)
         (classic(3 * S, session_s=45, poll_s=8), {LEFT, POLL}),
         (classic(60 * S, commits=0), {LEFT, EXPIRED}),
         (classic(200 * S), {LEFT, EXPIRED}),
+        (consumer(8 * S), {LEFT, EXPIRED}),
         (consumer(20 * S), {LEFT, EXPIRED}),
+        (consumer(13 * S, poll_s=10), {LEFT, POLL, EXPIRED}),
+        (among(consumer(13 * S, poll_s=10)), {LEFT, POLL, EXPIRED}),
+        (among(consumer(6 * S)), {LEFT, EXPIRED}),
+        (among(consumer(20 * S, commits=2)), {LEFT, EXPIRED}),
         (consumer(60 * S, commits=0), {LEFT, EXPIRED}),
         (consumer(301 * S, commits=0), {LEFT, POLL, EXPIRED}),
     ],
@@ -85,19 +103,45 @@ def test_a_static_member_that_said_it_would_return_expired() -> None:
     assert judge(replace(consumer(300), is_static=True, is_away=True)) == Verdict(EXPIRED)
 
 
+def test_a_member_that_let_an_epoch_wait_for_its_heartbeat_had_died() -> None:
+    """Who is closed, or late to poll, has sent its heartbeats until then."""
+    waited = replace(consumer(20 * S, commits=0), unstepped_since_ms=14 * S)
+    assert judge(waited) == Verdict(EXPIRED)
+    assert judge(replace(waited, is_static=True)) == Verdict(EXPIRED)
+    for other in (
+        replace(waited, unstepped_since_ms=15 * S),  # Its next heartbeat may not have been due.
+        replace(waited, longest_rebalance_ms=7 * S),  # The group's heartbeats are further apart.
+    ):
+        assert judge(other) == judge(consumer(20 * S, commits=0))
+
+
+def test_a_record_of_its_own_within_its_session_excludes_that_it_expired() -> None:
+    """It is made by a heartbeat. The latest commit may come after the last heartbeat, and excludes nothing."""
+    late = known(consumer(13 * S, poll_s=10), 10)
+    assert returning(judge(late), late) == (POLL, EXPIRED)
+    assert judge(replace(late, last_record_ms=4 * S)) == Verdict(POLL)
+
+
 def test_members_that_went_in_one_request_were_removed_by_an_administrator() -> None:
     assert judge(replace(consumer(20 * S), went_with_others=True)) == Verdict(EndCause.ADMIN_REMOVED)
 
 
 def test_a_static_member_does_not_leave_by_itself() -> None:
     assert judge(replace(classic(46 * S), is_static=True)) == Verdict(EXPIRED)
+    assert judge(replace(among(consumer(8 * S)), is_static=True)) == Verdict(EXPIRED)
     early = judge(replace(classic(9 * S), is_static=True))
     assert set(early.candidates) == {EndCause.ADMIN_REMOVED, LEFT}
 
 
 @pytest.mark.parametrize(
     ("evidence", "fits"),
-    [(consumer(13 * S, poll_s=15, commits=0), (POLL,)), (consumer(20 * S), (EXPIRED,)), (consumer(300), ())],
+    [
+        (consumer(13 * S, poll_s=10), (POLL,)),
+        (consumer(13 * S, poll_s=10, commits=0), (POLL,)),
+        (consumer(13 * S, poll_s=15, commits=0), (POLL, EXPIRED)),
+        (consumer(20 * S), (EXPIRED,)),
+        (consumer(300), ()),
+    ],
 )
 def test_a_member_whose_id_comes_back_was_not_closed(evidence: Evidence, fits: tuple[EndCause, ...]) -> None:
     assert returning(judge(evidence), evidence) == fits
@@ -120,10 +164,10 @@ def test_a_verdict_never_contradicts_what_is_known(
 ) -> None:
     """A commit within the session timeout excludes that the session ran out, whatever else is so."""
     verdict = judge(Evidence(silence_ms, is_exact, 0, commits, session_ms, poll_ms, is_static=False))
-    told = {verdict.end_cause, *verdict.candidates}
+    reported = {verdict.end_cause, *verdict.candidates}
     assert (verdict.end_cause is EndCause.UNKNOWN) == (len(verdict.candidates) > 1)
     assert verdict.is_inferred
     if 0 <= silence_ms < session_ms:
-        assert EXPIRED not in told
+        assert EXPIRED not in reported
     if silence_ms < poll_ms - 10 * S:
-        assert POLL not in told
+        assert POLL not in reported

@@ -260,7 +260,7 @@ def test_transactions_of_producers_and_partitions_do_not_touch_each_other() -> N
 
     transactions = Transactions()
     kept = list(
-        transactions.settled(
+        transactions.committed(
             [
                 record(0, 1, 7),
                 record(0, 2, 8),

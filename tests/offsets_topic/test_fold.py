@@ -223,8 +223,8 @@ def test_two_requests_of_one_millisecond_are_two_epochs() -> None:
 def test_a_member_whose_id_comes_back_was_not_closed_and_that_is_told_later() -> None:
     away = [*forming(0, "a", "b"), *gone(309_000, "b"), epoch(309_000, 4)]
     folded = fold([*away, member(311_000, "b", T), epoch(311_000, 5)])
-    told = next(one for one in folded.of(G, RebalanceStarted) if one.from_generation_id == 3)
-    assert {one.kind for one in told.cause.candidates} == {"member_left", "poll_timeout", "session_expired"}
+    reported = next(one for one in folded.of(G, RebalanceStarted) if one.from_generation_id == 3)
+    assert {one.kind for one in reported.cause.candidates} == {"member_left", "poll_timeout", "session_expired"}
     found = folded.of(G, CauseFound)[0]
     assert (found.to_generation_id, found.client_id, found.cause.kind) == (4, "b", "poll_timeout")
     assert found.cause.is_inferred
@@ -238,8 +238,8 @@ def test_an_epoch_that_does_not_follow_is_a_group_found_anew() -> None:
 def test_a_commit_is_its_owner_s_and_one_fact_for_all_partitions_of_one_request() -> None:
     records = [generation(0, 0), generation(9_000, 1, classic("a", 0, 1), classic("b", 2))]
     folded = fold([*records, commit(10_000, 0), commit(10_000, 1), commit(10_000, 2), commit(11_000, 9)])
-    told = [(one.member_id, [o.partition for o in one.offsets]) for one in folded.of(G, OffsetsCommitted)]
-    assert told == [("a-id", [0, 1]), ("b-id", [2]), ("", [9])]
+    reported = [(one.member_id, [o.partition for o in one.offsets]) for one in folded.of(G, OffsetsCommitted)]
+    assert reported == [("a-id", [0, 1]), ("b-id", [2]), ("", [9])]
 
 
 def test_a_commit_of_a_consumer_group_is_found_by_the_topic_s_id() -> None:
@@ -319,12 +319,12 @@ def test_records_in_any_order_lead_to_facts_and_never_to_an_error(records: list[
     history = History(group_id=G)
     if is_in_order:
         records.sort(key=lambda one: one.timestamp_ms)
-    told = []
+    reported = []
     for one in records:
-        told += apply(history, [one], {})
+        reported += apply(history, [one], {})
         history = read_document(write_document(history))
-    told += finish(history, {})
-    for place, effect in enumerate(told):
+    reported += finish(history, {})
+    for place, effect in enumerate(reported):
         assert row_of(effect, place).at_ms is not None
     held = [(name, n) for one in history.members.values() for name, numbers in one.held.items() for n in numbers]
     assert len(held) == len(set(held)) or history.group_type != "consumer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from offsets_topic.dumps.log_record import LogRecord
 from offsets_topic.records.decoding import encode_key, encode_value, group_id_of
 from offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from offsets_topic.turns import NOTHING_FOLLOWS, Row, take_turn, unreadable
+from offsets_topic.turns import Row, Turn, take_turn, unreadable
 from schemas.effect_rows import QUARANTINED, EffectRow
 from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 
@@ -32,6 +32,13 @@ def by_group(name: str) -> dict[str, list[Row]]:
     return found
 
 
+def reported_at_once(group: str, rows: list[Row], names: Mapping[str, str]) -> Turn:
+    """All records in one turn, after which nothing follows."""
+    whole = take_turn(group, rows, None, names, RAW_MAX_BYTES)
+    end = take_turn(group, [], whole.document, names, RAW_MAX_BYTES)
+    return Turn([*whole.rows, *end.rows], end.document, end.is_held_back)
+
+
 def facts(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
     return [(row.effect, row.at_ms, row.member_id, row.generation_id, row.cause, row.detail) for row in rows]
 
@@ -45,16 +52,16 @@ def without_lists(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
 def test_batches_of_any_size_and_order_within_tell_what_one_batch_tells(name: str) -> None:
     names = capture(name).names
     for group, rows in by_group(name).items():
-        once = take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES)
-        told: list[EffectRow] = []
+        once = reported_at_once(group, rows, names)
+        reported: list[EffectRow] = []
         document: str | None = None
         shuffled = random.Random(7)
         requests = [list(request) for _, request in groupby(rows, lambda row: row.timestamp_ms)]
-        for request in [*requests, [NOTHING_FOLLOWS]]:
+        for request in [*requests, []]:
             shuffled.shuffle(request)
             turn = take_turn(group, request, document, names, RAW_MAX_BYTES)
-            told, document = [*told, *turn.rows], turn.document
-        assert without_lists(told) == without_lists(once.rows)
+            reported, document = [*reported, *turn.rows], turn.document
+        assert without_lists(reported) == without_lists(once.rows)
         assert document == once.document or json.loads(document or "{}").get("members") == json.loads(
             once.document or "{}"
         ).get("members")
@@ -98,7 +105,7 @@ def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
     assert made.document is not None
     gone = take_turn("g", [Row(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES)
     assert gone.is_held_back
-    ended = take_turn("g", [NOTHING_FOLLOWS], gone.document, {}, RAW_MAX_BYTES)
+    ended = take_turn("g", [], gone.document, {}, RAW_MAX_BYTES)
     assert ended.rows[-1].effect == "group_removed"
     assert ended.document is None
     assert not ended.is_held_back
@@ -109,10 +116,10 @@ def test_a_request_whose_records_come_in_two_batches_tells_what_one_batch_tells(
     for name in NAMES:
         names = capture(name).names
         for group, rows in by_group(name).items():
-            once = take_turn(group, [*rows, NOTHING_FOLLOWS], None, names, RAW_MAX_BYTES)
-            told: list[EffectRow] = []
+            once = reported_at_once(group, rows, names)
+            reported: list[EffectRow] = []
             document: str | None = None
-            for row in [*rows, NOTHING_FOLLOWS]:
-                turn = take_turn(group, [row], document, names, RAW_MAX_BYTES)
-                told, document = [*told, *turn.rows], turn.document
-            assert without_lists(told) == without_lists(once.rows)
+            for batch in [*([row] for row in rows), []]:
+                turn = take_turn(group, batch, document, names, RAW_MAX_BYTES)
+                reported, document = [*reported, *turn.rows], turn.document
+            assert without_lists(reported) == without_lists(once.rows)

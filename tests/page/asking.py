@@ -103,3 +103,10 @@ class Page(HTMLParser):
             self.inline.append(data)
         if self._is_cell and self._rows:
             self._rows[-1][-1] = (self._rows[-1][-1] + data).strip()
+
+
+def page(client: TestClient, path: str) -> Page:
+    """What stands at an address that is answered."""
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text[:500]
+    return Page(answer.text)

@@ -13,11 +13,12 @@ PAGES = {
     "/sql": ("q", "at"),
     "/answer.csv": ("q",),
     "/answer.json": ("q",),
-    "/strip.json": ("at",),
-    "/rebalance.json": ("generation", "started"),
-    "/pictures/timeline.json": ("at", "minutes", "group"),
-    "/pictures/ownership.json": ("at",),
-    "/pictures/slack.json": ("minutes",),
+    "/strip.svg": ("at", "width"),
+    "/rebalance.svg": ("generation", "started", "from"),
+    "/rebalance-lag.svg": ("generation", "started", "width"),
+    "/pictures/timeline.svg": ("at", "minutes", "group", "width"),
+    "/pictures/ownership.svg": ("at",),
+    "/pictures/slack.svg": ("minutes",),
 }
 """Every page, and its fields."""
 GROUP = "two"
@@ -29,6 +30,7 @@ FIELDS = {
     "from": MOMENTS,
     "to": MOMENTS,
     "minutes": (*NUMBERS, "1e-300", "1440"),
+    "width": NUMBERS,
     "generation": NUMBERS,
     "started": MOMENTS,
     "partition": NUMBERS,

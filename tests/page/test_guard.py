@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.security.credentials import Users, write_user
-from gateway.settings import Address
+from listeners.addresses import Address
+from listeners.credentials import Users, write_user
 from page.settings import PageSettings
 from programs.errors import ConfigError
 from tests.page.asking import asked
@@ -40,10 +40,10 @@ def test_another_sites_script_reads_nothing_but_a_link_from_it_opens(home: Path)
     with asked(home) as client:
         script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
         link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-        assert client.get("/strip.json", headers=script).status_code == 403
+        assert client.get("/strip.svg", headers=script).status_code == 403
         assert client.get("/", headers=link).status_code == 200
         neighbour = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
-        assert client.get("/strip.json", headers=neighbour).status_code == 403
+        assert client.get("/strip.svg", headers=neighbour).status_code == 403
 
 
 @pytest.mark.parametrize("dest", ["iframe", "frame", "embed", "object"])
@@ -72,9 +72,9 @@ def test_where_there_are_users_a_password_is_asked_for(home: Path, tmp_path: Pat
 
 def test_beyond_loopback_users_and_tls_are_asked_for() -> None:
     with pytest.raises(ConfigError, match=r"PAGE=0\.0\.0\.0:8080: others reach it"):
-        PageSettings(Address("0.0.0.0", 8080))
+        PageSettings(listen=Address("0.0.0.0", 8080))
     with pytest.raises(ConfigError, match=r"needs gateway\.users and gateway\.ssl\.certificate"):
-        PageSettings(Address("10.1.2.3", 8080), users=Path("users"))
-    settings = PageSettings(Address("10.1.2.3", 8080), users=Path("users"), certificate=Path("chain.pem"))
+        PageSettings(listen=Address("10.1.2.3", 8080), users=Path("users"))
+    settings = PageSettings(listen=Address("10.1.2.3", 8080), users=Path("users"), ssl_certificate=Path("chain.pem"))
     assert settings.address(8080) == "https://10.1.2.3:8080/"
     assert settings.hosts == ("10.1.2.3",)

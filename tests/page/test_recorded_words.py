@@ -20,6 +20,7 @@ from views.catalog import DETECTORS
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 GROUPS = 4
 """Of each capture at most."""
+pytestmark = pytest.mark.nightly
 KEYS = re.compile("|".join(rf"\b{key}\b" for key in CAUSES if "_" in key))
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from page import connections, live
-from page.history import History
+from page.history import History, make_views
 from page.serving import PageServer
 from page.settings import settings_of
 from tests.page.asking import asked
@@ -167,7 +167,7 @@ def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
     history = History(tmp_path)
     history.refresh()
     history.make_lists()
-    lists, _ = history._kept
+    lists, *_ = history._kept
     lists.rests_until = clock[0] + 1
     write_effects(tmp_path, {"second": two_members().rows})
     change = history.refresh(with_beats=False)
@@ -201,3 +201,15 @@ def test_facts_that_are_laid_out_anew_are_all_there_once(tmp_path: Path, monkeyp
     assert [row["n"] for row in found] == [len(facts)] * 4
     assert recent == [len(facts), 0, len(facts)]
     history.close()
+
+
+def test_two_readers_who_ask_at_the_same_moment_are_both_answered(tmp_path: Path) -> None:
+    write_effects(tmp_path, {"first": two_members().rows})
+    history = History(tmp_path)
+    history.refresh()
+    with history._cursor() as early, history._cursor() as late:
+        for cursor in (early, late):
+            cursor.begin()
+        for cursor in (early, late):
+            make_views(cursor, tmp_path, ["rebalances", "heartbeat_slack"], "true", is_narrow=True)
+            assert cursor.execute("SELECT count(*) FROM rebalances").fetchall() == [(2,)]

@@ -14,14 +14,14 @@ from duck_sql.engine import ask
 from schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of
-from tests.page.asking import Page, asked
+from tests.page.asking import asked, page
 from why.telling import NOT_IN_THE_TOPIC
 
 Told = tuple[Path, TestClient]
 
 
 @pytest.fixture(scope="module", params=[CLASSIC, CONSUMER[1]])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     home = home_of(tmp_path_factory.mktemp("home"), request.param)
     with asked(home) as client:
         yield home, client
@@ -31,28 +31,22 @@ def rows(home: Path, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in ask(home, query).rows]
 
 
-def page(client: TestClient, path: str) -> Page:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.text[:500]
-    return Page(answer.text)
-
-
-def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(told: Told) -> None:
-    home, client = told
+def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(reported: Told) -> None:
+    home, client = reported
     groups = rows(home, "select distinct group_id from rebalances")
     assert len(groups) > 3
     for (group_id,) in groups:
         listed = page(client, f"/group?group={quote(group_id)}").tables["rebalances"][1:]
         own = f"where group_id = '{group_id}' order by known_from desc"
-        found = rows(home, f"select cause, cause_candidates, started_at is null from rebalances {own}")
+        found = rows(home, f"select cause, cause_candidates, started_at is null as is_open from rebalances {own}")
         for row, (cause, candidates, is_start_unknown) in zip(listed, found, strict=True):
             assert row[1].startswith(name_of(cause))
             assert all(name_of(kind) in row[1] for kind in candidates)
             assert ("or before" in row[0]) is is_start_unknown
 
 
-def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(told: Told) -> None:
-    home, client = told
+def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(reported: Told) -> None:
+    home, client = reported
     rebalances = rows(home, "select group_id, to_generation_id from rebalances order by 1, 2")
     assert len(rebalances) > 10
     for group_id, generation_id in rebalances[::4]:
@@ -60,4 +54,4 @@ def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(t
         assert NOT_IN_THE_TOPIC in shown.text
         assert {"held", "slack"}.isdisjoint(shown.tables)
         assert not {"Rejoined", "Synced", "Held the others"} & set(shown.tables["members"][0])
-        assert client.get("/rebalance.json", params={"group": group_id, "generation": generation_id}).status_code == 200
+        assert client.get("/rebalance.svg", params={"group": group_id, "generation": generation_id}).status_code == 200

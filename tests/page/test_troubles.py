@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from page.shown import ago
-from tests.page.asking import Page, asked
+from tests.page.asking import asked, page
 from tests.page.homes import recorded
 from tests.views.histories import two_members
 from tests.views.story import write_effects
@@ -25,7 +25,7 @@ from tests.views.troubles import (
     zombie,
 )
 from tests.views.view_rows import Views
-from views.catalog import DETECTORS, LISTED
+from views.catalog import DETECTORS, VIEWS
 from why.words import filled
 
 
@@ -53,12 +53,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(home: Path) -> Iterator[TestClient]:
     with asked(home) as client:
         yield client
-
-
-def page(client: TestClient, path: str) -> Page:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.text[:500]
-    return Page(answer.text)
 
 
 def test_groups_in_trouble_stand_first_and_above_them_one_sentence(client: TestClient) -> None:
@@ -102,8 +96,8 @@ def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_pat
         in_span = page(client, "/?from=1970-01-01+00:29&to=1970-01-01+00:31")
         assert [row["Group"] for row in in_span.listed("groups")] == ["storm"]
         assert sentence in in_span.text
-        (told,) = page(client, "/troubles").listed("list-standstills")
-        assert told == {
+        (reported,) = page(client, "/troubles").listed("list-standstills")
+        assert reported == {
             "Group": "stuck",
             "What": "nobody held a partition for 1 h 59 min; it goes on",
             "Since": "1 h ago",
@@ -114,8 +108,8 @@ def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_pat
 
 def test_only_what_somebody_noticed_is_listed_as_trouble(home: Path, client: TestClient) -> None:
     stood = [row.duration_ms for row in Views(home).rows("standstills")]
-    told = [row["What"] for row in page(client, "/troubles").listed("list-standstills")]
-    assert told == ["nobody held a partition for 3 s"]
+    reported = [row["What"] for row in page(client, "/troubles").listed("list-standstills")]
+    assert reported == ["nobody held a partition for 3 s"]
     assert len(stood) > 5
     assert "Listed as trouble are those of at least 1 s" in page(client, "/troubles").text
 
@@ -139,8 +133,8 @@ def test_what_is_not_known_is_left_out_of_a_sentence() -> None:
     view = DETECTORS["flapping_members"]
     assert view.detector is not None
     row = {"client_id": "b", "memberships": 3, "period_ms": 1000, "end_cause": None, "matching": None}
-    told = filled(view.detector.sentence, {**row, "matching_setting": None})
-    assert told == "b came 3 times, every 1 s"
+    reported = filled(view.detector.sentence, {**row, "matching_setting": None})
+    assert reported == "b came 3 times, every 1 s"
     known = {**row, "end_cause": "session_expired", "matching": "lasted_ms", "matching_setting": "session.timeout.ms"}
     assert filled(view.detector.sentence, known).endswith(
         "; how most of these memberships ended: session expired; its lasted_ms matches session.timeout.ms"
@@ -153,22 +147,22 @@ def test_a_trouble_leads_to_its_group_as_it_was_when_it_was_over(client: TestCli
 
 
 def test_every_detector_names_columns_that_its_view_has() -> None:
-    for view in LISTED:
+    for view in VIEWS:
         if view.detector is None:
             continue
         columns = {column.name for column in view.columns}
         kind = view.detector
         assert {kind.since, kind.until, *kind.link} <= columns
         assert filled(kind.sentence, {column.name: 1 if column.type == "bigint" else "x" for column in view.columns})
-    assert len(DETECTORS) == len([view for view in LISTED if view.detector is not None]) > 5
+    assert len(DETECTORS) == len([view for view in VIEWS if view.detector is not None]) > 5
 
 
 def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path) -> None:
     with asked(recorded(tmp_path, "j-busy-1")) as client:
         shown = page(client, "/troubles")
-        told = [row["What"] for name in DETECTORS for row in shown.listed(f"list-{name}")]
-        assert len(told) > 20
-        assert [text for text in told if "None" in text or "null" in text] == []
+        reported = [row["What"] for name in DETECTORS for row in shown.listed(f"list-{name}")]
+        assert len(reported) > 20
+        assert [text for text in reported if "None" in text or "null" in text] == []
 
 
 @pytest.mark.parametrize(
@@ -176,6 +170,6 @@ def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path
     [(0, "just now"), (999, "just now"), (59_999, "59 s ago"), (4 * 60_000, "4 min ago"), (7_200_000, "2 h ago")],
 )
 def test_a_moment_is_told_by_how_long_ago_it_was_with_itself_on_hover(earlier_ms: int, text: str) -> None:
-    told = str(ago(10_000_000 - earlier_ms, 10_000_000))
-    assert f">{text}<" in told
-    assert 'title="1970-01-01 0' in told
+    reported = str(ago(10_000_000 - earlier_ms, 10_000_000))
+    assert f">{text}<" in reported
+    assert 'title="1970-01-01 0' in reported

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ports import free_port
+from tests.brief_java import BRIEF
 from tests.fetching import fetch_jars, fetched_once, sums_of
 from tests.source_tree import ROOT
 
@@ -46,7 +47,7 @@ class App:
 
     def __init__(self, log: Path, *words: str) -> None:
         self._log = log
-        java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path(), *words]
+        java = ["java", *BRIEF, "-Xmx256m", "-cp", class_path(), *words]
         with log.open("a") as out:
             self._process = subprocess.Popen(java, stdout=out, stderr=subprocess.STDOUT)
 

@@ -170,36 +170,36 @@ def held_after(explanation: Explanation) -> list[tuple[str, int]]:
 
 
 def test_connects_workers_share_a_connector_and_its_tasks_and_each_move_is_explained(job: Job) -> None:
-    told = explanations(job, CONNECT)
-    causes = [one.rebalance.cause.kind for one in told]
+    reported = explanations(job, CONNECT)
+    causes = [one.rebalance.cause.kind for one in reported]
     assert causes[0] == "member_joined"
     assert {"member_joined", "member_rejoined", "session_expired", "cooperative_followup"} <= set(causes)
-    expired = next(one for one in told if one.held_back_ms)
+    expired = next(one for one in reported if one.held_back_ms)
     assert (expired.rebalance.cause.kind, expired.held_back_ms) == ("session_expired", HELD_BACK_MS)
     assert "holds back what a lost worker ran" in " ".join(remarks(expired))
     lost = [move.partition for move in expired.moves]
     assert len(lost) >= TASKS // 2
     assert {partition.topic for partition in lost} == {SINK}
-    assert held_after(told[-1]) == [(SINK, number) for number in range(CONNECTOR_ITSELF, TASKS)]
-    assert {one.kind.many for one in told} == {"connectors and tasks"}
+    assert held_after(reported[-1]) == [(SINK, number) for number in range(CONNECTOR_ITSELF, TASKS)]
+    assert {one.kind.many for one in reported} == {"connectors and tasks"}
 
 
 def test_a_streams_application_has_its_partitions_and_its_own_bytes_are_said_to_be_unread(job: Job) -> None:
-    told = explanations(job, STREAMS)
-    causes = [one.rebalance.cause.kind for one in told]
+    reported = explanations(job, STREAMS)
+    causes = [one.rebalance.cause.kind for one in reported]
     assert {"member_joined", "session_expired", "cooperative_followup"} <= set(causes)
-    assert {one.protocol_name for one in told} == {"stream"}
-    assert all("standby tasks" in text for one in told for text in one.kind.unread(one))
-    assert held_after(told[-1]) == [("spoken", number) for number in range(PARTITIONS)]
-    dead = next(one for one in told if one.rebalance.cause.kind == "session_expired")
+    assert {one.protocol_name for one in reported} == {"stream"}
+    assert all("standby tasks" in text for one in reported for text in one.kind.unread(one))
+    assert held_after(reported[-1]) == [("spoken", number) for number in range(PARTITIONS)]
+    dead = next(one for one in reported if one.rebalance.cause.kind == "session_expired")
     assert dead.culprit_name.startswith(COUNTERS[1])
 
 
 def test_the_connectors_own_consumers_are_a_group_as_any(job: Job) -> None:
-    told = explanations(job, f"connect-{SINK}")
-    assert "session_expired" in [one.rebalance.cause.kind for one in told]
-    assert {move.partition.topic for one in told for move in one.moves} == {"lines"}
-    assert [text for one in told for text in one.kind.unread(one)] == []
+    reported = explanations(job, f"connect-{SINK}")
+    assert "session_expired" in [one.rebalance.cause.kind for one in reported]
+    assert {move.partition.topic for one in reported for move in one.moves} == {"lines"}
+    assert [text for one in reported for text in one.kind.unread(one)] == []
 
 
 def test_every_rebalance_has_its_sentence(job: Job) -> None:

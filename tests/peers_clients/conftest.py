@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gateway.settings import Address
+from benchmarks.wire_client import Client
+from listeners.addresses import Address
 from schemas.consumer_protocol import decode_assignment
 from tests.gateway.process import serving
-from tests.gateway.wire_client import Client
 from tests.peers_clients.fleet import PATIENCE_S, Fleet
 from tests.waiting import until
 
@@ -58,8 +58,8 @@ class Coordinator:
 
     def describe_newer(self, group: str) -> Any:
         """The group as ConsumerGroupDescribe tells of it, None: it is none of the newer protocol."""
-        (told,) = self.call("ConsumerGroupDescribe", 1, group_ids=[group]).groups
-        return told if told.error_code.name == "none" else None
+        (reported,) = self.call("ConsumerGroupDescribe", 1, group_ids=[group]).groups
+        return reported if reported.error_code.name == "none" else None
 
     def members(self, group: str) -> dict[str, set[str]]:
         """The partitions that each client id of a group has, as the coordinator says, whatever the group's protocol."""
@@ -91,8 +91,8 @@ class Coordinator:
             return self.describe_newer(group) or self.describe(group)
 
         def is_stable() -> bool:
-            told = described()
-            return told.group_state == "Stable" and len(told.members) == size
+            reported = described()
+            return reported.group_state == "Stable" and len(reported.members) == size
 
         until(is_stable, lambda: str(described()))
 

@@ -1,7 +1,7 @@
 """Unmodified consumers of two libraries with `group.protocol=consumer` (KIP-848) do as with a broker, in one group.
 
-The tests, for whatever coordinator a folder's `coordinator` is: `test_consumer_protocol.py` of each folder collects
-them. Members of both libraries stand side by side in each, so that few groups serve many rules.
+The tests, for whatever coordinator a folder's `coordinator` is: tests of each folder import them.
+Members of both libraries stand side by side in each, so that few groups serve many rules.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_static_members_that_are_restarted_have_their_share_again_and_nobody_not
         bystander = fleet.start("confluent")
         fleet.await_shares([*static.values(), bystander], PARTITIONS)
         coordinator.await_stable(fleet.group, 3)
-        told = len(bystander.assignments)
+        reported = len(bystander.assignments)
         for name, worker in static.items():
             worker.close()
             again = fleet.start(worker.kind, worker.client_id, instance_id=name)
@@ -75,7 +75,7 @@ def test_static_members_that_are_restarted_have_their_share_again_and_nobody_not
                 lambda again=again, worker=worker: f"{sorted(worker.partitions)}: {sorted(again.partitions)}",  # type: ignore[misc]
             )
         coordinator.await_stable(fleet.group, 3)
-        assert len(bystander.assignments) == told
+        assert len(bystander.assignments) == reported
 
 
 def test_a_running_classic_group_is_converted_member_by_member_and_back(coordinator: Coordinator) -> None:

@@ -1,9 +1,12 @@
 """Unmodified consumers of four client libraries share, lose, regain and keep their partitions as with a broker.
 
-The tests, for whatever coordinator a folder's `coordinator` is: `test_consumers.py` of each folder collects them.
+The tests, for whatever coordinator a folder's `coordinator` is: tests of each folder import them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,10 +16,25 @@ from tests.waiting import until
 
 COOPERATIVE = ("kafka-python", "confluent", "java")
 """aiokafka has no cooperative assignor."""
-STATIC = KINDS
+Rule = Callable[[str, Coordinator], None]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def of_each(kinds: Sequence[str]) -> Callable[[Rule], Callable[[Coordinator], None]]:
+    """A test with each kind of client, in groups of their own and side by side: nearly all of it is waiting."""
+
+    def test_of(rule: Rule) -> Callable[[Coordinator], None]:
+        def test(coordinator: Coordinator) -> None:
+            with ThreadPoolExecutor() as pool:
+                for done in [pool.submit(rule, kind, coordinator) for kind in kinds]:
+                    done.result()
+
+        test.__name__ = rule.__name__
+        return test
+
+    return test_of
+
+
+@of_each(KINDS)
 def test_one_consumer_has_every_partition(kind: str, coordinator: Coordinator) -> None:
     with coordinator.fleet() as fleet:
         worker = fleet.start(kind)
@@ -25,7 +43,7 @@ def test_one_consumer_has_every_partition(kind: str, coordinator: Coordinator) -
         assert coordinator.members(fleet.group) == {worker.client_id: set(worker.partitions)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(KINDS)
 def test_three_share_and_one_joins_and_one_closes(kind: str, coordinator: Coordinator) -> None:
     with coordinator.fleet(session_ms=30_000) as fleet:
         three = [fleet.start(kind) for _ in range(3)]
@@ -39,7 +57,7 @@ def test_three_share_and_one_joins_and_one_closes(kind: str, coordinator: Coordi
         assert coordinator.members(fleet.group) == {worker.client_id: set(worker.partitions) for worker in four[1:]}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(KINDS)
 def test_the_share_of_one_that_is_killed_goes_to_the_others_after_its_session(
     kind: str, coordinator: Coordinator
 ) -> None:
@@ -51,7 +69,7 @@ def test_the_share_of_one_that_is_killed_goes_to_the_others_after_its_session(
         coordinator.await_stable(fleet.group, 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(KINDS)
 def test_one_that_is_paused_beyond_its_session_loses_its_share_and_gets_one_again(
     kind: str, coordinator: Coordinator
 ) -> None:
@@ -65,7 +83,7 @@ def test_one_that_is_paused_beyond_its_session_loses_its_share_and_gets_one_agai
         coordinator.await_stable(fleet.group, 3)
 
 
-@pytest.mark.parametrize("kind", STATIC)
+@of_each(KINDS)
 def test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notices(
     kind: str, coordinator: Coordinator
 ) -> None:
@@ -73,7 +91,7 @@ def test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notice
         first, second = (fleet.start(kind, instance_id=name) for name in ("one", "two"))
         fleet.await_shares([first, second], PARTITIONS)
         coordinator.await_stable(fleet.group, 2)
-        told = len(second.assignments)
+        reported = len(second.assignments)
         before = {m.group_instance_id: m.member_assignment for m in coordinator.describe(fleet.group).members}
         first.kill()
         again = fleet.start(kind, instance_id="one")
@@ -83,24 +101,24 @@ def test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notice
         )
         after = {m.group_instance_id: m.member_assignment for m in coordinator.describe(fleet.group).members}
         assert after == before
-        assert len(second.assignments) == told
+        assert len(second.assignments) == reported
 
 
-@pytest.mark.parametrize("kind", COOPERATIVE)
+@of_each(COOPERATIVE)
 def test_a_cooperative_member_never_lets_go_of_what_it_keeps(kind: str, coordinator: Coordinator) -> None:
-    with coordinator.fleet(assignor="cooperative-sticky") as fleet:
+    with coordinator.fleet(assignor="cooperative-sticky", session_ms=30_000) as fleet:
         first = fleet.start(kind)
         fleet.await_shares([first], PARTITIONS)
-        told = len(first.assignments)
+        reported = len(first.assignments)
         second = fleet.start(kind)
         fleet.await_shares([first, second], PARTITIONS)
-        for assignment in first.assignments[told:]:
+        for assignment in first.assignments[reported:]:
             assert assignment >= first.partitions
         second.close()
         fleet.await_shares([first], PARTITIONS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(KINDS)
 def test_a_consumer_goes_on_where_its_group_committed(kind: str, coordinator: Coordinator) -> None:
     with coordinator.fleet() as fleet:
         first = fleet.start(kind)

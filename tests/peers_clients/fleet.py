@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tests.brief_java import BRIEF
 from tests.peers_clients.java_clients import class_path
 from tests.waiting import until
 
@@ -35,7 +36,7 @@ AS_SHIPPED = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300
 
 def command_of(kind: str) -> list[str]:
     if kind == "java":
-        return ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path(), "Worker"]
+        return ["java", *BRIEF, "-Xmx128m", "-cp", class_path(), "Worker"]
     return [sys.executable, "-m", PYTHON_WORKERS[kind]]
 
 
@@ -48,6 +49,8 @@ class Worker:
     process: subprocess.Popen[str]
     assignments: list[frozenset[str]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
+    progress: list[dict[str, Any]] = field(default_factory=list)
+    """What it committed by itself, as `workers.lines` has it."""
 
     def listen(self) -> None:
         assert self.process.stdout is not None
@@ -55,6 +58,8 @@ class Worker:
             said = json.loads(line)
             if said["event"] == "assignment":
                 self.assignments.append(frozenset(said["partitions"]))
+            elif said["event"] == "progress":
+                self.progress.append(said)
             else:
                 self.answers.append(said)
 
@@ -128,9 +133,9 @@ class Fleet:
     def start(self, kind: str, client_id: str = "", **options: str) -> Worker:
         """Starts a consumer; options as of `workers.lines.options`."""
         client_id = client_id or f"{kind}-{len(self.workers)}"
-        told = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "client-id": client_id}
-        told |= {name.replace("_", "-"): value for name, value in {**self.options, **options}.items()}
-        words = [word for name, value in told.items() for word in (f"--{name}", value)]
+        given = {"bootstrap": self.bootstrap, "group": self.group, "topic": self.topic, "client-id": client_id}
+        given |= {name.replace("_", "-"): value for name, value in {**self.options, **options}.items()}
+        words = [word for name, value in given.items() for word in (f"--{name}", value)]
         process = subprocess.Popen(
             [*command_of(kind), *words],
             cwd=ROOT,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from gateway.security.credentials import write_user
+from listeners.credentials import write_user
 from tests.gateway.process import serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_clients.fleet import KINDS, Fleet
@@ -41,12 +42,13 @@ def fleet(guarded: Coordinator, group: str, mechanism: str, password: str = "won
     return Fleet(guarded.bootstrap, group, TOPIC, session_ms="3000", **known)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_who_knows_the_password_shares_in_a_group_of_its_own(kind: str, mechanism: str, guarded: Coordinator) -> None:
-    with fleet(guarded, f"team-a-{kind}-{mechanism}", mechanism) as known:
-        worker = known.start(kind)
-        known.await_shares([worker], PARTITIONS)
+def test_who_knows_the_password_shares_in_a_group_of_its_own(mechanism: str, guarded: Coordinator) -> None:
+    with ExitStack() as stack:
+        fleets = [stack.enter_context(fleet(guarded, f"team-a-{kind}-{mechanism}", mechanism)) for kind in KINDS]
+        workers = [known.start(kind) for known, kind in zip(fleets, KINDS, strict=True)]
+        for known, worker in zip(fleets, workers, strict=True):
+            known.await_shares([worker], PARTITIONS)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Administrators' tools, unmodified: kafka-consumer-groups.sh, kafka-python's and confluent-kafka's admin clients.
 
-The tests, for whatever coordinator a folder's `coordinator` is: `test_tools.py` of each folder collects them.
+The tests, for whatever coordinator a folder's `coordinator` is: tests of each folder import them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, ConsumerGroupType, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import ConfigResource as Confluents  # type: ignore[attr-defined]
 from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource as KafkaPythons
+from kafka.admin import ConfigResourceType
 from kafka.structs import TopicPartition as Place
 
 from tests.peers_clients.conftest import PARTITIONS, Coordinator
 from tests.peers_clients.fleet import Fleet, Worker
-from tests.peers_clients.java_clients import consumer_groups
+from tests.peers_clients.java_clients import configs, consumer_groups
 
 Group = tuple[Fleet, Worker]
 
@@ -156,3 +159,29 @@ def assert_confluents_admin_client_knows(admin: AdminClient, name: str, other: s
     (member,) = described.members
     assert (member.client_id, member.host) == ("worker-8", "/127.0.0.1")
     assert len(member.assignment.topic_partitions) == PARTITIONS
+
+
+SESSION = "consumer.session.timeout.ms"
+
+
+def test_tools_set_and_describe_what_holds_for_one_group(coordinator: Coordinator) -> None:
+    boot = coordinator.bootstrap
+    of_orders = ("--entity-type", "groups", "--entity-name", "orders-set")
+    assert "Completed updating" in configs(boot, *of_orders, "--alter", "--add-config", f"{SESSION}=50000")
+    assert f"{SESSION}=50000" in configs(boot, *of_orders, "--describe")
+    assert "for group orders-set are" in configs(boot, "--entity-type", "groups", "--describe")
+    assert f"less than or equal to group.{SESSION.replace('.session', '.max.session')}" in configs(
+        boot, *of_orders, "--alter", "--add-config", f"{SESSION}=99999999"
+    )
+    confluents = AdminClient({"bootstrap.servers": boot})
+    (reported,) = confluents.describe_configs([Confluents(Confluents.Type.GROUP, "orders-set")]).values()
+    assert reported.result()[SESSION].value == "50000"
+    admin = KafkaAdminClient(bootstrap_servers=boot)
+    try:
+        admin.alter_configs([KafkaPythons(ConfigResourceType.GROUP, "orders-set", {SESSION: "55000"})])
+        found = admin.describe_configs([KafkaPythons(ConfigResourceType.GROUP, "orders-set")])
+        assert found["group"]["orders-set"][SESSION]["value"] == "55000"
+    finally:
+        admin.close()
+    assert "Completed updating" in configs(boot, *of_orders, "--alter", "--delete-config", SESSION)
+    assert "orders-set" not in configs(boot, "--entity-type", "groups", "--describe")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from gateway.settings import Address
+from listeners.addresses import Address
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_job.job import Job
 
@@ -31,6 +34,10 @@ class Running:
 
     job: Job
     gateway: Address
+    metrics: Address
+    """Where the job serves its own and its groups' metrics."""
+    alarms: Path
+    """What its command of alarms was told, a line each."""
 
     @property
     def coordinator(self) -> Coordinator:
@@ -39,9 +46,19 @@ class Running:
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with Job(tmp_path_factory.mktemp("job") / "home", TOPICS, SETTINGS) as job:
+    folder = tmp_path_factory.mktemp("job")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        metrics = Address("127.0.0.1", free.getsockname()[1])
+    alarms = folder / "alarms"
+    watched = {
+        "spark.coordinator.metrics.listen": metrics,
+        "rollcall.export.interval.ms": 1_000,
+        "rollcall.alerts.interval.ms": 1_000,
+        "rollcall.alerts.command": json.dumps(["/bin/sh", "-c", 'cat >> "$0"; echo >> "$0"', str(alarms)]),
+    }
+    with Job(folder / "home", TOPICS, SETTINGS | watched) as job:
         job.start_coordinator()
-        yield Running(job, job.start_gateway())
+        yield Running(job, job.start_gateway(), metrics, alarms)
 
 
 @pytest.fixture(scope="session")

@@ -21,10 +21,10 @@ import psutil
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from gateway.settings import Address
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
-from tests.peers_job.told import Told
+from listeners.addresses import Address
+from tests.peers_job.reported import Told
 from tests.waiting import until
 
 START_PATIENCE_S = 120.0
@@ -148,8 +148,8 @@ class Job(Told):
 
     # ------------------------------------------------------------ what the tables tell
 
-    def table(self) -> pa.Table:
-        return DeltaTable(self.home.effects).to_pyarrow_table()
+    def table(self, since_ms: int = 0) -> pa.Table:
+        return DeltaTable(self.home.effects).to_pyarrow_table(filters=[("at_ms", ">=", since_ms)])
 
     def request_ids(self) -> set[str]:
         rows = DeltaTable(self.home.requests).to_pyarrow_table(columns=["request_id"])

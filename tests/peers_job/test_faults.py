@@ -12,7 +12,7 @@ from tests.peers_clients.conftest import PARTITIONS, TOPIC
 from tests.peers_clients.fleet import AS_SHIPPED, KINDS, Fleet
 from tests.peers_job.conftest import WIDE, WIDE_TOPIC, Running
 from tests.peers_job.crowds import AT_A_TIME, PATIENCE_S, gather
-from tests.peers_job.told import assert_no_gap, assert_told_once, await_heartbeats, story
+from tests.peers_job.reported import assert_no_gap, assert_reported_once, await_heartbeats, story
 from tests.waiting import until
 
 CROWDS = {
@@ -31,6 +31,7 @@ loop, in lookup_coordinator. It was seen with one in ten; no broker can wake it.
 SURVIVORS = [kind for kind in KINDS if kind != LOCKS_UP]
 
 
+@pytest.mark.nightly
 def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
     job = running.job
     with (
@@ -41,16 +42,16 @@ def test_of_two_gateways_either_may_be_killed(running: Running) -> None:
         workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))
-        before, told = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
+        before, reported = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
         job.kill_gateway(first)
         await_heartbeats(job, before)
         assert job.start_gateway(first) == first
         job.kill_gateway(second)
         await_heartbeats(job, before)
         assert running.coordinator.member_ids(fleet.group) == before
-        assert story(job, fleet.group) == told
+        assert story(job, fleet.group) == reported
         assert all(worker.process.poll() is None for worker in workers)
-    assert_told_once(job)
+    assert_reported_once(job)
 
 
 def test_who_comes_back_within_a_session_of_a_long_sleep_is_still_there(running: Running) -> None:
@@ -62,28 +63,29 @@ def test_who_comes_back_within_a_session_of_a_long_sleep_is_still_there(running:
         workers = [fleet.start(kind) for kind in ("aiokafka", "java")]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))
-        before, told = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
+        before, reported = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
         job.sleep_for(1.5 * session_ms / 1000)
         await_heartbeats(job, before)
         assert running.coordinator.member_ids(fleet.group) == before
-        assert story(job, fleet.group) == told
-    assert_told_once(job)
+        assert story(job, fleet.group) == reported
+    assert_reported_once(job)
 
 
+@pytest.mark.nightly
 def test_a_job_whose_disk_is_full_ends_and_goes_on_once_there_is_room(running: Running) -> None:
     job = running.job
     with Fleet(running.coordinator.bootstrap, "full-disk", TOPIC, **AS_SHIPPED) as fleet:
         workers = [fleet.start(kind) for kind in SURVIVORS]
         fleet.await_shares(workers, PARTITIONS)
         running.coordinator.await_stable(fleet.group, len(workers))
-        before, told = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
+        before, reported = running.coordinator.member_ids(fleet.group), story(job, fleet.group)
         job.fill_its_disk()
         assert job.await_its_end() == 1
         job.start_coordinator()
         await_heartbeats(job, before)
         assert running.coordinator.member_ids(fleet.group) == before
-        assert story(job, fleet.group) == told
-    assert_told_once(job)
+        assert story(job, fleet.group) == reported
+    assert_reported_once(job)
     assert_no_gap(job)
 
 
@@ -102,7 +104,7 @@ def crowd(running: Running, request: pytest.FixtureRequest) -> Iterator[Fleet]:
 
 def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Running, crowd: Fleet) -> None:
     job, before = running.job, running.coordinator.member_ids(crowd.group)
-    told = story(job, crowd.group)
+    reported = story(job, crowd.group)
     EFFECTS_COMMITTED.wait(job.home.path, random.Random(0))
     job.kill_coordinator()
     patient = {worker.kind: worker for worker in crowd.workers if worker.kind in PATIENT[crowd.options["protocol"]]}
@@ -114,8 +116,8 @@ def test_a_killed_coordinator_that_comes_back_costs_nobody_anything(running: Run
         until(lambda worker=worker: worker.answers, f"an answer of {worker.client_id}", PATIENCE_S)  # type: ignore[misc]
         assert worker.ask("committed", min(worker.partitions)) == 42
     assert running.coordinator.member_ids(crowd.group) == before
-    assert story(job, crowd.group) == told
-    assert_told_once(job)
+    assert story(job, crowd.group) == reported
+    assert_reported_once(job)
     assert_no_gap(job)
 
 
@@ -129,11 +131,11 @@ def test_a_killed_gateway_that_comes_back_is_met_again_under_the_same_member_ids
             worker.close()
     crowd.await_shares(staying, WIDE)
     running.coordinator.await_stable(crowd.group, len(staying))
-    before, told = running.coordinator.member_ids(crowd.group), story(job, crowd.group)
+    before, reported = running.coordinator.member_ids(crowd.group), story(job, crowd.group)
     job.kill_gateway(running.gateway)
     assert job.start_gateway(running.gateway) == running.gateway
     await_heartbeats(job, before)
     assert running.coordinator.member_ids(crowd.group) == before
-    assert story(job, crowd.group) == told
+    assert story(job, crowd.group) == reported
     assert all(worker.process.poll() is None for worker in staying)
-    assert_told_once(job)
+    assert_reported_once(job)

@@ -1,4 +1,4 @@
-"""What Prometheus and a health check are told of a gateway before the Spark job."""
+"""What Prometheus, a health check and a receiver of alarms are told of a gateway and of the Spark job behind it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import socket
 import urllib.request
 
-from gateway.settings import Address
+from benchmarks.wire_client import Client
+from listeners.addresses import Address
 from tests.gateway.running import asynchronous
-from tests.gateway.wire_client import Client, alone_in
+from tests.gateway.wire_client import alone_in
 from tests.peers_job.conftest import Running
+from tests.waiting import until
 
 
 @asynchronous
@@ -32,3 +34,26 @@ async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: R
     assert "rollcall_gateway_backlog" in figures
     assert 0 < float(figures["rollcall_gateway_last_batch_age_seconds"]) < 30
     assert (health["status"], health["connections"] > 0) == ("ok", True)
+
+
+@asynchronous
+async def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(running: Running) -> None:
+    client = await Client.connect(running.gateway)
+    await alone_in(client, "falls silent")
+
+    def metrics() -> str:
+        with urllib.request.urlopen(f"http://{running.metrics}/metrics") as answer:
+            return bytes(answer.read()).decode()
+
+    def alarms() -> list[dict[str, str]]:
+        lines = running.alarms.read_text().splitlines() if running.alarms.exists() else []
+        return [one for one in map(json.loads, lines) if one["group"] == "falls silent"]
+
+    until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 1.0' in metrics(), metrics, 60, 0.5)
+    until(alarms, "an alarm is sent", 60, 0.5)
+    (reported,) = alarms()
+    assert (reported["event"], reported["kind"], reported["severity"]) == ("opened", "members_removed", "warning")
+    assert "was silent for its whole session timeout" in reported["why"]
+    expired = 'rollcall_group_expired_members_total{group="falls silent"} 1.0'
+    until(lambda: expired in metrics(), metrics, 60, 0.5)
+    assert "rollcall_job_batch_seconds_count" in metrics()

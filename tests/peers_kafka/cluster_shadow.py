@@ -100,6 +100,6 @@ def facts_of(shadow: ClusterShadow) -> Counter[tuple[tuple[str, Any], ...]]:
 
 def difference(one: ClusterShadow, whole: ClusterShadow) -> str:
     """What one shadow tells otherwise than another, and all that it said."""
-    told, wanted = facts_of(one), facts_of(whole)
-    missing, added = list(wanted - told), list(told - wanted)
+    reported, wanted = facts_of(one), facts_of(whole)
+    missing, added = list(wanted - reported), list(reported - wanted)
     return f"{len(missing)} facts missing, as {missing[:2]}; {len(added)} added, as {added[:2]}; {one.said()}"

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.ports import free_port
+from tests.brief_java import BRIEF
 from tests.fetching import fetch_jars, fetched_once, sums_of
 from tests.source_tree import ROOT
 from tests.waiting import until
@@ -61,6 +62,7 @@ class Broker:
         )
         self._java = [
             "java",
+            *BRIEF,
             "-Xmx384m",
             f"-Dlog4j2.configurationFile={HERE / 'broker' / 'log4j2.properties'}",
             *([f"-Drequests.log={requests_log}", "-Drequests.level=debug"] if requests_log else []),

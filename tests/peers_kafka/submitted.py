@@ -1,6 +1,6 @@
-"""The README's spark-submit command on a topic of a broker here, run as a program and watched by its tables.
+"""The spark-submit of docs/cluster.md command on a topic of a broker here, run as a program and watched by its tables.
 
-Knows the README's text and how to start and stop the program; must not know a test.
+Knows that page's text and how to start and stop the program; must not know a test.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def make_topic(address: str, partitions: int) -> None:
 
 
 def readme_settings(bootstrap: str) -> str:
-    """The README's conf/cluster.conf with this broker's address, and sessions short enough to wait for."""
-    section = (ROOT / "README.md").read_text().partition("with a `conf/cluster.conf` of")[2]
+    """The page's conf/cluster.conf with this broker's address, and sessions short enough to wait for."""
+    section = (ROOT / "docs" / "cluster.md").read_text().partition("with a `conf/cluster.conf` of")[2]
     found = re.search(r"```properties\n(.*?)```", section, re.DOTALL)
     assert found is not None
     settings = re.sub(r"(kafka\.bootstrap\.servers)=.*", rf"\1={bootstrap}", found.group(1))
@@ -57,7 +57,7 @@ REFUSED_WITHIN_S = 90
 
 
 class Submitted:
-    """The README's job on a home, reading the topic of this broker."""
+    """The page's job on a home, reading the topic of this broker."""
 
     def __init__(self, tmp_path: Path, bootstrap: str, *more: str, place: str = "", jars: Sequence[str] = ()) -> None:
         """place: the home's URL; the folder's `home` else. more: words before the program's. jars: more of them."""
@@ -103,9 +103,9 @@ class Submitted:
             assert self.process.wait(REFUSED_WITHIN_S) not in (0, None), self.log.read_text()
         finally:
             self.kill()
-        told = self.log.read_text()
-        assert "Traceback" not in told, told
-        (sentence,) = re.findall(r"^rollcall: (.+)$", told, re.MULTILINE)
+        printed = self.log.read_text()
+        assert "Traceback" not in printed, printed
+        (sentence,) = re.findall(r"^rollcall: (.+)$", printed, re.MULTILINE)
         return str(sentence)
 
     def effects(self, kind: str) -> list[dict[str, Any]]:

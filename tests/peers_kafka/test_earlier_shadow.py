@@ -43,6 +43,7 @@ def shadows(folder: Path, address: str) -> Iterator[tuple[ClusterShadow, Cluster
         each.end()
 
 
+@pytest.mark.nightly
 def test_it_reads_the_rest_and_what_is_new_as_one_does_that_begins_now(
     shadows: tuple[ClusterShadow, ClusterShadow], address: str
 ) -> None:

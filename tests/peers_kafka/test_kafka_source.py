@@ -1,4 +1,4 @@
-"""Requests from a real Kafka topic, by the README's own command: rows and bare requests, garbage, ticks, a restart."""
+"""Requests from a real Kafka topic, as docs/cluster.md says: rows and bare requests, garbage, ticks, a restart."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -23,6 +24,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from jobs.doctor import findings, kafka_settings
+from jobs.home import Home
+from jobs.stream.sources.offsets_topic import TOPIC
 from tests.peers_clients.fleet import Fleet
 from tests.peers_kafka.cluster_shadow import ClusterShadow
 from tests.peers_kafka.secured_cluster import (
@@ -42,6 +46,7 @@ from tests.peers_kafka.secured_cluster import (
 from tests.peers_kafka.transactions import Transactions
 from tests.readme.shown import block_with
 from tests.streaming.live import expect_each_fact_once, now_ms, read_rows
+from tests.waiting import WITHIN_S, until
 
 JAVA, EXACTLY_ONCE = "orders-java", "orders-exactly-once"
 """A group of Java clients, and one that commits in transactions alone."""
@@ -73,6 +78,7 @@ def shadow(cluster: Cluster) -> Iterator[ClusterShadow]:
         "kafka.ssl.truststore.type": "PEM",
         "kafka.ssl.truststore.location": AUTHORITY,
         "kafka.sasl.jaas.config": f'{SCRAM} username="watcher" password="{PASSWORD}";',
+        "spark.coordinator.metrics.listen": "127.0.0.1:0",
     }
     shadow = ClusterShadow(cluster.folder, f"kafka://{cluster.address}", settings=settings)
     yield shadow
@@ -96,7 +102,11 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(
     for topic, client in zip((SHOWN, HIDDEN), quiet, strict=True):
         cluster.await_shared(topic, client)
     java.await_shares(by_java, PARTITIONS)
+    is_followable, why = followable(cluster)
+    assert not is_followable
+    assert "Topic authorization failed" in why
     allow(cluster.admin)
+    assert followable(cluster) == (True, "this user may read it.")
     shadow.start()
     by_java.append(java.start("java"))
     shadow.await_rows(f"select 1 from groups where group_id = '{CONSUMER}' and member_count = 2", "the first members")
@@ -123,15 +133,20 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(
     ends = f"select 1 from sessions where client_id = '{{}}-1' and ended_at >= timestamp_millis({killed_ms})"
     for group in groups:
         shadow.await_rows(ends.format(group), f"the end of a killed member of {group}")
-    told_offset = "select 1 from offsets where group_id = '{}' and committed_offset = {}"
+    reported_offset = "select 1 from offsets where group_id = '{}' and committed_offset = {}"
     for group, offset in ((EXACTLY_ONCE, 9), (JAVA, 3)):
-        shadow.await_rows(told_offset.format(group, offset), f"the last commit of {group}")
+        shadow.await_rows(reported_offset.format(group, offset), f"the last commit of {group}")
     transactions.close()
-    told = shadow.stop()
-    assert "records read" in told
+    figures = {
+        f'kafka_consumergroup_members{{consumergroup="{CONSUMER}"}} 1.0',
+        f'kafka_consumergroup_current_offset{{consumergroup="{JAVA}",partition="0",topic="orders"}} 3.0',
+    }
+    until(lambda: figures <= set(metrics(shadow).splitlines()), lambda: metrics(shadow), WITHIN_S, every_s=1)
+    printed = shadow.stop()
+    assert "records read" in printed
     for line in block_with("text", "following __consumer_offsets").splitlines()[1:]:
         # Without when it was, and how long a machine took for it.
-        assert re.sub(r"^\S+ +|, [0-9.]+ s$", "", line) in told
+        assert re.sub(r"^\S+ +|, [0-9.]+ s$", "", line) in printed
 
     expect_each_fact_once(shadow.home)
     expect_what_the_admin_says(cluster, shadow, JAVA)
@@ -149,8 +164,15 @@ def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(
     assert not read_rows(shadow.home.quarantine)
 
 
+def metrics(shadow: ClusterShadow) -> str:
+    """What Prometheus has of the shadow that was started last."""
+    address = re.findall(r"health are at (\S+)\.\s", shadow.said())[-1]
+    with urlopen(f"{address}/metrics", timeout=WITHIN_S) as answer:
+        return str(answer.read().decode())
+
+
 def allow(admin: AdminClient) -> None:
-    """What the README says that a user needs; and of some topics the names."""
+    """What docs/offsets-topic.md says that a user needs; and of some topics the names."""
     wanted = [
         (ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ),
         (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
@@ -160,6 +182,14 @@ def allow(admin: AdminClient) -> None:
     acls = [AclBinding(kind, name, literal, "User:watcher", "*", what, may) for kind, name, what in wanted]
     for made in admin.create_acls(acls).values():
         made.result()
+
+
+def followable(cluster: Cluster) -> tuple[bool, str]:
+    """What `rollcall doctor` says of the topic to the shadow's user."""
+    settings = kafka_settings(f"kafka://{cluster.address}", cluster.folder / "shadow.conf")
+    found = {finding.what: finding for finding in findings(Home(cluster.folder / "home"), settings)}
+    assert found["cluster"].is_fine, found["cluster"].sentence
+    return found[TOPIC].is_fine, found[TOPIC].sentence
 
 
 def committed(shadow: ClusterShadow, group: str) -> list[tuple[int, str]]:
@@ -195,11 +225,11 @@ def expect_what_the_clients_said(cluster: Cluster, shadow: ClusterShadow, group:
         f"select client_id, partition, from_at, to_at from assignments where group_id = '{group}' "
         "order by client_id, partition, from_at"
     )
-    told = [
+    reported = [
         Said(name, partition, ms(start), None if end is None else ms(end))
         for name, partition, start, end in shadow.rows(query)
     ]
-    ours_and_theirs = list(zip(merged(told), merged(said), strict=True))
+    ours_and_theirs = list(zip(merged(reported), merged(said), strict=True))
     for ours, theirs in ours_and_theirs:
         assert ours[:2] == theirs[:2], (ours, theirs)
         assert abs(ours.from_ms - theirs.from_ms) <= HEARTBEAT_MS + SLACK_MS, (ours, theirs)

@@ -10,10 +10,10 @@ import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from pictures.ownership import ownership
+from pictures.period import Period, period_of
 from pictures.rebalance import rebalance
 from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import Stretch, stretch_of
 from pictures.timeline import KINDS, timeline
 from schemas.effect_rows import EffectRow
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
@@ -32,9 +32,9 @@ Q = "q-consumer-slow"
 WITH_BOTH = ((CLASSIC, "parcels-track"), (CLASSIC, "rates-feed"), (Q, "csv-make"), (Q, "tiles-cache"), (Q, "pdf-make"))
 
 
-def whole(group_id: str, rows: list[EffectRow]) -> Stretch:
+def whole(group_id: str, rows: list[EffectRow]) -> Period:
     times = [row.at_ms or 0 for row in rows]
-    return stretch_of(group_id, reader_of(rows), min(times) - 1, max(times) + 1)
+    return period_of(group_id, reader_of(rows), min(times) - 1, max(times) + 1)
 
 
 def lasted(scene: Lanes) -> Counter[str]:
@@ -89,18 +89,18 @@ def test_who_holds_a_partition_outside_a_rebalance_is_at_work_in_every_recording
     for source, group_id, rows in recorded():
         if not rows:
             continue
-        stretch = whole(group_id, rows)
-        scene, facts = timeline(stretch), facts_of(reader_of(rows)(sorted({row.effect for row in rows}), 0, 2**53))
-        over = [one for one in stretch.rebalances if one.outcome == "completed" and one.ended_at_ms is not None]
+        period = whole(group_id, rows)
+        scene, facts = timeline(period), facts_of(reader_of(rows)(sorted({row.effect for row in rows}), 0, 2**53))
+        over = [one for one in period.rebalances if one.outcome == "completed" and one.ended_at_ms is not None]
         for one in over:
             at_ms = (one.ended_at_ms or 0) + 1_000
             is_quiet = all(
-                other.started_at_ms > at_ms or (other.ended_at_ms or 2**53) <= at_ms for other in stretch.rebalances
+                other.started_at_ms > at_ms or (other.ended_at_ms or 2**53) <= at_ms for other in period.rebalances
             )
             holders = {held.member_id for held in holdings_of(effects_in(facts)) if held.is_held_at(at_ms)}
             for member_id in holders if is_quiet else ():
                 looked += 1
-                kinds = kind_at(scene, stretch.names.of(member_id), at_ms)
+                kinds = kind_at(scene, period.names.of(member_id), at_ms)
                 assert kinds & {AT_WORK, "silent"}, (source, group_id, at_ms, kinds)
     assert looked > 150
 
@@ -157,7 +157,7 @@ def test_every_rebalance_of_both_inputs_can_be_drawn_with_the_same_owners() -> N
             assert {bar.kind for bar in scene.bars} <= KINDS.keys()
             drawn += 1
         if ended:
-            stretch = whole(group_id, rows)
-            assert ownership(stretch).bars
-            assert heartbeat_slack(stretch) is not None
+            period = whole(group_id, rows)
+            assert ownership(period).bars
+            assert heartbeat_slack(period) is not None
     assert drawn > 80

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from pictures.ownership import ownership
+from pictures.period import NothingToShow, period_of
 from pictures.scene import Lanes
 from pictures.slack import heartbeat_slack
-from pictures.stretch import NothingToShow, stretch_of
 from pictures.timeline import timeline
 from schemas.effect_rows import EffectRow
 from tests.views.random_homes import random_histories
@@ -41,13 +41,13 @@ def test_scenes_of_random_histories_stay_within_their_frame() -> None:
         middle_ms = (first_ms + last_ms) // 2
         for from_ms, to_ms in ((first_ms - 1, last_ms + 1), (middle_ms, last_ms), (first_ms, middle_ms)):
             try:
-                stretch = stretch_of(name, reader_of(rows), from_ms, to_ms)
+                period = period_of(name, reader_of(rows), from_ms, to_ms)
             except NothingToShow:
                 continue
             drawn += 1
-            check(timeline(stretch))
-            check(ownership(stretch))
-            assert all(0 <= y <= 100 or y != y for curve in heartbeat_slack(stretch).curves for _, y in curve.points)
+            check(timeline(period))
+            check(ownership(period))
+            assert all(0 <= y <= 100 or y != y for curve in heartbeat_slack(period).curves for _, y in curve.points)
     assert drawn > 80
 
 
@@ -55,7 +55,7 @@ def test_a_member_is_in_one_state_at_a_time() -> None:
     looked = 0
     for name, rows in histories():
         try:
-            scene = timeline(stretch_of(name, reader_of(rows), (rows[0].at_ms or 0) - 1, (rows[-1].at_ms or 0) + 1))
+            scene = timeline(period_of(name, reader_of(rows), (rows[0].at_ms or 0) - 1, (rows[-1].at_ms or 0) + 1))
         except NothingToShow:
             continue
         if any("#" in lane or "@" in lane for lane in scene.lanes):

@@ -7,13 +7,12 @@ import math
 import pytest
 
 from pictures.ownership import ownership
-from pictures.scene import DISTINCT, Bar, Curves, Lanes
-from pictures.size import drawn_ms, height_px, lane_px, writes_names
+from pictures.period import NothingToShow
+from pictures.scene import Curves
 from pictures.slack import NAMED, heartbeat_slack
-from pictures.stretch import NothingToShow
 from pictures.sweep import sweep
 from pictures.timeline import timeline
-from tests.pictures.small import bars, stretch
+from tests.pictures.small import bars, period
 from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
 from tests.views.story import Story
@@ -22,7 +21,7 @@ from tests.views.story import Story
 
 
 def test_a_member_waits_syncs_and_works() -> None:
-    scene = timeline(stretch(two_members()))
+    scene = timeline(period(two_members()))
     assert scene.lanes == ["a", "b"]
     assert bars(scene, "a") == [
         (1000, 1100, "syncing"),
@@ -38,7 +37,7 @@ def test_a_member_waits_syncs_and_works() -> None:
 
 
 def test_an_expired_member_is_silent_first_and_marked_as_expired_and_as_the_culprit() -> None:
-    scene = timeline(stretch(one_expires()))
+    scene = timeline(period(one_expires()))
     assert bars(scene, "b")[-1] == (3300, 13_100, "silent")
     marks = {(mark.kind, mark.at_ms, mark.symbol) for mark in scene.marks if mark.lane == 1}
     assert marks == {("joined", 3000, "up"), ("culprit", 3000, "star"), ("culprit", 13_100, "star")} | {
@@ -48,28 +47,28 @@ def test_an_expired_member_is_silent_first_and_marked_as_expired_and_as_the_culp
 
 
 def test_a_leaver_is_marked_as_one() -> None:
-    marks = [(mark.kind, mark.text) for mark in timeline(stretch(one_leaves())).marks if mark.symbol == "down"]
+    marks = [(mark.kind, mark.text) for mark in timeline(period(one_leaves())).marks if mark.symbol == "down"]
     assert marks == [("left", "b: left at 00:00:04.000 UTC")]
 
 
 def test_a_member_that_came_back_keeps_its_lane() -> None:
-    scene = timeline(stretch(static_member_returns()))
+    scene = timeline(period(static_member_returns()))
     assert scene.lanes == ["a"]
     assert bars(scene, "a")[-1] == (3050, 20_000, "stable")
 
 
 def test_what_began_before_the_picture_is_cut_and_everybody_is_at_work_unless_the_group_waited() -> None:
-    scene = timeline(stretch(one_leaves(), from_ms=3500))
+    scene = timeline(period(one_leaves(), from_ms=3500))
     assert bars(scene, "a")[0] == (3500, 4100, "stable")
     assert bars(scene, "b") == [(3500, 4000, "stable")]
     assert [band.label for band in scene.bands] == ["gen 2", "gen 3"]
-    waiting = timeline(stretch(superseded(), from_ms=2050))
+    waiting = timeline(period(superseded(), from_ms=2050))
     assert bars(waiting, "b")[0] == (2050, 2100, "waiting")
 
 
 def test_where_nobody_was_a_member_there_is_nothing_to_show() -> None:
     with pytest.raises(NothingToShow, match=r"^GROUP=two: had no members then\.$"):
-        stretch(two_members(), to_ms=500)
+        period(two_members(), to_ms=500)
 
 
 def test_a_label_stands_where_no_star_is() -> None:
@@ -79,7 +78,7 @@ def test_a_label_stands_where_no_star_is() -> None:
         story.join(at_ms + 10, "b")
         story.sync(at_ms + 20, "a", {"a": ["t-0"], "b": ["t-1"]})
         story.sync(at_ms + 30, "b")
-    stars = [mark for mark in timeline(stretch(story)).marks if mark.symbol == "star" and mark.at_ms >= 7000]
+    stars = [mark for mark in timeline(period(story)).marks if mark.symbol == "star" and mark.at_ms >= 7000]
     assert [(mark.at_ms, mark.label, mark.is_label_left) for mark in stars] == [
         (7000, "joined again", True),
         (7500, "", False),
@@ -91,7 +90,7 @@ def test_a_label_stands_where_no_star_is() -> None:
 
 
 def test_a_partition_is_a_lane_with_its_owners_and_gaps() -> None:
-    scene = ownership(stretch(one_leaves()))
+    scene = ownership(period(one_leaves()))
     assert scene.lanes == ["t-0", "t-1"]
     assert bars(scene, "t-0") == [(1100, 3100, "a"), (3200, 4100, "a"), (4200, 20_000, "a")]
     assert bars(scene, "t-1") == [(1100, 3100, "a"), (3200, 4000, "b"), (4200, 20_000, "a")]
@@ -102,7 +101,7 @@ def test_a_partition_is_a_lane_with_its_owners_and_gaps() -> None:
 
 
 def test_slack_is_what_was_left_of_the_session_and_a_long_silence_has_a_line() -> None:
-    scene = heartbeat_slack(stretch(one_expires()))
+    scene = heartbeat_slack(period(one_expires()))
     curves = {curve.name: curve.points for curve in scene.curves}
     assert (9000.0, 70.0) in curves["a"]
     assert curves["b"][-3:-1] == [(3100, 100.0), (13_100, 0.0)]
@@ -119,7 +118,7 @@ def test_of_many_members_those_in_need_are_named_and_the_others_are_pale() -> No
     story.sync(2000, names[0], {})
     for number, name in enumerate(names):
         story.heartbeat(3000 + 100 * number, name)
-    scene = heartbeat_slack(stretch(story, to_ms=6000))
+    scene = heartbeat_slack(period(story, to_ms=6000))
     named = [curve.name for curve in scene.curves if not curve.is_pale]
     assert len(named) == NAMED
     assert set(named) == set(names[-NAMED:])
@@ -142,15 +141,3 @@ def test_one_setting_alone_is_no_curve() -> None:
 
 
 # ---------------------------------------------------------------- sizes
-
-
-def test_even_the_shortest_bar_is_seen() -> None:
-    scene = Lanes("", 0, 10_000, ["a"], {}, [Bar(0, 100, 101, "waiting", ""), Bar(0, 101, 9000, "stable", "")])
-    assert [drawn_ms(bar, scene) for bar in scene.bars] == [20, 8899]
-
-
-def test_lanes_stay_legible_whether_three_or_sixty() -> None:
-    assert lane_px(3) > lane_px(60) >= 16
-    assert height_px(60) > 60 * 16
-    few, many = (Lanes("", 0, 1, [], {str(n): None for n in range(count)}, []) for count in (3, len(DISTINCT) + 1))  # type: ignore[misc]
-    assert (writes_names(few), writes_names(many)) == (False, True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
@@ -42,7 +42,7 @@ def subscribed_to(*topics: str) -> bytes:
 class Call:
     """One request and what became of it."""
 
-    def __init__(self, bench: Bench, request: GroupRequest) -> None:
+    def __init__(self, bench: GroupBench, request: GroupRequest) -> None:
         self.bench = bench
         self.request = request
 
@@ -92,40 +92,44 @@ class Call:
         """Of a LeaveGroup's answer: the error of each member, in the order asked."""
         return [member.error_code for member in self.response.members]
 
+    @property
+    def epoch(self) -> int:
+        """Of a ConsumerGroupHeartbeat's answer."""
+        epoch: int = self.response.member_epoch
+        return epoch
+
+    @property
+    def assigned(self) -> dict[str, list[int]] | None:
+        """What a ConsumerGroupHeartbeat's answer lets its member use; None if it says nothing of it."""
+        reported = self.response.assignment
+        return None if reported is None else {each.topic: each.partitions for each in reported.topic_partitions}
+
     def _answer(self) -> Reply:
         reply = self.reply
         assert reply is not None, f"not answered: {self.request}"
         return reply
 
 
-class Bench(Requests):
-    """One group. Settings by their names in GroupConfig; without one there is no initial delay and any timeout goes."""
+class GroupBench:
+    """One group, whichever protocol it speaks."""
 
-    def __init__(self, group_id: str = "g", **settings: Any) -> None:
-        defaults: dict[str, Any] = {
-            "group_initial_rebalance_delay_ms": 0,
-            "group_min_session_timeout_ms": 1,
-            "group_max_session_timeout_ms": 1_000_000,
-        }
-        self.config = GroupConfig(**(defaults | settings))
+    def __init__(self, group_id: str, config: GroupConfig) -> None:
+        self.config = config
         self.group = Group(group_id)
         self.now_ms = 0
         self.effects: list[Effect] = []
-        self.ids: dict[str, str] = {}
-        self.habits: dict[str, dict[str, Any]] = {}
-        self._binds: dict[str, str] = {}
         self._sent = 0
 
     # ------------------------------------------------------------ time
 
-    def at(self, now_ms: int) -> Bench:
+    def at(self, now_ms: int) -> Self:
         """Sets the clock; what is due before, and not at, that time fires."""
         assert now_ms >= self.now_ms, f"{now_ms} is before {self.now_ms}"
         self._take(expire_due(self.group, now_ms - 1, self.config))
         self.now_ms = now_ms
         return self
 
-    def tick(self, now_ms: int) -> Bench:
+    def tick(self, now_ms: int) -> Self:
         """Lets time pass: what is due up to and at that time fires."""
         self.now_ms = now_ms
         self._take(expire_due(self.group, now_ms, self.config))
@@ -133,8 +137,13 @@ class Bench(Requests):
 
     # ------------------------------------------------------------ sending
 
-    def send(self, kind: type[Any], version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
-        """Sends a request of this kind now; bind: the member id of its answer is the client's from then on."""
+    def ask(self, kind: type[Any], version: int, client: str, **fields: Any) -> Call:
+        """Sends a request of this kind now."""
+        request = self._request(kind, version, client, **fields)
+        self._handle(request)
+        return Call(self, request)
+
+    def _request(self, kind: type[Any], version: int, client: str, **fields: Any) -> GroupRequest:
         self._sent += 1
         envelope = {
             "request_id": f"{self._sent}.{client}",
@@ -143,10 +152,66 @@ class Bench(Requests):
             "received_at_ms": self.now_ms,
         }
         request: GroupRequest = fitting(kind, version, **{**envelope, **fields})
-        if bind:
-            self._binds[request.request_id] = client
+        return request
+
+    def _handle(self, request: GroupRequest) -> None:
         self._take(expire_due(self.group, self.now_ms - 1, self.config))
         self._take(step(self.group, request, self.now_ms, self.config))
+
+    def _take(self, effects: Iterable[Effect]) -> None:
+        self.effects += effects
+
+    # ------------------------------------------------------------ the coordinator's own moves
+
+    def unload(self) -> Self:
+        """The coordinator of the group moves away."""
+        turn = Turn(self.now_ms, self.config, self.now_ms)
+        unload_group(self.group, turn)
+        self._take(turn.effects)
+        return self
+
+    def load(self) -> None:
+        """A coordinator takes the group over from storage."""
+        turn = Turn(self.now_ms, self.config, self.now_ms)
+        load_group(self.group, turn)
+        self._take(turn.effects)
+
+    # ------------------------------------------------------------ what was
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Every effect of a kind so far, in order."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    def last(self, kind: type[E]) -> E:
+        """The latest effect of a kind."""
+        return self.of(kind)[-1]
+
+
+class Bench(Requests, GroupBench):
+    """A group of the classic protocol. Settings: by their names in GroupConfig.
+
+    Without any there is no initial delay, and each session timeout is allowed.
+    """
+
+    def __init__(self, group_id: str = "g", **settings: Any) -> None:
+        defaults: dict[str, Any] = {
+            "group_initial_rebalance_delay_ms": 0,
+            "group_min_session_timeout_ms": 1,
+            "group_max_session_timeout_ms": 1_000_000,
+        }
+        super().__init__(group_id, GroupConfig(**(defaults | settings)))
+        self.ids: dict[str, str] = {}
+        self.habits: dict[str, dict[str, Any]] = {}
+        self._binds: dict[str, str] = {}
+
+    # ------------------------------------------------------------ sending
+
+    def send(self, kind: type[Any], version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
+        """Sends a request of this kind now; bind: the member id of its answer is the client's from then on."""
+        request = self._request(kind, version, client, **fields)
+        if bind:
+            self._binds[request.request_id] = client
+        self._handle(request)
         return Call(self, request)
 
     def _take(self, effects: Iterable[Effect]) -> None:
@@ -165,19 +230,13 @@ class Bench(Requests):
         """The broker is restarted with other settings."""
         self.config = replace(self.config, **settings)
 
-    def unload(self) -> None:
-        """The coordinator of the group moves away."""
-        turn = Turn(self.now_ms, self.config, self.now_ms)
-        unload_group(self.group, turn)
-        self._take(turn.effects)
-
-    def load(self) -> None:
-        """A coordinator takes the group over from storage."""
-        turn = Turn(self.now_ms, self.config, self.now_ms)
-        load_group(self.group, turn)
-        self._take(turn.effects)
-
     # ------------------------------------------------------------ groups ready made
+
+    def static(self, *clients: str) -> Self:
+        """These clients have instance ids: m2 has i2."""
+        for client in clients:
+            self.client(client, instance_id=client.replace("m", "i"))
+        return self
 
     def completing(self, *clients: str) -> Bench:
         """These clients have joined and none has synced; the first leads. Generation 1 for one, 2 for several."""
@@ -252,14 +311,6 @@ class Bench(Requests):
         return found
 
     # ------------------------------------------------------------ what was
-
-    def of(self, kind: type[E]) -> list[E]:
-        """Every effect of a kind so far, in order."""
-        return [effect for effect in self.effects if isinstance(effect, kind)]
-
-    def last(self, kind: type[E]) -> E:
-        """The latest effect of a kind."""
-        return self.of(kind)[-1]
 
     def replies(self) -> list[tuple[int, str, Error]]:
         """Every answer so far: when, to whom, with which error."""

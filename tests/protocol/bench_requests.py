@@ -64,8 +64,8 @@ class Requests:
         """
         self.habits.setdefault(name, {}).update(habits)
 
-    def _habit(self, client: str, key: str, told: Any, default: Any) -> Any:
-        return self.habits.get(client, {}).get(key, default) if told == _HABITUAL else told
+    def _habit(self, client: str, key: str, reported: Any, default: Any) -> Any:
+        return self.habits.get(client, {}).get(key, default) if reported == _HABITUAL else reported
 
     # ------------------------------------------------------------ membership
 
@@ -104,11 +104,11 @@ class Requests:
             **fields,
         )
 
-    def enter(self, client: str, **told: Any) -> Call:
+    def enter(self, client: str, **reported: Any) -> Call:
         """Joins as a new client, with the second step where the version has two."""
-        first = self.join(client, "", **told)
+        first = self.join(client, "", **reported)
         if first.reply is not None and first.error is Error.MEMBER_ID_REQUIRED:
-            return self.join(client, **told)
+            return self.join(client, **reported)
         return first
 
     def sync(

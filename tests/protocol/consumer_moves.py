@@ -197,7 +197,12 @@ moves = st.one_of(
     _of(Commit, epoch=st.sampled_from(Epoch), version=st.sampled_from((8, 9))),
     _of(
         Ask,
-        api=st.sampled_from(("ConsumerGroupDescribe", "DescribeGroups", "DeleteGroups", "OffsetFetch", "OffsetDelete")),
+        api=st.sampled_from(
+            (
+                *("ConsumerGroupDescribe", "DescribeGroups", "DeleteGroups", "OffsetFetch", "OffsetDelete"),
+                *("AlterConfigs", "DescribeConfigs", "IncrementalAlterConfigs"),
+            )
+        ),
     ),
     _of(Topics, topic=st.sampled_from((*TOPICS, "t9", "u9")), partition_count=st.sampled_from((0, 1, 4, 7))),
     _of(Again, back=st.integers(0, 8)),
@@ -215,6 +220,7 @@ configs = st.builds(
     consumer=st.builds(
         ConsumerConfig,
         session_timeout_ms=st.just(6000),
+        min_session_timeout_ms=st.just(2000),
         heartbeat_interval_ms=st.just(500),
         assignment_interval_ms=st.sampled_from((0, 0, 1000)),
         max_size=st.sampled_from((4, 100, 100)),

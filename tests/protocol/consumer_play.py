@@ -24,14 +24,21 @@ from schemas.consumer_protocol import (
 from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
     DeleteGroupsRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     DescribeGroupsRequest,
     GroupRequest,
     HeartbeatRequest,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementallyAlteredConfig,
     JoinGroupProtocol,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -226,7 +233,7 @@ class ConsumerPlay:
             client.epoch = max(response.member_epoch, 0)
             client.is_classic = False
             if response.assignment is not None:
-                client.owned = {t.topic_id: list(t.partitions) for t in response.assignment.topic_partitions}
+                client.owned = {t.topic: list(t.partitions) for t in response.assignment.topic_partitions}
         return reply
 
     # ------------------------------------------------------------ the classic protocol
@@ -275,8 +282,8 @@ class ConsumerPlay:
         )
         if reply and isinstance(reply.response, SyncGroupResponse) and reply.error_code is Error.NONE:
             client.owned = {}
-            told = decode_assignment(reply.response.assignment).partitions if reply.response.assignment else ()
-            for topic, partition in told:
+            reported = decode_assignment(reply.response.assignment).partitions if reply.response.assignment else ()
+            for topic, partition in reported:
                 client.owned.setdefault(topic, []).append(partition)
 
     def cycle(self, client: Client) -> None:
@@ -318,6 +325,15 @@ class ConsumerPlay:
                 self.send(DeleteGroupsRequest, 2, admin, groups_names=[GROUP_ID])
             case "OffsetFetch":
                 self.send(OffsetFetchRequest, 9, admin, groups=[OffsetFetchRequestGroup(group_id=GROUP_ID)])
+            case "DescribeConfigs":
+                asked = DescribeConfigsResource(resource_name=GROUP_ID)
+                self.send(DescribeConfigsRequest, 4, admin, resources=[asked])
+            case "IncrementalAlterConfigs":
+                shorter = IncrementallyAlteredConfig(name="consumer.session.timeout.ms", value="2500")
+                altered = IncrementalAlterConfigsResource(resource_name=GROUP_ID, configs=[shorter])
+                self.send(IncrementalAlterConfigsRequest, 1, admin, resources=[altered])
+            case "AlterConfigs":
+                self.send(AlterConfigsRequest, 2, admin, resources=[AlterConfigsResource(resource_name=GROUP_ID)])
             case _:
                 self.send(OffsetDeleteRequest, 0, admin, group_id=GROUP_ID, topics=[topic])
 
@@ -363,4 +379,4 @@ def _epoch(client: Client, epoch: m.Epoch) -> int:
 
 
 def _listed(partitions: Mapping[str, list[int]]) -> list[ConsumerGroupTopicPartitions]:
-    return [ConsumerGroupTopicPartitions(topic_id=topic, partitions=list(ps)) for topic, ps in partitions.items()]
+    return [ConsumerGroupTopicPartitions(topic_name=topic, partitions=list(ps)) for topic, ps in partitions.items()]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.trace import Trace, config_from
-from tests.protocol.scenario import CONSUMER_FOLDER, PROFILES, Answer, Playing, Step, in_bytes, is_equal
+from tests.protocol.scenario import CONSUMER_FOLDER, PROFILES, Answer, Playing, Step, differing, in_bytes
 
 _COMMON = {
     "group.initial.rebalance.delay.ms": 0,
@@ -30,20 +30,6 @@ CONSUMER_PROFILES: dict[str, dict[str, Any]] = {
     "consumer848max2": _COMMON | {"group.consumer.max.size": 2},
     "consumer848interval": _COMMON | {"group.consumer.assignment.interval.ms": 1_000},
     "consumer848disabled": _COMMON | {"group.consumer.migration.policy": "disabled"},
-}
-_SAYS_NOTHING: dict[str, Any] = {
-    "error": "NONE",
-    "generation": -1,
-    "protocol_type": None,
-    "protocol": None,
-    "leader": "",
-    "member": "",
-    "skip_assignment": False,
-    "members": [],
-    "assignment": b"",
-    "partitions": None,
-    "heartbeat_interval_ms": 0,
-    "member_epoch": 0,
 }
 
 
@@ -75,16 +61,8 @@ def consumer_differences(scenario: ConsumerScenario) -> list[str]:
         f"step {number} ({step['request']['api']}): {field}: Kafka {wanted!r}, here {got!r}"
         for number, step in enumerate(scenario.steps, 1)
         if "lenient" not in step
-        for field, wanted, got in _differing(in_bytes(step.get("answer", {})), answers.get(number, {}))
+        for field, wanted, got in differing(in_bytes(step.get("answer", {})), answers.get(number, {}))
     ]
-
-
-def _differing(expected: Answer, given: Answer) -> Iterator[tuple[str, Any, Any]]:
-    for field in sorted(expected.keys() | given.keys()):
-        nothing = _SAYS_NOTHING.get(field)
-        wanted, got = expected.get(field, nothing), given.get(field, nothing)
-        if not is_equal(wanted, got):
-            yield field, wanted, got
 
 
 class ConsumerPlaying(Playing):
@@ -125,13 +103,13 @@ class ConsumerPlaying(Playing):
     def _contents(self, reply: Mapping[str, Any]) -> Answer:
         match reply["api"]:
             case "ConsumerGroupHeartbeat":
-                told = reply["assignment"]
+                reported = reply["assignment"]
                 return {
                     "error": reply["error_code"],
                     "member": self.name_of(reply["member_id"] or "") or None,
                     "member_epoch": reply["member_epoch"],
                     "heartbeat_interval_ms": reply["heartbeat_interval_ms"],
-                    "partitions": None if told is None else _partitions(told),
+                    "partitions": None if reported is None else _partitions(reported),
                 }
             case "ConsumerGroupDescribe":
                 return {"groups": sorted(map(self._group, reply["groups"]), key=lambda group: str(group["group"]))}

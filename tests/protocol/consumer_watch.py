@@ -38,8 +38,8 @@ def assert_consumer_sound(group: Group) -> None:
     _assert_indexes_sound(group.consumer)
     assert not group.members
     assert (group.join_deadline_ms, group.sync_deadline_ms) == (None, None)
-    is_settled = group.consumer.state in (ConsumerGroupState.EMPTY, ConsumerGroupState.STABLE)
-    assert not (is_settled and group.rebalance is not None)
+    is_at_target = group.consumer.state in (ConsumerGroupState.EMPTY, ConsumerGroupState.STABLE)
+    assert not (is_at_target and group.rebalance is not None)
 
 
 def _assert_members_sound(group: Group, consumer: ConsumerGroup) -> None:
@@ -109,7 +109,7 @@ class ConsumerWatch:
         assert_consumer_sound(group)
         if call.request is None:
             assert all(deadline_ms > call.at_ms for deadline_ms in deadlines(group))
-        self._assert_told(group)
+        self._assert_reported(group)
 
     def _follow(self, effect: e.Effect) -> None:
         match effect:
@@ -176,7 +176,7 @@ class ConsumerWatch:
             case _:
                 pass
 
-    def _assert_told(self, group: Group) -> None:
+    def _assert_reported(self, group: Group) -> None:
         """Whoever read the effects only knows the group as it is."""
         assert (self.kind is not None) == group.is_known
         if not group.is_known:
@@ -190,7 +190,7 @@ class ConsumerWatch:
         assert self.epoch == group.generation_id
         for member_id, member in group.consumer.members.items():
             assert self.owned.get(member_id, {}) == member.owned()
-            told = self.subscribed[member_id]
-            assert (tuple(told.topics), told.pattern) == (member.topics, member.pattern)
-            assert told.server_assignor == member.server_assignor
-            assert (told.member_type == "classic") == (member.classic is not None)
+            reported = self.subscribed[member_id]
+            assert (tuple(reported.topics), reported.pattern) == (member.topics, member.pattern)
+            assert reported.server_assignor == member.server_assignor
+            assert (reported.member_type == "classic") == (member.classic is not None)

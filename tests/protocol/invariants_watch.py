@@ -124,7 +124,7 @@ class Watch:
         assert_sound(group)
         if call.request is None:
             assert all(deadline_ms > call.at_ms for deadline_ms in deadlines(group))
-        self._assert_told(group)
+        self._assert_reported(group)
 
     def _settle(self, request: StreamRequest | None, effects: list[e.Effect]) -> None:
         """A request is answered once or parked once; what is settled later was parked before."""
@@ -239,7 +239,7 @@ class Watch:
             case _:
                 raise AssertionError(f"nobody follows {msgspec.to_builtins(effect)}")
 
-    def _assert_told(self, group: Group) -> None:
+    def _assert_reported(self, group: Group) -> None:
         """Whoever read the effects only knows the group as it is."""
         assert self.is_known == group.is_known
         assert (self.state, self.generation_id) == (group.state, group.generation_id)

@@ -50,6 +50,9 @@ _SAYS_NOTHING: dict[str, Any] = {
     "skip_assignment": False,
     "members": [],
     "assignment": b"",
+    "partitions": None,
+    "heartbeat_interval_ms": 0,
+    "member_epoch": 0,
 }
 _FRESH_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 _NAMES_OF_BYTES = frozenset({"metadata", "assignment", "member_metadata", "member_assignment"})
@@ -86,15 +89,15 @@ def differences(scenario: Scenario, answers: Mapping[int, Answer] | None = None)
         f"step {number} ({step['member']} {step['api']}): {field}: Kafka {expected!r}, here {got!r}"
         for number, step in enumerate(scenario.steps, 1)
         if "lenient" not in step
-        for field, expected, got in _differing(in_bytes(step["answer"]), answers[number])
+        for field, expected, got in differing(in_bytes(step["answer"]), answers[number])
     ]
 
 
-def _differing(expected: Answer, got: Answer) -> Iterator[tuple[str, Any, Any]]:
+def differing(expected: Answer, got: Answer) -> Iterator[tuple[str, Any, Any]]:
     for field in sorted(expected.keys() | got.keys()):
         nothing = _SAYS_NOTHING.get(field)
         wanted, given = expected.get(field, nothing), got.get(field, nothing)
-        if not (_is_timely(wanted, given) if field == "when" else is_equal(wanted, given)):
+        if not (is_timely(wanted, given, TIMER_SLACK_MS) if field == "when" else is_equal(wanted, given)):
             yield field, wanted, given
 
 
@@ -104,7 +107,7 @@ def is_equal(wanted: Any, given: Any) -> bool:
         case {"$any": choices}:
             return any(is_equal(choice, given) for choice in choices)
         case dict():
-            return isinstance(given, dict) and not list(_differing(wanted, given))
+            return isinstance(given, dict) and not list(differing(wanted, given))
         case list():
             same_length = isinstance(given, list) and len(given) == len(wanted)
             return same_length and all(is_equal(one, other) for one, other in zip(wanted, given, strict=True))
@@ -112,13 +115,13 @@ def is_equal(wanted: Any, given: Any) -> bool:
             return bool(wanted == given)
 
 
-def _is_timely(wanted: Any, given: Any) -> bool:
+def is_timely(wanted: Any, given: Any, slack_ms: int) -> bool:
     """wanted: None (at once), a step's number, or [from, to] in ms; given: None, a step's number, or [ms]."""
     match wanted:
         case {"$any": choices}:
-            return any(_is_timely(choice, given) for choice in choices)
+            return any(is_timely(choice, given, slack_ms) for choice in choices)
         case [first_ms, last_ms]:
-            return isinstance(given, list) and first_ms - TIMER_SLACK_MS <= given[0] <= last_ms + TIMER_SLACK_MS
+            return isinstance(given, list) and first_ms - slack_ms <= given[0] <= last_ms + slack_ms
         case _:
             return bool(wanted == given)
 

@@ -91,7 +91,7 @@ def _leave(step: Step, version: int, to_bytes: ToBytes) -> dict[str, Any]:
         return _group(step) | {"member_id": step["member_id"]}
     members = [{"member_id": m["member_id"], "group_instance_id": m.get("instance_id")} for m in step["members"]]
     if version >= 5:
-        members = [told | {"reason": m.get("reason")} for told, m in zip(members, step["members"], strict=True)]
+        members = [reported | {"reason": m.get("reason")} for reported, m in zip(members, step["members"], strict=True)]
     return _group(step) | {"members": members}
 
 

@@ -33,9 +33,7 @@ def test_an_unknown_group_is_described_as_dead(v: int, error: Error, message: st
 
 @rule("DescribeGroups: Stable shows protocol, metadata and assignments", origin="testDescribeGroupStable")
 def test_a_stable_group_is_described_in_full() -> None:
-    bench = Bench()
-    bench.client("m2", instance_id="i2")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     described = bench.describe()
     assert (described.group_state, described.protocol_type, described.protocol_data) == ("Stable", "consumer", "range")
     first, second = described.members
@@ -78,8 +76,7 @@ def test_an_empty_group_is_described_without_members() -> None:
 
 @rule("DescribeGroups: Dead shows itself as such")
 def test_a_dead_group_is_dead() -> None:
-    bench = Bench().stable("m1")
-    bench.unload()
+    bench = Bench().stable("m1").unload()
     assert bench.describe().group_state == "Dead"
 
 
@@ -114,8 +111,7 @@ def test_there_must_be_a_group_to_delete(is_dead: bool) -> None:
 )
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 def test_a_group_with_members_stays(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     assert bench.delete_group() is Error.NON_EMPTY_GROUP
     assert bench.members == ["m1", "m2"]
 

@@ -31,8 +31,7 @@ def test_refused_classic_members() -> None:
         assert response.member_id == ""
         return reply.error_code
 
-    bench = ConsumerBench(max_size=2)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(max_size=2).with_members("m1")
     assert refused(bench, protocol_type="connect") is inconsistent
     assert refused(bench, protocols=[]) is inconsistent
     assert refused(bench, protocols=[JoinGroupProtocol(name="p", metadata=b"?")]) is Error.UNKNOWN_SERVER_ERROR
@@ -54,8 +53,7 @@ def test_refused_classic_members() -> None:
     origin="testJoiningConsumerGroupWithNewDynamicMember testJoiningConsumerGroupWithNewStaticMember",
 )
 def test_a_classic_client_joins() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     reply = bench.join_classic("c1", "t1", member_id="")
     assert reply is not None
     assert (reply.error_code, len(reply.member_id)) == (Error.MEMBER_ID_REQUIRED, 22)
@@ -78,8 +76,7 @@ def test_a_classic_client_joins() -> None:
     "testStaticMemberJoiningConsumerGroupWithUnmatchedMemberId",
 )
 def test_static_classic_members() -> None:
-    bench = ConsumerBench(topics={"t1": 4, "t2": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4, "t2": 4}).with_members("m1")
     bench.join("m2", "t1", instance_id="i2")
     epoch = bench.epoch
     same = bench.join_classic("c2", "t1", member_id="", group_instance_id="i2")
@@ -127,8 +124,7 @@ def test_rounds(is_cooperative: bool) -> None:
     origin="testClassicGroupSyncToConsumerGroup… testClassicMembersSupportedProtocols",
 )
 def test_syncing() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     bench.join_classic("c1", "t1", member_id="", group_instance_id="i1")
     member_id = bench.consumer.static_member_id("i1")
     known = {"member_id": member_id, "generation_id": 3}
@@ -148,8 +144,7 @@ def test_syncing() -> None:
     origin="testClassicGroupHeartbeatToConsumer… testWaitingOnUnreleasedPartition",
 )
 def test_heartbeats() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     bench.join_classic("c1", "t1")
     assert bench.at(4_000).classic_heartbeat("c1") is Error.NONE
     assert bench.member("c1").session_deadline_ms == 14_000
@@ -167,8 +162,7 @@ def test_heartbeats() -> None:
     origin="testClassicGroupSyncToConsumerGroup… testClassicGroupHeartbeatToConsumer…",
 )
 def test_the_interval_asks_nobody_back() -> None:
-    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=5_000)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=5_000).with_members("m1")
     bench.at(5_000).join_classic("c1", "t1")
     bench.at(5_100).join("m2", "t1")
     assert bench.classic_heartbeat("c1") is Error.NONE
@@ -181,8 +175,7 @@ def test_the_interval_asks_nobody_back() -> None:
     "testConsumerGroupMemberUsingClassicProtocolFencedWhenJoinTimeout",
 )
 def test_timers_of_classic_members() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     bench.join_classic("c1", "t1", session_timeout_ms=6_000)
     bench.join_classic("c2", "t1", session_timeout_ms=100_000, rebalance_timeout_ms=7_000)
     bench.tick(6_000)
@@ -207,8 +200,7 @@ def test_timers_of_classic_members() -> None:
     "testClassicGroupLeaveToConsumerGroupWithoutValidLeaveGroupMember",
 )
 def test_leaving_together() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     bench.join("m2", "t1", instance_id="i2")
     bench.join_classic("c1", "t1")
     epoch = bench.epoch

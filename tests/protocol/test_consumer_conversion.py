@@ -33,7 +33,7 @@ def test_empty_groups_go_either_way() -> None:
     reply = bench.join_classic("c2", "t1", member_id="", v=3)
     assert reply is not None
     assert (reply.generation_id, bench.state, list(bench.group.offsets)) == (1, "CompletingRebalance", [("t1", 0)])
-    assert [(told.from_type, told.to_type, told.why) for told in bench.of(GroupTypeChanged)] == [
+    assert [(reported.from_type, reported.to_type, reported.why) for reported in bench.of(GroupTypeChanged)] == [
         ("classic", "consumer", "replaced"),
         ("consumer", "classic", "replaced"),
     ]
@@ -41,8 +41,7 @@ def test_empty_groups_go_either_way() -> None:
 
 @rule("Conversion: a member id for an Empty consumer group is UNKNOWN_MEMBER_ID, and the group stays")
 def test_an_id_for_an_empty_group_is_unknown() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     bench.leave("m1")
     reply = bench.join_classic("c1")
     assert reply is not None
@@ -62,8 +61,8 @@ def test_a_consumer_joins_a_classic_group() -> None:
     member = bench.member(member_id)
     assert (member.member_epoch, member.state, member.assigned) == (1, "stable", {"t1": dict.fromkeys(range(4), 1)})
     assert (member.session_deadline_ms, member.topics) == (10_000, ("t1",))
-    told = bench.of(GroupTypeChanged)[-1]
-    assert (told.why, told.generation_id, told.client_id) == ("upgraded", 1, "m1")
+    reported = bench.of(GroupTypeChanged)[-1]
+    assert (reported.why, reported.generation_id, reported.client_id) == ("upgraded", 1, "m1")
     assert [m.member_type for m in bench.describe().members] == [0, 1]
 
 
@@ -86,8 +85,8 @@ def test_parked_requests_are_answered() -> None:
 def test_a_group_that_never_had_a_generation_is_upgraded() -> None:
     bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
     assert bench.join_classic("c1", "t1", member_id="", v=3) is None
-    told = bench.join("m1", "t1")
-    assert (told.error, told.epoch, bench.state) == (Error.NONE, 2, "Reconciling")
+    answer = bench.join("m1", "t1")
+    assert (answer.error, answer.epoch, bench.state) == (Error.NONE, 2, "Reconciling")
     assert {m.member_epoch for m in bench.consumer.members.values()} == {1, 2}
 
 
@@ -106,8 +105,8 @@ def test_a_group_that_never_had_a_generation_is_upgraded() -> None:
 def test_refused_upgrades(settings: dict[str, Any], protocol_type: str, why: str) -> None:
     bench = ConsumerBench(**settings)
     classic(bench, protocol_type=protocol_type)
-    told = bench.join("m1", "t1")
-    assert (told.error, told.response.error_message.partition("because ")[2]) == (Error.GROUP_ID_NOT_FOUND, why)
+    answer = bench.join("m1", "t1")
+    assert (answer.error, answer.response.error_message.partition("because ")[2]) == (Error.GROUP_ID_NOT_FOUND, why)
     assert (bench.state, bench.group.generation_id) == ("Stable", 1)
     assert bench.heartbeat("m1", 1).response.error_message == "Group g is not a consumer group."
 
@@ -119,9 +118,9 @@ def test_refused_upgrades(settings: dict[str, Any], protocol_type: str, why: str
 def test_custom_assignors_are_not_upgraded() -> None:
     bench = ConsumerBench()
     classic(bench, user_data=b"mine")
-    told = bench.join("m1", "t1")
-    assert told.error is Error.GROUP_ID_NOT_FOUND
-    assert "custom assignor" in told.response.error_message
+    answer = bench.join("m1", "t1")
+    assert answer.error is Error.GROUP_ID_NOT_FOUND
+    assert "custom assignor" in answer.response.error_message
     bench = ConsumerBench()
     bench.join_classic("c1", member_id="", v=3, protocols=[JoinGroupProtocol(name="p", metadata=b"?")])
     assert "malformed" in bench.join("m1", "t1").response.error_message
@@ -202,8 +201,7 @@ def test_the_last_consumer_is_removed() -> None:
     "settings", [{"migration_policy": MigrationPolicy.UPGRADE}, {"group_max_size": 1}], ids=["policy", "size"]
 )
 def test_no_downgrade(settings: dict[str, Any]) -> None:
-    bench = ConsumerBench(topics={"t1": 4}, **settings)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}, **settings).with_members("m1")
     bench.join_classic("c1", "t1")
     bench.join_classic("c2", "t1")
     bench.leave("m1")

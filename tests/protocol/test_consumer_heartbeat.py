@@ -37,26 +37,26 @@ UNKNOWN, FENCED, INVALID = Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, E
 def test_a_malformed_request_is_refused_by_name(epoch: int, said: dict[str, Any], message: str) -> None:
     bench = ConsumerBench()
     usual: dict[str, Any] = {"rebalance_timeout_ms": 500, "subscribed_topic_names": ["t1"], "owned": {}}
-    told = bench.heartbeat("m1", epoch, **(usual | said))
-    assert (told.error, told.response.error_message[: len(message)]) == (INVALID, message)
+    answer = bench.heartbeat("m1", epoch, **(usual | said))
+    assert (answer.error, answer.response.error_message[: len(message)]) == (INVALID, message)
     assert not bench.group.is_known
 
 
 @rule("Consumer heartbeat: an assignor that is not configured is refused, in a leave too")
 @pytest.mark.parametrize("epoch", [0, 1, -1])
 def test_an_unknown_assignor_is_refused(epoch: int) -> None:
-    told = ConsumerBench().join("m1", "t1", server_assignor="") if epoch == 0 else None
-    told = told or ConsumerBench().heartbeat("m1", epoch, server_assignor="sticky")
-    assert told.error is Error.UNSUPPORTED_ASSIGNOR
-    assert told.response.error_message.endswith("Supported assignors: uniform, range.")
+    answer = ConsumerBench().join("m1", "t1", server_assignor="") if epoch == 0 else None
+    answer = answer or ConsumerBench().heartbeat("m1", epoch, server_assignor="sticky")
+    assert answer.error is Error.UNSUPPORTED_ASSIGNOR
+    assert answer.response.error_message.endswith("Supported assignors: uniform, range.")
 
 
 @rule("Consumer heartbeat: v0 may leave its id to the coordinator", origin="testMemberIdGeneration")
 def test_a_member_without_an_id_is_given_one() -> None:
     bench = ConsumerBench()
-    told = bench.join("m1", "t1", member_id="", v=0)
-    assert (told.error, told.epoch, len(told.response.member_id)) == (Error.NONE, 2, 22)
-    assert list(bench.consumer.members) == [told.response.member_id]
+    answer = bench.join("m1", "t1", member_id="", v=0)
+    assert (answer.error, answer.epoch, len(answer.response.member_id)) == (Error.NONE, 2, 22)
+    assert list(bench.consumer.members) == [answer.response.member_id]
 
 
 @rule("Consumer heartbeat: an unknown group is GROUP_ID_NOT_FOUND unless it is joined", origin="testUnknownGroupId")
@@ -68,8 +68,7 @@ def test_an_unknown_group_can_only_be_joined(epoch: int) -> None:
 @rule("Consumer heartbeat: an unknown member is UNKNOWN_MEMBER_ID", origin="testUnknownMemberIdJoinsConsumerGroup")
 @pytest.mark.parametrize("epoch", [1, -1])
 def test_a_stranger_with_an_epoch_is_unknown(epoch: int) -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     assert bench.heartbeat("m2", epoch).error is UNKNOWN
 
 
@@ -78,9 +77,7 @@ def test_a_stranger_with_an_epoch_is_unknown(epoch: int) -> None:
     origin="testConsumerGroupMemberEpochValidation",
 )
 def test_epochs_are_fenced() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
     bench.beat("m1")
     bench.beat("m1", {"t1": [0, 1]})
     assert (bench.epochs["m1"], bench.member("m1").previous_epoch) == (3, 2)
@@ -99,8 +96,7 @@ def test_epochs_are_fenced() -> None:
     "testMemberCanRejoinWithEpochZeroInUnreleasedPartitionsState",
 )
 def test_a_member_rejoins_in_every_state() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     assert bench.join("m1", "t1").assigned == {"t1": [0, 1, 2, 3]}
     assert bench.join("m2", "t1").assigned == {}
     assert bench.join("m2", "t1").assigned == {}
@@ -125,16 +121,16 @@ def test_a_repeated_request_is_answered_alike() -> None:
     for _ in range(2):
         assert bench.beat("m1", {"t1": [0, 1, 2, 3]}, **full).assigned == {"t1": [0, 1]}
     for _ in range(2):
-        told = bench.heartbeat("m1", 2, {"t1": [0, 1]}, **full)
-        assert (told.epoch, told.assigned) == (3, {"t1": [0, 1]})
+        answer = bench.heartbeat("m1", 2, {"t1": [0, 1]}, **full)
+        assert (answer.epoch, answer.assigned) == (3, {"t1": [0, 1]})
     assert bench.epoch == 3
 
 
 @rule("Consumer heartbeat: the first member of a new group has epoch 2", origin="testMemberJoinsEmptyConsumerGroup")
 def test_the_first_member_is_given_everything() -> None:
     bench = ConsumerBench(topics={"t1": 2})
-    told = bench.join("m1", "t1")
-    assert (told.epoch, told.assigned, told.response.heartbeat_interval_ms) == (2, {"t1": [0, 1]}, 5000)
+    answer = bench.join("m1", "t1")
+    assert (answer.epoch, answer.assigned, answer.response.heartbeat_interval_ms) == (2, {"t1": [0, 1]}, 5000)
     assert (bench.state, bench.epoch) == ("Stable", 2)
 
 
@@ -151,10 +147,9 @@ def test_a_member_without_topics_joins_at_the_current_epoch(said: dict[str, Any]
     origin="testNewJoiningMemberTriggersNewTargetAssignment",
 )
 def test_a_newcomer_brings_a_new_target() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    told = bench.join("m2", "t1")
-    assert (told.epoch, told.assigned, bench.member("m2").state) == (3, {}, "unreleased")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
+    answer = bench.join("m2", "t1")
+    assert (answer.epoch, answer.assigned, bench.member("m2").state) == (3, {}, "unreleased")
     assert bench.targets() == {"m1": {"t1": [0, 1]}, "m2": {"t1": [2, 3]}}
     assert {target.member_id for target in bench.of(TargetAssigned)[-1].targets} == {"m1", "m2"}
 
@@ -174,8 +169,7 @@ def test_subscriptions_are_sets() -> None:
 @rule("Consumer heartbeat: assignor, rack and timeout of a member change without a new epoch")
 @pytest.mark.parametrize("said", [{"server_assignor": "range"}, {"rack_id": "r"}, {"rebalance_timeout_ms": 7}])
 def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     assert bench.beat("m1", **said).epoch == 2
     name, value = next(iter(said.items()))
     assert getattr(bench.member("m1"), name) == value
@@ -186,8 +180,7 @@ def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:
     origin="testConsumerGroupHeartbeatFullResponse",
 )
 def test_the_assignment_is_told_where_it_may_be_news() -> None:
-    bench = ConsumerBench(topics={"t1": 1})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 1}).with_members("m1")
     owned, names = {"t1": [0]}, ["t1"]
     assert bench.beat("m1").assigned is None
     assert bench.beat("m1", owned).assigned is None
@@ -209,8 +202,7 @@ def test_a_full_group_is_full() -> None:
 
 @rule("Consumer group: its state follows from epochs and members", origin="testConsumerGroupStates testGroupState")
 def test_states() -> None:
-    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=1000)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=1000).with_members("m1")
     assert bench.state == "Stable"
     bench.join("m2", "t1")
     assert bench.state == "Assigning"
@@ -225,13 +217,11 @@ def test_states() -> None:
 
 @rule("Consumer group: each epoch is one rebalance, told with its cause", origin="testConsumerGroupRebalanceSensor")
 def test_each_epoch_is_a_rebalance() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
     bench.at(100).beat("m1")
     bench.at(300).settle()
-    told = [(ended.to_generation_id, ended.outcome, ended.cause.client_id) for ended in bench.of(RebalanceEnded)]
-    assert told == [(2, "completed", "m1"), (3, "completed", "m2")]
+    reported = [(ended.to_generation_id, ended.outcome, ended.cause.client_id) for ended in bench.of(RebalanceEnded)]
+    assert reported == [(2, "completed", "m1"), (3, "completed", "m2")]
     last = bench.of(RebalanceEnded)[-1]
     assert (last.slowest_client_id, last.slowest_wait_ms, last.joined) == ("m1", 300, ["m2"])
 
@@ -246,8 +236,8 @@ def test_each_epoch_is_a_rebalance() -> None:
 def test_the_assignment_interval() -> None:
     bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=1000)
     assert bench.at(500).join("m1", "t1").assigned == {"t1": [0, 1, 2, 3]}
-    told = bench.at(600).join("m2", "t1")
-    assert (told.epoch, told.assigned, bench.state) == (2, {}, "Assigning")
+    answer = bench.at(600).join("m2", "t1")
+    assert (answer.epoch, answer.assigned, bench.state) == (2, {}, "Assigning")
     bench.at(700).join("m3", "t1")
     assert bench.at(1499).beat("m1").epoch == 2
     assert bench.consumer.target_epoch == 2
@@ -258,8 +248,7 @@ def test_the_assignment_interval() -> None:
 @rule("Consumer group: settings are read at each request", origin="testDynamicBrokerAndGroupConfigs "
       "testConsumerGroupDynamicConfigs")  # fmt: skip
 def test_settings_take_effect_at_the_next_heartbeat() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     bench.set(session_timeout_ms=50_000, heartbeat_interval_ms=7_000)
     assert bench.at(1000).beat("m1").response.heartbeat_interval_ms == 7_000
     assert bench.member("m1").session_deadline_ms == 51_000

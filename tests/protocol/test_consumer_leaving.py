@@ -30,11 +30,9 @@ def static_member() -> ConsumerBench:
 
 @rule("Leaving: raises the epoch and computes nothing", origin="testLeavingMemberBumpsGroupEpoch")
 def test_a_leaver_is_gone_and_its_partitions_are_free() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
-    told = bench.leave("m1")
-    assert (told.epoch, told.response.heartbeat_interval_ms, told.assigned) == (-1, 0, None)
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
+    answer = bench.leave("m1")
+    assert (answer.epoch, answer.response.heartbeat_interval_ms, answer.assigned) == (-1, 0, None)
     assert (bench.state, bench.epoch, bench.consumer.target_epoch) == ("Assigning", 4, 3)
     assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
 
@@ -60,7 +58,7 @@ def test_who_leaves_makes_nobody_elses_topics_be_read() -> None:
         bench.join(f"m{number}", *(f"t{(number + place) % 20}" for place in range(10)))
     for member in bench.consumer.members.values():
         member.topics = Names(member.topics)
-        bench.consumer.note_said(member)
+        bench.consumer.note_changed(member)
     Names.read = 0
     for number in range(10):
         bench.leave(f"m{number}")
@@ -71,8 +69,7 @@ def test_who_leaves_makes_nobody_elses_topics_be_read() -> None:
 
 @rule("Leaving: an Empty group keeps its epoch and goes on counting")
 def test_an_empty_group_goes_on_counting() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     bench.leave("m1")
     assert (bench.state, bench.epoch) == ("Empty", 3)
     assert bench.of(RebalanceEnded)[-1].outcome == "empty"
@@ -84,8 +81,7 @@ def test_an_empty_group_goes_on_counting() -> None:
     origin="testSessionTimeoutLifecycle testSessionTimeoutExpiration",
 )
 def test_sessions() -> None:
-    bench = ConsumerBench(session_timeout_ms=10_000)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(session_timeout_ms=10_000).with_members("m1")
     bench.at(6_000).beat("m1")
     assert bench.at(12_000).heartbeat("m1", 9).error is Error.FENCED_MEMBER_EPOCH
     bench.tick(15_999)
@@ -96,8 +92,7 @@ def test_sessions() -> None:
 
 @rule("Sessions: several that end one after the other raise the epoch each time")
 def test_two_silent_members() -> None:
-    bench = ConsumerBench(session_timeout_ms=10_000)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(session_timeout_ms=10_000).with_members("m1")
     bench.at(10).join("m2", "t1")
     bench.tick(20_000)
     assert (bench.state, bench.epoch) == ("Empty", 5)
@@ -105,8 +100,7 @@ def test_two_silent_members() -> None:
 
 @rule("Sessions: commits renew none")
 def test_commits_keep_nobody_alive() -> None:
-    bench = ConsumerBench(session_timeout_ms=10_000)
-    bench.join("m1", "t1")
+    bench = ConsumerBench(session_timeout_ms=10_000).with_members("m1")
     bench.at(9_000).commit("m1", 2)
     bench.tick(10_000)
     assert bench.state == "Empty"
@@ -185,8 +179,8 @@ def test_a_new_static_member() -> None:
 )
 def test_a_static_member_goes_for_now() -> None:
     bench = static_member()
-    told = bench.leave("m1", -2, **STATIC)
-    assert (told.error, told.epoch, told.response.heartbeat_interval_ms) == (Error.NONE, -2, 0)
+    answer = bench.leave("m1", -2, **STATIC)
+    assert (answer.error, answer.epoch, answer.response.heartbeat_interval_ms) == (Error.NONE, -2, 0)
     assert (bench.state, bench.epoch, bench.describe().members[0].member_epoch) == ("Reconciling", 2, -2)
     assert bench.consumer.owner_of("t1", 0) == "m1"
     assert len(bench.of(MemberLeftForNow)) == 1
@@ -209,8 +203,8 @@ def test_pending_partitions_of_who_is_away_are_free() -> None:
 def test_a_static_member_comes_back(member_id: str) -> None:
     bench = static_member()
     bench.leave("m1", -2, **STATIC)
-    told = bench.join(member_id, "t1", **STATIC)
-    assert (told.epoch, told.assigned, bench.epoch) == (2, {"t1": [0, 1, 2, 3]}, 2)
+    answer = bench.join(member_id, "t1", **STATIC)
+    assert (answer.epoch, answer.assigned, bench.epoch) == (2, {"t1": [0, 1, 2, 3]}, 2)
     assert list(bench.consumer.members) == [member_id]
     assert bench.member(member_id).assigned == {"t1": dict.fromkeys(range(4), 0)}
     assert bench.of(MemberJoined)[-1].replaces_member_id == "m1"
@@ -225,8 +219,8 @@ def test_a_static_member_comes_back_for_something_else() -> None:
     bench = static_member()
     bench.set_topics(t2=1)
     bench.leave("m1", -2, **STATIC)
-    told = bench.join("m2", "t2", **STATIC)
-    assert (told.epoch, told.assigned) == (3, {"t2": [0]})
+    answer = bench.join("m2", "t2", **STATIC)
+    assert (answer.epoch, answer.assigned) == (3, {"t2": [0]})
 
 
 @rule("Static members: the session of one that is away ends", origin="testSessionTimeoutExpirationStaticMember")
@@ -285,7 +279,6 @@ def test_epochs_of_static_members() -> None:
 
 @rule("Static members: a member that is known gains an instance id without a new epoch")
 def test_a_dynamic_member_becomes_static() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     assert bench.join("m1", "t1", **STATIC).epoch == 2
     assert bench.consumer.static_member_id("i1") == "m1"

@@ -22,9 +22,7 @@ NONE, STALE, UNKNOWN = Error.NONE, Error.STALE_MEMBER_EPOCH, Error.UNKNOWN_MEMBE
 
 def group() -> ConsumerBench:
     """m1 has t1-0 and t1-1 since epoch 2, m2 the others since epoch 3."""
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
     bench.settle()
     return bench
 
@@ -34,8 +32,7 @@ def group() -> ConsumerBench:
     origin="testValidateOffsetCommit testConsumerGroupOffsetCommitFromAdminClient",
 )
 def test_an_administrator_commits_into_an_empty_group() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     assert bench.commit("", -1) == [UNKNOWN]
     bench.leave("m1")
     assert bench.commit("", -1) == [NONE]
@@ -73,8 +70,7 @@ def test_older_epochs() -> None:
 
 @rule("Consumer offsets: what is being given up may be committed still")
 def test_pending_partitions_may_be_committed() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
     bench.set_topics(t1=5)
     bench.beat("m1")
     bench.join("m2", "t1")
@@ -136,15 +132,14 @@ def test_classic_members_and_their_generations() -> None:
     origin="testConsumerGroupOffsetDelete testConsumerGroupOffsetDeleteWithErrors testIsSubscribedToTopic",
 )
 def test_deleting_offsets() -> None:
-    bench = ConsumerBench(topics={"t1": 1, "t2": 1})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 1, "t2": 1}).with_members("m1")
     bench.commit("m1", 2, ("t1", 0), ("t2", 0))
     topics = [
         OffsetDeleteRequestTopic(name=name, partitions=[OffsetDeleteRequestPartition(partition_index=0)])
         for name in ("t1", "t2")
     ]
-    told = bench.send(OffsetDeleteRequest, 0, "admin", group_id="g", topics=topics)
-    assert [t.partitions[0].error_code for t in told.response.topics] == [Error.GROUP_SUBSCRIBED_TO_TOPIC, NONE]
+    answer = bench.send(OffsetDeleteRequest, 0, "admin", group_id="g", topics=topics)
+    assert [t.partitions[0].error_code for t in answer.response.topics] == [Error.GROUP_SUBSCRIBED_TO_TOPIC, NONE]
     assert bench.group.offsets.keys() == {("t1", 0)}
 
 
@@ -204,8 +199,7 @@ def test_describing_the_empty_id() -> None:
     origin="testListGroups testAsListedGroup testIsInStatesCaseInsensitive",
 )
 def test_listing() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     mine = KnownGroup("g", bench.group.protocol_type or "", bench.state, bench.group.group_type)
     known = [mine, KnownGroup("c", "", "Empty")]
 
@@ -223,10 +217,9 @@ def test_listing() -> None:
 
 @rule("Consumer groups: DescribeGroups does not know them, ConsumerGroupDescribe knows no classic one")
 def test_the_other_kind_is_unknown() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
-    told = bench.send(DescribeGroupsRequest, 6, "admin", groups=["g"]).response.groups[0]
-    assert (told.group_state, told.error_code) == ("Dead", Error.GROUP_ID_NOT_FOUND)
+    bench = ConsumerBench().with_members("m1")
+    answer = bench.send(DescribeGroupsRequest, 6, "admin", groups=["g"]).response.groups[0]
+    assert (answer.group_state, answer.error_code) == ("Dead", Error.GROUP_ID_NOT_FOUND)
     bench = ConsumerBench()
     bench.join_classic("c1", member_id="", v=3)
     assert bench.describe().error_message == "Group g is not a consumer group."
@@ -237,8 +230,7 @@ def test_the_other_kind_is_unknown() -> None:
     origin="testConsumerGroupDelete testConsumerGroupMaybeDelete testValidateDeleteGroup",
 )
 def test_deleting_groups() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1")
+    bench = ConsumerBench().with_members("m1")
     bench.commit("m1", 2)
 
     def delete() -> Error:

@@ -12,9 +12,7 @@ from tests.protocol.rules import rule
 
 def two_members() -> ConsumerBench:
     """m1 has t1 and is to give half of it to m2, which waits."""
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
+    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
     return bench
 
 
@@ -23,11 +21,10 @@ def two_members() -> ConsumerBench:
     origin="testStableToStable testStableToStableWithNewPartitions",
 )
 def test_free_partitions_are_given_at_once() -> None:
-    bench = ConsumerBench(topics={"t1": 2})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 2}).with_members("m1")
     bench.set_topics(t1=3)
-    told = bench.beat("m1")
-    assert (told.epoch, told.assigned) == (3, {"t1": [0, 1, 2]})
+    answer = bench.beat("m1")
+    assert (answer.epoch, answer.assigned) == (3, {"t1": [0, 1, 2]})
     assert bench.member("m1").assigned == {"t1": {0: 2, 1: 2, 2: 3}}
 
 
@@ -37,8 +34,8 @@ def test_free_partitions_are_given_at_once() -> None:
 )
 def test_partitions_to_give_up_are_pending() -> None:
     bench = two_members()
-    told = bench.beat("m1")
-    assert (told.epoch, told.assigned, bench.member("m1").state) == (2, {"t1": [0, 1]}, "unrevoked")
+    answer = bench.beat("m1")
+    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (2, {"t1": [0, 1]}, "unrevoked")
     assert bench.member("m1").pending_revocation == {"t1": {2: 2, 3: 2}}
 
 
@@ -54,8 +51,8 @@ def test_what_others_hold_is_waited_for() -> None:
     origin="testStableToUnreleasedPartitionsWithOwnedPartitionsNotHavingRevokedPartitions",
 )
 def test_giving_up_can_be_shown_at_once() -> None:
-    told = (bench := two_members()).beat("m1", {"t1": [0, 1]})
-    assert (told.epoch, told.assigned, bench.member("m1").state) == (3, {"t1": [0, 1]}, "stable")
+    answer = (bench := two_members()).beat("m1", {"t1": [0, 1]})
+    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (3, {"t1": [0, 1]}, "stable")
 
 
 @rule(
@@ -67,8 +64,8 @@ def test_an_acknowledgement_names_what_is_owned() -> None:
     bench.beat("m1")
     assert bench.beat("m1").assigned is None
     assert bench.beat("m1", {"t1": [0, 1, 2]}).epoch == 2
-    told = bench.beat("m1", {"t1": [0]})
-    assert (told.epoch, told.assigned, bench.member("m1").state) == (3, None, "stable")
+    answer = bench.beat("m1", {"t1": [0]})
+    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (3, None, "stable")
     assert bench.beat("m2").assigned == {"t1": [2, 3]}
     assert bench.state == "Stable"
 
@@ -80,14 +77,12 @@ def test_an_acknowledgement_names_what_is_owned() -> None:
     "testUnreleasedPartitionsToStableWithNewPartitions testUnreleasedPartitionsToUnreleasedPartitions",
 )
 def test_newer_targets_are_followed() -> None:
-    bench = ConsumerBench(topics={"t1": 6})
-    bench.join("m1", "t1")
-    bench.join("m2", "t1")
+    bench = ConsumerBench(topics={"t1": 6}).with_members("m1", "m2")
     bench.beat("m1")
     bench.join("m3", "t1")
     kept = [p for p in (0, 1, 2) if p in bench.targets()["m1"]["t1"]]
-    told = bench.beat("m1", {"t1": [0, 1, 2]})
-    assert (told.epoch, told.assigned, bench.member("m1").state) == (2, {"t1": kept}, "unrevoked")
+    answer = bench.beat("m1", {"t1": [0, 1, 2]})
+    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (2, {"t1": kept}, "unrevoked")
     assert bench.beat("m1", {"t1": kept}).epoch == 4
     bench.settle()
     assert {m: len(member.assigned["t1"]) for m, member in bench.consumer.members.items()} == dict.fromkeys(
@@ -103,8 +98,8 @@ def test_a_pending_partition_comes_back() -> None:
     bench = two_members()
     bench.beat("m1")
     bench.leave("m2")
-    told = bench.beat("m1", {"t1": [0, 1]})
-    assert (told.epoch, told.assigned) == (4, {"t1": [0, 1, 2, 3]})
+    answer = bench.beat("m1", {"t1": [0, 1]})
+    assert (answer.epoch, answer.assigned) == (4, {"t1": [0, 1, 2, 3]})
     assert bench.member("m1").assigned == {"t1": {0: 2, 1: 2, 2: 4, 3: 4}}
 
 
@@ -117,8 +112,8 @@ def test_a_pending_partition_comes_back() -> None:
 def test_a_dropped_topic_is_taken_at_once() -> None:
     bench = ConsumerBench(topics={"t1": 1, "t2": 1}, assignment_interval_ms=1000)
     bench.join("m1", "t1", "t2")
-    told = bench.at(100).beat("m1", subscribed_topic_names=["t1"])
-    assert (told.epoch, told.assigned, bench.member("m1").state) == (2, {"t1": [0]}, "unrevoked")
+    answer = bench.at(100).beat("m1", subscribed_topic_names=["t1"])
+    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (2, {"t1": [0]}, "unrevoked")
     assert bench.consumer.target_epoch == 2
     assert bench.beat("m1", subscribed_topic_names=[]).assigned == {}
     assert bench.member("m1").previous_epoch == 2
@@ -170,7 +165,7 @@ def test_the_story_of_a_move() -> None:
     step = bench.of(MemberProgressed)[-1]
     assert (step.member_id, step.state, step.generation_id, step.target_epoch) == ("m1", "unrevoked", 2, 3)
     assert step.to_revoke == [TopicPartitions(topic="t1", partitions=[2, 3])]
-    assert [told.member_id for told in bench.of(Assigned)] == ["m1"]
+    assert [reported.member_id for reported in bench.of(Assigned)] == ["m1"]
     bench.beat("m1", {"t1": [0, 1]})
     assert bench.of(Assigned)[-1].partitions == [TopicPartitions(topic="t1", partitions=[0, 1])]
 
@@ -190,8 +185,8 @@ def test_topics_that_change() -> None:
     bench.set_topics(t3=1)
     assert bench.beat("m1").assigned == {"t1": [0, 1, 2], "t3": [0]}
     bench.set_topics(t1=0)
-    told = bench.beat("m1")
-    assert (told.assigned, bench.member("m1").state, bench.epoch) == ({"t3": [0]}, "unrevoked", 5)
+    answer = bench.beat("m1")
+    assert (answer.assigned, bench.member("m1").state, bench.epoch) == ({"t3": [0]}, "unrevoked", 5)
     causes = [(started.cause.kind, started.cause.client_id) for started in bench.of(RebalanceStarted)]
     assert causes == [(CauseKind.MEMBER_JOINED, "m1")] + [(CauseKind.METADATA_CHANGED, "")] * 3
     assert [len(seen.topics) for seen in bench.of(TopicsSeen)] == [1, 1, 2, 1]
@@ -215,8 +210,7 @@ def test_other_topics_do_not_matter() -> None:
     origin="testSubscriptionMetadataRefreshedAfterGroupIsLoaded testMetadataRefreshDeadline",
 )
 def test_topics_are_looked_at_after_a_load() -> None:
-    bench = ConsumerBench(topics={"t1": 2})
-    bench.join("m1", "t1")
+    bench = ConsumerBench(topics={"t1": 2}).with_members("m1")
     bench.load()
     assert bench.beat("m1").epoch == 2
     bench.set_topics(t1=3)
@@ -228,5 +222,5 @@ def test_topics_are_looked_at_after_a_load() -> None:
 def test_without_topics_there_is_nothing_to_give() -> None:
     bench = ConsumerBench()
     bench.config = type(bench.config)(consumer=bench.config.consumer)
-    told = bench.join("m1", "t1")
-    assert (told.error, told.assigned) == (Error.NONE, {})
+    answer = bench.join("m1", "t1")
+    assert (answer.error, answer.assigned) == (Error.NONE, {})

@@ -9,13 +9,14 @@ from schemas.causes import CauseKind
 from schemas.consumer_effects import PatternsResolved
 from schemas.effects import RebalanceStarted, Reply
 from schemas.errors import Error
-from tests.protocol.consumer_bench import ConsumerBench, Told
+from tests.protocol.bench import Call
+from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 
 TOPICS = {"t1": 1, "t2": 1, "u1": 1}
 
 
-def join(bench: ConsumerBench, client: str, pattern: str) -> Told:
+def join(bench: ConsumerBench, client: str, pattern: str) -> Call:
     return bench.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
 
 
@@ -42,9 +43,11 @@ def test_a_bad_pattern_changes_nothing(pattern: str) -> None:
     assert join(bench, "m1", pattern).error is Error.INVALID_REGULAR_EXPRESSION
     assert not bench.group.is_known
     bench = one_member()
-    told = bench.beat("m1", subscribed_topic_regex=pattern)
-    assert told.error is Error.INVALID_REGULAR_EXPRESSION
-    assert told.response.error_message.startswith(f"SubscribedTopicRegex `{pattern}` is not a valid regular expression")
+    answer = bench.beat("m1", subscribed_topic_regex=pattern)
+    assert answer.error is Error.INVALID_REGULAR_EXPRESSION
+    assert answer.response.error_message.startswith(
+        f"SubscribedTopicRegex `{pattern}` is not a valid regular expression"
+    )
     assert bench.member("m1").pattern == "t.*"
 
 
@@ -55,14 +58,14 @@ def test_a_bad_pattern_changes_nothing(pattern: str) -> None:
 )
 def test_a_new_pattern_is_resolved_after_the_answer() -> None:
     bench = ConsumerBench(topics=TOPICS)
-    told = join(bench, "m1", "t.*")
-    assert (told.epoch, told.assigned) == (1, {})
+    answer = join(bench, "m1", "t.*")
+    assert (answer.epoch, answer.assigned) == (1, {})
     kinds = [type(effect) for effect in bench.effects]
     assert kinds.index(Reply) < kinds.index(PatternsResolved) < kinds.index(RebalanceStarted)
     assert (bench.epoch, bench.state) == (2, "Assigning")
     assert bench.of(RebalanceStarted)[-1].cause.kind is CauseKind.PATTERN_RESOLVED
-    told = bench.beat("m1")
-    assert (told.epoch, told.assigned) == (2, {"t1": [0], "t2": [0]})
+    answer = bench.beat("m1")
+    assert (answer.epoch, answer.assigned) == (2, {"t1": [0], "t2": [0]})
 
 
 @rule(
@@ -72,8 +75,8 @@ def test_a_new_pattern_is_resolved_after_the_answer() -> None:
 def test_a_known_pattern_needs_no_resolution() -> None:
     bench = one_member()
     bench.beat("m1")
-    told = join(bench, "m2", "t.*")
-    assert (told.epoch, len(bench.of(PatternsResolved))) == (3, 1)
+    answer = join(bench, "m2", "t.*")
+    assert (answer.epoch, len(bench.of(PatternsResolved))) == (3, 1)
     assert bench.of(RebalanceStarted)[-1].cause.client_id == "m2"
     assert {name: len(target) for name, target in bench.targets().items()} == {"m1": 1, "m2": 1}
 
@@ -85,8 +88,8 @@ def test_a_known_pattern_needs_no_resolution() -> None:
 def test_a_changed_pattern_takes_at_once() -> None:
     bench = one_member()
     bench.beat("m1")
-    told = bench.at(20_000).beat("m1", subscribed_topic_regex="u.*")
-    assert (told.epoch, told.assigned) == (2, {})
+    answer = bench.at(20_000).beat("m1", subscribed_topic_regex="u.*")
+    assert (answer.epoch, answer.assigned) == (2, {})
     assert bench.consumer.patterns == {"u.*": ("u1",)}
     assert bench.beat("m1", {}).assigned == {"u1": [0]}
 
@@ -137,8 +140,8 @@ def test_patterns_are_refreshed() -> None:
 def test_a_pattern_is_given_up() -> None:
     bench = one_member()
     bench.beat("m1")
-    told = bench.beat("m1", {"t1": [0], "t2": [0]}, subscribed_topic_regex="", subscribed_topic_names=["u1"])
-    assert (told.epoch, bench.consumer.patterns, bench.consumer.patterns_in_use) == (2, {}, {})
+    answer = bench.beat("m1", {"t1": [0], "t2": [0]}, subscribed_topic_regex="", subscribed_topic_names=["u1"])
+    assert (answer.epoch, bench.consumer.patterns, bench.consumer.patterns_in_use) == (2, {}, {})
     assert bench.beat("m1", {}).assigned == {"u1": [0]}
 
 
@@ -164,8 +167,8 @@ def test_unused_patterns_are_forgotten() -> None:
 )
 def test_names_and_a_pattern_together() -> None:
     bench = ConsumerBench(topics=TOPICS)
-    told = bench.join("m1", "u1", subscribed_topic_regex="t.*")
-    assert told.assigned == {"u1": [0]}
+    answer = bench.join("m1", "u1", subscribed_topic_regex="t.*")
+    assert answer.assigned == {"u1": [0]}
     assert bench.beat("m1").assigned == {"t1": [0], "t2": [0], "u1": [0]}
     assert bench.describe().members[0].subscribed_topic_regex == "t.*"
 

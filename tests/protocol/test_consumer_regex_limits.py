@@ -13,18 +13,19 @@ from coordinator_udfs.protocol.config import ExpressionLimits
 from coordinator_udfs.protocol.consumer import history, patterns, regex
 from schemas.consumer_effects import PatternsResolved, TargetAssigned
 from schemas.errors import Error
-from tests.protocol.consumer_bench import ConsumerBench, Told
+from tests.protocol.bench import Call
+from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 
 TOPICS = {"t1": 1, "t2": 1, "u1": 1}
 
 
-def join(bench: ConsumerBench, client: str, pattern: str) -> Told:
+def join(bench: ConsumerBench, client: str, pattern: str) -> Call:
     return bench.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
 
 
-def refused(told: Told, says: str) -> bool:
-    return told.error is Error.INVALID_REGULAR_EXPRESSION and says in told.response.error_message
+def refused(reported: Call, says: str) -> bool:
+    return reported.error is Error.INVALID_REGULAR_EXPRESSION and says in reported.response.error_message
 
 
 @rule("Patterns: a group takes a number of different ones, Kafka any number")

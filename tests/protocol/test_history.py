@@ -100,8 +100,8 @@ def test_the_cause_of_a_rebalance(cause: str) -> None:
         bench.client(client, rebalance_ms=30_000, session_ms=200_000, protocols=["range", "sticky"])
     bench.stable("m1", "m2", "m3")
     act(bench)
-    told = bench.last(RebalanceStarted).cause
-    assert (told.kind, told.client_id) == (kind, culprit)
+    reported = bench.last(RebalanceStarted).cause
+    assert (reported.kind, reported.client_id) == (kind, culprit)
 
 
 @rule("History: what a replay concluded from later lines is said to be inferred")
@@ -111,6 +111,7 @@ def test_an_inferred_cause_says_so(inferred: str | None) -> None:
     bench.send(LeaveGroupRequest, 1, "m2", group_id="g", member_id=bench.id_of("m2"), inferred_cause=inferred)
     cause = bench.last(RebalanceStarted).cause
     assert (cause.kind, cause.is_inferred) == (inferred or CauseKind.MEMBER_LEFT, inferred is not None)
+    assert bench.last(MemberRemoved).is_inferred == cause.is_inferred
 
 
 @rule("History: a consumer whose last assignment took partitions that it owned comes back to let them go on")
@@ -130,9 +131,7 @@ def test_a_cooperative_consumer_comes_back_without_a_word() -> None:
 
 @rule("History: the culprit is named with member id, host, instance id and its own words")
 def test_the_culprit_is_named_in_full() -> None:
-    bench = Bench()
-    bench.client("m2", instance_id="i2")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     bench.leave(("m2", "i2"), by="m2", reason="the consumer is being closed")
     cause = bench.last(RebalanceStarted).cause
     assert (cause.member_id, cause.client_id, cause.client_host) == (bench.id_of("m2"), "m2", HOST)

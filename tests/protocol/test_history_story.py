@@ -43,14 +43,14 @@ def test_the_story_of_a_rebalance() -> None:
     bench.join("m2")
     bench.sync("m2")
     bench.sync("m1", plan=["m1", "m2"])
-    told = [type(effect) for effect in bench.effects[so_far:]]
+    reported = [type(effect) for effect in bench.effects[so_far:]]
     expected = [
         *(RequestParked, RebalanceStarted, StateChanged, JoinReceived),
         *(RequestParked, JoinReceived, StateChanged, JoinPhaseEnded, Reply, Reply),
         *(SyncReceived, RequestParked),
         *(SyncReceived, RequestParked, Reply, Reply, StateChanged, Assigned, Assigned, RebalanceEnded),
     ]
-    assert [kind for kind in told if kind in expected] == expected
+    assert [kind for kind in reported if kind in expected] == expected
 
 
 @rule("History: a member's beginning, change and end are told")
@@ -82,8 +82,8 @@ def test_the_life_of_a_member() -> None:
 def test_what_a_member_owns_is_told(assignment: bytes, partitions: list[TopicPartitions] | None) -> None:
     bench = Bench().completing("m1")
     bench.sync("m1", plan={"m1": assignment})
-    told = bench.last(Assigned)
-    assert (told.partitions, told.assignment, told.generation_id) == (partitions, assignment, 1)
+    reported = bench.last(Assigned)
+    assert (reported.partitions, reported.assignment, reported.generation_id) == (partitions, assignment, 1)
 
 
 @rule("History: a request refused for the size, or dropped at the timeout, ends a membership with that cause")

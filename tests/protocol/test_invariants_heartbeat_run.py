@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -61,9 +62,7 @@ def others(effects: Iterable[Effect]) -> list[str]:
 
 @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), most=st.integers(1, 12))
 def test_a_run_is_its_heartbeats_one_by_one(config: GroupConfig, moves: list[list[Move]], most: int) -> None:
-    play = Play(config)
-    for some in moves:
-        play.make(some)
+    play = Play(config).make(chain.from_iterable(moves))
     group, effects = replay(play.calls, config)
     run_group, run_effects = replay(in_runs(play.calls, most), config)
     assert taken(run_effects) == taken(effects)
@@ -83,8 +82,7 @@ def test_who_must_rejoin_a_consumer_group_is_removed_between_the_heartbeats_of_a
     """The first heartbeat that is told to rejoin sets the deadline that a later one may miss."""
     found = []
     for is_run in (False, True):
-        bench = ConsumerBench(topics={"t1": 4})
-        bench.join("m1", "t1")
+        bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
         bench.join_classic("c1", "t1", session_timeout_ms=session_timeout_ms, rebalance_timeout_ms=rebalance_timeout_ms)
         bench.sync("c1")
         bench.join("m2", "t1")
@@ -136,16 +134,16 @@ def test_all_that_are_taken_are_one_effect_with_every_moment() -> None:
 def test_each_that_is_refused_has_a_reply_of_its_own() -> None:
     bench = Bench().stable("m1", "m2")
     run = run_of(bench, ("m1", 1_000), ("gone", 1_200), ("m2", 1_500), ("gone", 2_000))
-    first, told, second = take(bench, run)
+    first, reported, second = take(bench, run)
     assert isinstance(first, Reply)
     assert isinstance(second, Reply)
-    assert isinstance(told, HeartbeatsTaken)
+    assert isinstance(reported, HeartbeatsTaken)
     assert [(one.at_ms, one.error_code) for one in (first, second)] == [
         (1_200, Error.UNKNOWN_MEMBER_ID),
         (2_000, Error.UNKNOWN_MEMBER_ID),
     ]
     assert (first.request_id, second.request_id) == (beat_id("run", 1, 200), beat_id("run", 1, 1_000))
-    assert [one.beats for one in told.taken] == [[0], [], [500]]
+    assert [one.beats for one in reported.taken] == [[0], [], [500]]
 
 
 def test_a_run_of_another_generation_keeps_nobody_alive() -> None:
@@ -186,9 +184,9 @@ def test_a_late_run_keeps_its_moments_and_takes_no_time_from_anybody() -> None:
 def test_a_member_that_is_silent_expires_between_the_heartbeats_of_the_others() -> None:
     bench = Bench().stable("m1", "m2")
     effects = take(bench, run_of(bench, ("m1", 4_000), ("m1", 8_000), ("m1", 12_000), ("m1", 13_000)))
-    told = [(type(effect).__name__, effect.at_ms) for effect in effects]
-    assert told[0] == ("HeartbeatsTaken", 8_000)
-    assert ("MemberRemoved", 10_000) in told
+    reported = [(type(effect).__name__, effect.at_ms) for effect in effects]
+    assert reported[0] == ("HeartbeatsTaken", 8_000)
+    assert ("MemberRemoved", 10_000) in reported
     assert [
         (effect.at_ms, effect.error_code)
         for effect in effects

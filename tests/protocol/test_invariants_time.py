@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.deadlines import settle_next_deadline_ms
+from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
 from coordinator_udfs.protocol.group import Group
 from schemas.causes import EndCause
 from schemas.effects import Effect, MemberRemoved, MemberUpdated, Reply
@@ -33,8 +33,8 @@ def test_looking_for_due_deadlines_at_any_further_times_changes_no_effect(
             cut.append(Call(data.draw(st.integers(call.at_ms, following.at_ms - 1)), None))
     group, effects = replay([*cut, *play.calls[-1:]], config)
     assert effects == play.effects
-    settle_next_deadline_ms(group)
-    settle_next_deadline_ms(play.group)
+    exact_next_deadline_ms(group)
+    exact_next_deadline_ms(play.group)
     assert group == play.group
 
 

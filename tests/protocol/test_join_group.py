@@ -80,8 +80,7 @@ def test_an_unknown_id_is_refused_in_every_state(state: str) -> None:
 )
 @pytest.mark.parametrize("member_id", ["", "some-id"])
 def test_a_dead_group_takes_nobody(member_id: str) -> None:
-    bench = Bench().stable("m1")
-    bench.unload()
+    bench = Bench().stable("m1").unload()
     refused = bench.join("x", member_id)
     assert (refused.error, refused.response.member_id) == (Error.COORDINATOR_NOT_AVAILABLE, member_id)
 
@@ -199,8 +198,8 @@ def test_a_replay_hands_out_the_recorded_id() -> None:
 @pytest.mark.parametrize("v", [4, 5, 9])
 def test_a_dynamic_client_is_told_its_id_first(v: int) -> None:
     bench = Bench()
-    told = bench.join("m1", v=v, session_ms=7_000)
-    assert (told.error, told.response.member_id) == (Error.MEMBER_ID_REQUIRED, bench.id_of("m1"))
+    answer = bench.join("m1", v=v, session_ms=7_000)
+    assert (answer.error, answer.response.member_id) == (Error.MEMBER_ID_REQUIRED, bench.id_of("m1"))
     assert (bench.state, bench.members, bench.deadlines()["m1"]) == (GroupState.EMPTY, [], 7_000)
     assert bench.last(MemberIdGiven).client_id == "m1"
 

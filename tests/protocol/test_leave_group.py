@@ -38,8 +38,7 @@ def test_nobody_can_leave_an_unknown_group() -> None:
 
 @rule("LeaveGroup: Dead is COORDINATOR_NOT_AVAILABLE on top, with no members", origin="testLeaveDeadGroup")
 def test_nobody_can_leave_a_dead_group() -> None:
-    bench = Bench().stable("m1")
-    bench.unload()
+    bench = Bench().stable("m1").unload()
     sent = bench.leave("m1")
     assert (sent.response.error_code, sent.response.members) == (Error.COORDINATOR_NOT_AVAILABLE, [])
 
@@ -63,8 +62,7 @@ def test_an_unknown_id_is_refused_where_the_version_says_so(v: int, on_top: Erro
 @pytest.mark.parametrize("v", [0, 1, 2, 3, 4, 5])
 @pytest.mark.parametrize("state", ["completing", "stable"])
 def test_the_last_member_leaves_an_empty_group(v: int, state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1")
+    bench = getattr(Bench(), state)("m1")
     assert bench.leave("m1", v=v).error is Error.NONE
     assert (bench.state, bench.generation, bench.members, bench.leader) == (GroupState.EMPTY, 2, [], None)
     assert bench.group.protocol_type == "consumer"
@@ -85,9 +83,7 @@ def test_a_stranger_cannot_leave(identity: tuple[str, str | None]) -> None:
 )
 @pytest.mark.parametrize("member_id", ["m2", "stranger"])
 def test_an_instance_id_cannot_be_taken_along(member_id: str) -> None:
-    bench = Bench()
-    bench.client("m1", instance_id="i1")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m1").stable("m1", "m2")
     assert bench.leave((member_id, "i1")).member_errors == [Error.FENCED_INSTANCE_ID]
     assert bench.members == ["m1", "m2"]
 
@@ -97,9 +93,7 @@ def test_an_instance_id_cannot_be_taken_along(member_id: str) -> None:
     origin="testLeaveGroupStaticMemberWithUnknownMemberId",
 )
 def test_an_administrator_removes_by_instance_id() -> None:
-    bench = Bench()
-    bench.client("m2", instance_id="i2")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     sent = bench.leave(("", "i2"))
     assert sent.response.members == [LeaveGroupResponseMember(member_id="", group_instance_id="i2")]
     assert (bench.members, bench.state) == (["m1"], GroupState.PREPARING_REBALANCE)
@@ -108,9 +102,8 @@ def test_an_administrator_removes_by_instance_id() -> None:
 @rule("LeaveGroup: a static member leaves by its member id alone, too")
 @pytest.mark.parametrize("v", [2, 5])
 def test_a_static_member_leaves_without_its_instance_id(v: int) -> None:
-    bench = Bench()
-    bench.client("m1", instance_id="i1")
-    bench.stable("m1").leave("m1", v=v)
+    bench = Bench().static("m1").stable("m1")
+    bench.leave("m1", v=v)
     assert bench.members == []
     assert bench.group.static_member_id("i1") is None
 
@@ -153,8 +146,7 @@ def test_an_id_given_out_leaves(instance_id: str | None) -> None:
 @rule("LeaveGroup: one of an id given out alone makes a Stable or completing group rebalance")
 @pytest.mark.parametrize("state", ["completing", "stable"])
 def test_the_leave_of_an_id_given_out_rebalances(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1")
+    bench = getattr(Bench(), state)("m1")
     bench.join("m2")
     bench.leave("m2")
     assert bench.state is GroupState.PREPARING_REBALANCE
@@ -195,9 +187,7 @@ def test_an_administrator_removes_several_with_one_rebalance() -> None:
 
 @rule("LeaveGroup: a batch of unknown instance ids", origin="testStaticMembersUnknownInstanceBatchLeaveGroup")
 def test_unknown_instances_are_refused_and_the_others_go() -> None:
-    bench = Bench()
-    bench.client("m2", instance_id="i2")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     assert bench.leave(("", "i9"), ("", "i2")).member_errors == [Error.UNKNOWN_MEMBER_ID, Error.NONE]
 
 
@@ -238,9 +228,7 @@ def test_strangers_among_them_are_refused() -> None:
 
 @rule("LeaveGroup: a member named twice leaves once")
 def test_the_second_time_in_a_batch_a_member_is_unknown() -> None:
-    bench = Bench()
-    bench.client("m1", instance_id="i1")
-    bench.stable("m1")
+    bench = Bench().static("m1").stable("m1")
     sent = bench.leave(("", "i1"), ("m1", "i1"), ("m1", None))
     assert sent.member_errors == [Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID]
 
@@ -266,8 +254,7 @@ def test_a_leave_in_preparing_goes_on_waiting_for_the_others() -> None:
 @rule("LeaveGroup: the leader gone, another member leads")
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 def test_another_member_leads_when_the_leader_leaves(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2", "m3")
+    bench = getattr(Bench(), state)("m1", "m2", "m3")
     bench.leave("m1")
     assert bench.leader == "m2"
 

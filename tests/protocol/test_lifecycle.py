@@ -70,8 +70,7 @@ def test_a_follower_with_several_protocols_no_longer_matches() -> None:
 @rule("Load: what was parked is never answered")
 @pytest.mark.parametrize("state", ["preparing", "completing"])
 def test_parked_requests_do_not_survive(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     waiting = bench.join("m1") if state == "preparing" else bench.sync("m2")
     bench.load()
     assert (waiting.reply, waiting.is_dropped) == (None, True)
@@ -114,8 +113,7 @@ def test_an_empty_group_is_given_up() -> None:
 @rule("Unload: no timer of the group fires any more")
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 def test_a_dead_group_has_no_timers(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     bench.unload()
     so_far = len(bench.effects)
     bench.tick(10_000_000)

@@ -19,8 +19,7 @@ from tests.protocol.rules import rule
 @pytest.mark.parametrize("state", ["completing", "stable"])
 @pytest.mark.parametrize("v", [3, 9])
 def test_a_full_group_takes_nobody(state: str, v: int) -> None:
-    bench = Bench(group_max_size=2)
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(group_max_size=2), state)("m1", "m2")
     refused = bench.join("m3", v=v)
     assert (refused.error, refused.response.member_id) == (Error.GROUP_MAX_SIZE_REACHED, "")
     assert (bench.members, bench.group.pending) == (["m1", "m2"], {})

@@ -198,8 +198,7 @@ def test_a_consumer_group_without_room_takes_nobody() -> None:
 
 @rule("JoinGroup to a consumer group: the same room")
 def test_a_classic_client_needs_room_in_a_consumer_group() -> None:
-    bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM)
-    bench.join("m1", "t1")
+    bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM).with_members("m1")
     reply = bench.join_classic("m2", *(f"{'t' * 100}{number}" for number in range(100)))
     assert reply is not None
     assert reply.error_code is Error.GROUP_MAX_SIZE_REACHED

@@ -198,9 +198,7 @@ def test_the_last_generations_subscription_holds() -> None:
 
 @rule("Subscription: a static member's return without rebalance leaves it as it was")
 def test_a_return_changes_no_subscription() -> None:
-    bench = Bench()
-    bench.client("m1", instance_id="i1")
-    bench.stable("m1")
+    bench = Bench().static("m1").stable("m1")
     bench.join("m1b", instance_id="i1", protocols={"range": subscribed_to("t2")})
     sent = bench.delete_offsets({"t1": [0], "t2": [0]})
     assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}

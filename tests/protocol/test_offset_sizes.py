@@ -40,8 +40,8 @@ def test_a_repeated_partition_is_told_of_once() -> None:
         topics=[OffsetCommitRequestTopic(name=topic, partitions=named)],
     )
     assert [p.error_code for p in call.response.topics[0].partitions] == [Error.NONE] * 500
-    (told,) = bench.last(OffsetsCommitted).offsets
-    assert (told.partition, told.committed_offset) == (0, 499)
+    (reported,) = bench.last(OffsetsCommitted).offsets
+    assert (reported.partition, reported.committed_offset) == (0, 499)
     assert bench.group.offsets[topic, 0].committed_offset == 499
 
 

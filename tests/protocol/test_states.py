@@ -45,9 +45,9 @@ def test_an_allowed_move_is_made(before: GroupState, after: GroupState) -> None:
     group, turn = group_in(before), Turn(77, GroupConfig(), 77)
     transition(group, after, turn)
     assert (group.state, group.previous_state, group.state_timestamp_ms) == (after, before, 77)
-    told = turn.effects[0]
-    assert isinstance(told, StateChanged)
-    assert (told.from_state, told.to_state) == (before, after)
+    reported = turn.effects[0]
+    assert isinstance(reported, StateChanged)
+    assert (reported.from_state, reported.to_state) == (before, after)
 
 
 @rule(

@@ -10,15 +10,6 @@ from schemas.errors import Error
 from tests.protocol.bench import HOST, Bench
 from tests.protocol.rules import rule
 
-
-def static_bench(*static: str) -> Bench:
-    """m1 leads, m2 and m3 follow; those named are static: m2 has the instance id i2."""
-    bench = Bench()
-    for client in static:
-        bench.client(client, instance_id=client.replace("m", "i"))
-    return bench
-
-
 # ---------------------------------------------------------------- joining
 
 
@@ -46,7 +37,7 @@ def test_an_empty_instance_id_is_one() -> None:
     origin="testStaticMemberRejoinWithKnownMemberId",
 )
 def test_a_static_member_rejoins_by_its_id() -> None:
-    bench = static_bench("m1").completing("m1")
+    bench = Bench().static("m1").completing("m1")
     again = bench.join("m1")
     assert (again.response.member_id, again.response.generation_id) == (bench.id_of("m1"), 1)
 
@@ -56,7 +47,7 @@ def test_a_static_member_rejoins_by_its_id() -> None:
     origin="testStaticMemberRejoinWithExplicitUnknownMemberId",
 )
 def test_an_instance_id_is_not_given_to_a_foreign_id() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     refused = bench.join("x", "foreign", instance_id="i1")
     assert (refused.error, refused.response.member_id) == (Error.FENCED_INSTANCE_ID, "foreign")
     assert (refused.response.protocol_type, refused.response.protocol_name) == (None, None)
@@ -69,7 +60,7 @@ def test_an_instance_id_is_not_given_to_a_foreign_id() -> None:
 )
 @pytest.mark.parametrize(("client", "instance_id"), [("m2", "i1"), ("m1", "i2")])
 def test_instance_ids_cannot_be_swapped(client: str, instance_id: str) -> None:
-    bench = static_bench("m1", "m2").stable("m1", "m2")
+    bench = Bench().static("m1", "m2").stable("m1", "m2")
     assert bench.join(client, instance_id=instance_id).error is Error.FENCED_INSTANCE_ID
 
 
@@ -78,14 +69,14 @@ def test_instance_ids_cannot_be_swapped(client: str, instance_id: str) -> None:
     origin="testStaticMemberJoinWithUnknownInstanceIdAndKnownMemberId",
 )
 def test_an_unknown_instance_id_hides_a_known_member() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     refused = bench.join("m1", instance_id="nobody")
     assert (refused.error, refused.response.member_id) == (Error.UNKNOWN_MEMBER_ID, bench.id_of("m1"))
 
 
 @rule("Static members: one that leaves its instance id out is taken by its member id, and stays static")
 def test_a_member_id_is_enough() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     assert bench.heartbeat("m1", instance_id=None).error is Error.NONE
     assert bench.join("m1", instance_id=None).error is Error.NONE
     assert bench.group.static_member_id("i1") == bench.id_of("m1")
@@ -98,7 +89,7 @@ def test_a_member_id_is_enough() -> None:
     " testStaticMemberReJoinWithIllegalStateAsUnknownMember",
 )
 def test_a_former_static_member_is_a_stranger() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     bench.leave("m1")
     assert bench.join("m1").error is Error.UNKNOWN_MEMBER_ID
     assert bench.join("m1b", instance_id="i1").response.generation_id == 3
@@ -114,7 +105,7 @@ def test_a_former_static_member_is_a_stranger() -> None:
     origin="testReplaceStaticMemberInStableStateNoError testStaticMemberRejoinAsFollowerWithUnknownMemberId",
 )
 def test_a_restarted_follower_finds_its_place_as_it_was() -> None:
-    bench = static_bench("m2").stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     old_id = bench.id_of("m2")
     back = bench.join("m2b", instance_id="i2").response
     assert (back.generation_id, back.leader, back.members, back.skip_assignment) == (2, bench.id_of("m1"), [], False)
@@ -133,7 +124,7 @@ def test_a_restarted_follower_finds_its_place_as_it_was() -> None:
 )
 @pytest.mark.parametrize("v", [5, 8, 9])
 def test_a_restarted_leader_runs_no_assignor(v: int) -> None:
-    bench = static_bench("m1").stable("m1", "m2")
+    bench = Bench().static("m1").stable("m1", "m2")
     old_id = bench.id_of("m1")
     back = bench.join("m1b", instance_id="i1", v=v).response
     knows = v >= 9
@@ -144,14 +135,14 @@ def test_a_restarted_leader_runs_no_assignor(v: int) -> None:
 
 @rule("Static members: a leader's next JoinGroup rebalances, whatever its first answer told it")
 def test_a_restarted_leader_leads_although_it_was_told_otherwise() -> None:
-    bench = static_bench("m1").stable("m1", "m2")
+    bench = Bench().static("m1").stable("m1", "m2")
     bench.join("m1b", instance_id="i1", v=8)
     assert bench.join("m1b", instance_id="i1", v=8).is_parked
 
 
 @rule("Static members: every return gives another id", origin="testGetDifferentStaticMemberIdAfterEachRejoin")
 def test_each_return_has_an_id_of_its_own() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     ids = {bench.join("m1", "", instance_id="i1").response.member_id for _ in range(5)}
     assert len(ids) == 5
 
@@ -161,7 +152,7 @@ def test_each_return_has_an_id_of_its_own() -> None:
     origin="testReplaceGroupInstance",
 )
 def test_the_replacement_is_known_by_its_predecessors_client() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     bench.join("other-name", instance_id="i1")
     described = bench.describe().members
     assert [(member.client_id, member.client_host) for member in described] == [("m1", HOST)]
@@ -172,7 +163,7 @@ def test_the_replacement_is_known_by_its_predecessors_client() -> None:
     origin="staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsAndPersistChange",
 )
 def test_a_return_takes_over_timeouts_bit_by_bit() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     bench.at(4_000)
     bench.join("m1b", instance_id="i1", session_ms=20_000, rebalance_ms=90_000)
     assert bench.deadlines()["m1b"] == 14_000
@@ -184,7 +175,7 @@ def test_a_return_takes_over_timeouts_bit_by_bit() -> None:
 
 @rule("Static members: the session timer of the old id is gone")
 def test_the_old_ids_timer_expires_nobody() -> None:
-    bench = static_bench("m1").stable("m1")
+    bench = Bench().static("m1").stable("m1")
     bench.at(4_000)
     bench.join("m1b", instance_id="i1")
     bench.tick(10_000)
@@ -196,7 +187,7 @@ def test_the_old_ids_timer_expires_nobody() -> None:
     origin="testStaticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged",
 )
 def test_a_return_with_one_more_protocol_changes_nothing() -> None:
-    bench = static_bench("m2").stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     assert bench.join("m2b", instance_id="i2", protocols=["sticky", "range"]).response.generation_id == 2
     assert (list(bench.member("m2b").protocols), bench.state) == (["sticky", "range"], GroupState.STABLE)
 
@@ -207,7 +198,7 @@ def test_a_return_with_one_more_protocol_changes_nothing() -> None:
     " testStaticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged",
 )
 def test_a_return_that_changes_the_vote_rebalances() -> None:
-    bench = static_bench("m2")
+    bench = Bench().static("m2")
     for client in ("m1", "m2"):
         bench.client(client, protocols=["range", "sticky"])
     bench.stable("m1", "m2")
@@ -217,14 +208,14 @@ def test_a_return_that_changes_the_vote_rebalances() -> None:
 
 @rule("Static members: without a common protocol the return is refused and the old id lives on")
 def test_a_refused_return_fences_nobody() -> None:
-    bench = static_bench("m2").stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     assert bench.join("m2b", instance_id="i2", protocols=["sticky"]).error is Error.INCONSISTENT_GROUP_PROTOCOL
     assert bench.heartbeat("m2").error is Error.NONE
 
 
 @rule("Static members: an old id that had not synced stays awaited and costs a rebalance at the sync timeout")
 def test_the_ghost_of_a_replaced_id_is_awaited_in_vain() -> None:
-    bench = static_bench("m2")
+    bench = Bench().static("m2")
     for client in ("m1", "m2"):
         bench.client(client, rebalance_ms=3_000)
     bench.completing("m1", "m2").sync("m1", plan=["m1", "m2"])
@@ -243,7 +234,7 @@ def test_the_ghost_of_a_replaced_id_is_awaited_in_vain() -> None:
     origin="testReplaceStaticMemberInCompletingRebalanceStateTriggersRebalance",
 )
 def test_a_return_while_the_leader_is_awaited_rebalances() -> None:
-    bench = static_bench("m2").completing("m1", "m2", "m3")
+    bench = Bench().static("m2").completing("m1", "m2", "m3")
     waiting = bench.sync("m3")
     assert bench.join("m2b", instance_id="i2").is_parked
     assert (waiting.error, bench.state) == (Error.REBALANCE_IN_PROGRESS, GroupState.PREPARING_REBALANCE)
@@ -254,7 +245,7 @@ def test_a_return_while_the_leader_is_awaited_rebalances() -> None:
     origin="testStaticMemberFenceDuplicateRejoinedFollower",
 )
 def test_a_return_while_members_are_awaited_completes_the_join() -> None:
-    bench = static_bench("m2").preparing("m1", "m2")
+    bench = Bench().static("m2").preparing("m1", "m2")
     assert bench.join("m2b", instance_id="i2").response.generation_id == 3
     assert bench.heartbeat("m2").error is Error.FENCED_INSTANCE_ID
 
@@ -264,7 +255,7 @@ def test_a_return_while_members_are_awaited_completes_the_join() -> None:
     origin="testJoinGroupReplaceStaticMember",
 )
 def test_the_older_of_two_joins_is_fenced() -> None:
-    bench = static_bench("m2").stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     older = bench.join("m2", protocols=["range", "sticky"])
     newer = bench.join("m2b", instance_id="i2")
     assert (older.error, older.response.member_id) == (Error.FENCED_INSTANCE_ID, bench.id_of("m2"))
@@ -276,7 +267,7 @@ def test_the_older_of_two_joins_is_fenced() -> None:
     origin="testStaticMemberFenceDuplicateSyncingFollowerAfterMemberIdChanged",
 )
 def test_the_older_of_two_syncs_is_fenced() -> None:
-    bench = static_bench("m2").completing("m1", "m2")
+    bench = Bench().static("m2").completing("m1", "m2")
     older = bench.sync("m2")
     bench.join("m2b", instance_id="i2")
     assert (older.error, bench.sync("m2").error) == (Error.FENCED_INSTANCE_ID, Error.FENCED_INSTANCE_ID)
@@ -287,7 +278,7 @@ def test_the_older_of_two_syncs_is_fenced() -> None:
     origin="testStaticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged",
 )
 def test_the_old_id_gets_nothing_any_more() -> None:
-    bench = static_bench("m2").stable("m1", "m2")
+    bench = Bench().static("m2").stable("m1", "m2")
     bench.join("m2b", instance_id="i2")
     assert bench.join("m2").error is Error.FENCED_INSTANCE_ID
     assert bench.commit("m2").error is Error.FENCED_INSTANCE_ID
@@ -297,7 +288,7 @@ def test_the_old_id_gets_nothing_any_more() -> None:
 
 @rule("Static members: one whose first JoinGroup still waited is no newcomer after its return, and lives on waiting")
 def test_a_return_in_its_first_join_phase_does_not_expire() -> None:
-    bench = static_bench("m2")
+    bench = Bench().static("m2")
     bench.client("m1", session_ms=900_000, rebalance_ms=900_000)
     bench.stable("m1")
     bench.enter("m2")
@@ -315,7 +306,7 @@ def test_a_return_in_its_first_join_phase_does_not_expire() -> None:
     origin="testStaticMemberRejoinWithLeaderIdAndKnownMemberId",
 )
 def test_a_static_leader_rebalances_by_rejoining() -> None:
-    bench = static_bench("m1", "m2").stable("m1", "m2")
+    bench = Bench().static("m1", "m2").stable("m1", "m2")
     rejoined = bench.join("m1")
     assert rejoined.is_parked
     bench.join("m2")
@@ -327,7 +318,7 @@ def test_a_static_leader_rebalances_by_rejoining() -> None:
     origin="testStaticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange",
 )
 def test_a_static_follower_is_answered_at_once() -> None:
-    bench = static_bench("m1", "m2").stable("m1", "m2")
+    bench = Bench().static("m1", "m2").stable("m1", "m2")
     assert bench.join("m2").response.generation_id == 2
 
 
@@ -336,7 +327,7 @@ def test_a_static_follower_is_answered_at_once() -> None:
     origin="testStaticMemberRejoinWithFollowerIdAndChangeOfProtocol",
 )
 def test_a_changed_static_follower_rebalances() -> None:
-    bench = static_bench("m1", "m2").stable("m1", "m2")
+    bench = Bench().static("m1", "m2").stable("m1", "m2")
     assert bench.join("m2", protocols=["range", "sticky"]).is_parked
 
 
@@ -345,7 +336,7 @@ def test_a_changed_static_follower_rebalances() -> None:
     origin="testStaticMemberRejoinWithKnownLeaderIdToTriggerRebalanceAndFollowerWithChangeofProtocol",
 )
 def test_leader_and_returned_follower_meet_in_one_generation() -> None:
-    bench = static_bench("m1", "m2")
+    bench = Bench().static("m1", "m2")
     for client in ("m1", "m2"):
         bench.client(client, protocols=["range", "sticky"])
     bench.stable("m1", "m2")

@@ -14,20 +14,12 @@ from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
 
-def static_bench(*static: str) -> Bench:
-    """Those named are static: m2 has the instance id i2."""
-    bench = Bench()
-    for client in static:
-        bench.client(client, instance_id=client.replace("m", "i"))
-    return bench
-
-
 @rule(
     "Static members: a follower absent at the end of a join phase stays, with its old protocols",
     origin="testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout",
 )
 def test_an_absent_static_follower_stays() -> None:
-    bench = static_bench("m2")
+    bench = Bench().static("m2")
     for client in ("m1", "m2"):
         bench.client(client, rebalance_ms=3_000)
     bench.stable("m1", "m2")
@@ -43,7 +35,7 @@ def test_an_absent_static_follower_stays() -> None:
     origin="testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout",
 )
 def test_an_absent_static_leader_stays_and_leads_no_longer() -> None:
-    bench = static_bench("m1")
+    bench = Bench().static("m1")
     for client in ("m1", "m2"):
         bench.client(client, rebalance_ms=3_000)
     bench.stable("m1", "m2")
@@ -59,7 +51,7 @@ def test_an_absent_static_leader_stays_and_leads_no_longer() -> None:
     " testGroupStuckInRebalanceTimeoutDueToNonjoinedStaticMember",
 )
 def test_a_phase_with_only_absent_static_members_is_prolonged() -> None:
-    bench = static_bench("m1")
+    bench = Bench().static("m1")
     bench.client("m1", rebalance_ms=3_000, session_ms=8_000)
     bench.stable("m1", "m2")
     bench.leave("m2")
@@ -80,7 +72,7 @@ def test_a_phase_of_a_millisecond_is_prolonged_at_little_cost(monkeypatch: pytes
 
     fire = expiry._fire
     monkeypatch.setattr(expiry, "_fire", counted)
-    bench = static_bench("m1", "m2", "m3")
+    bench = Bench().static("m1", "m2", "m3")
     for client in ("m1", "m2", "m3"):
         bench.client(client, rebalance_ms=1, session_ms=900_000)
     bench.stable("m1", "m2", "m3")
@@ -98,7 +90,7 @@ def test_a_phase_of_a_millisecond_is_prolonged_at_little_cost(monkeypatch: pytes
 def test_a_prolonged_phase_is_the_same_however_time_passes(rebalance_ms: int) -> None:
     benches = []
     for step_ms in (1, 10, 17, 8_000):
-        bench = static_bench("m1", "m2")
+        bench = Bench().static("m1", "m2")
         for client in ("m1", "m2"):
             bench.client(client, rebalance_ms=rebalance_ms, session_ms=8_000)
         bench.stable("m1", "m2", "m3")
@@ -121,7 +113,7 @@ def test_a_prolonged_phase_is_the_same_however_time_passes(rebalance_ms: int) ->
 )
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_an_absent_leader_misses_phase_after_phase_until_it_comes_or_expires(comes_back: bool) -> None:
-    bench = static_bench("m1")
+    bench = Bench().static("m1")
     bench.client("m1", rebalance_ms=3_000, session_ms=60_000)
     bench.client("m2", rebalance_ms=3_000, session_ms=60_000)
     bench.stable("m1", "m2")
@@ -140,14 +132,14 @@ def test_an_absent_leader_misses_phase_after_phase_until_it_comes_or_expires(com
 
 @rule("Static members: one removed by an administrator ends the join phase that waited for it")
 def test_an_administrator_ends_the_wait_for_an_absent_static_member() -> None:
-    bench = static_bench("m2").preparing("m1", "m2")
+    bench = Bench().static("m2").preparing("m1", "m2")
     bench.leave(("", "i2"))
     assert (bench.state, bench.members) == (GroupState.COMPLETING_REBALANCE, ["m1"])
 
 
 @rule("Static members: one that left is a newcomer when it returns")
 def test_a_static_member_that_left_returns_as_a_newcomer() -> None:
-    bench = static_bench("m1").stable("m1", "m2")
+    bench = Bench().static("m1").stable("m1", "m2")
     bench.leave(("", "i1"))
     assert bench.join("m1b", instance_id="i1").is_parked
     assert (bench.member("m1b").is_new, bench.leader) == (True, "m2")

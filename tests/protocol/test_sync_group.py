@@ -44,24 +44,20 @@ def test_an_empty_group_has_nothing_to_sync() -> None:
 
 @rule("SyncGroup: Dead is COORDINATOR_NOT_AVAILABLE")
 def test_a_dead_group_sends_its_members_away() -> None:
-    bench = Bench().stable("m1")
-    bench.unload()
+    bench = Bench().stable("m1").unload()
     assert bench.sync("m1").error is Error.COORDINATOR_NOT_AVAILABLE
 
 
 @rule("SyncGroup: an unknown member is UNKNOWN_MEMBER_ID", origin="testSyncGroupFromUnknownMember")
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 def test_a_stranger_is_unknown_in_every_state(state: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     assert bench.sync("stranger", 99, v=3).error is Error.UNKNOWN_MEMBER_ID
 
 
 @rule("SyncGroup: a fenced instance id", origin="testStaticMemberSyncAsLeaderWithInvalidMemberId")
 def test_a_known_instance_with_a_foreign_member_id_is_fenced() -> None:
-    bench = Bench()
-    bench.client("m1", instance_id="i1")
-    bench.completing("m1", "m2")
+    bench = Bench().static("m1").completing("m1", "m2")
     assert bench.sync("m1", member_id="foreign").error is Error.FENCED_INSTANCE_ID
     assert bench.sync("m2", instance_id="i1").error is Error.FENCED_INSTANCE_ID
     assert bench.sync("m2", instance_id="nobody").error is Error.UNKNOWN_MEMBER_ID
@@ -71,8 +67,7 @@ def test_a_known_instance_with_a_foreign_member_id_is_fenced() -> None:
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 @pytest.mark.parametrize("generation", [-1, 1, 3])
 def test_another_generation_is_refused_before_protocol_and_state(state: str, generation: int) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     assert bench.sync("m1", generation, protocol_name="other").error is Error.ILLEGAL_GENERATION
 
 
@@ -87,8 +82,7 @@ def test_another_generation_is_refused_before_protocol_and_state(state: str, gen
     [("connect", "range"), ("consumer", "sticky"), ("", "range"), ("consumer", "")],
 )
 def test_what_is_named_must_be_the_groups(state: str, protocol_type: str, protocol_name: str) -> None:
-    bench = Bench()
-    getattr(bench, state)("m1", "m2")
+    bench = getattr(Bench(), state)("m1", "m2")
     sent = bench.sync("m1", protocol_type=protocol_type, protocol_name=protocol_name)
     assert sent.error is Error.INCONSISTENT_GROUP_PROTOCOL
 

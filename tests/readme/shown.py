@@ -1,4 +1,4 @@
-"""The fenced blocks of the README. Knows its text; must not know what runs a block."""
+"""The fenced blocks of the README and of the pages by task. Knows their text; must not know what runs a block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,23 @@ from typing import NamedTuple
 
 from tests.source_tree import ROOT
 
-README = (ROOT / "README.md").read_text()
+TASKS = (
+    "request-logs",
+    "offsets-topic",
+    "what-if",
+    "sql",
+    "page",
+    "monitoring",
+    "alarms",
+    "gateway",
+    "before-a-kafka",
+    "table-client",
+    "trace",
+    "configuration",
+    "cluster",
+    "limits",
+)
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in TASKS))
 
 
 class Block(NamedTuple):
@@ -18,7 +34,11 @@ class Block(NamedTuple):
 
 
 def blocks() -> list[Block]:
-    return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)]
+    return [
+        Block(*found)
+        for page in PAGES
+        for found in re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    ]
 
 
 def block_with(language: str, words: str) -> str:

@@ -1,6 +1,7 @@
-"""What the README shows is what a reader gets: its commands are run, and their output is the output beside them.
+"""What the README and the pages by task show is what a reader gets: commands are run, and their output is
+the output beside them.
 
-Knows the README's text alone, and which other test runs a command that needs more than a shell.
+Knows their text alone, and which other test runs a command that needs more than a shell.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ RUN_ELSEWHERE = {
     "make run": "tests/run/test_make_run.py",
     "make package": "tests/cluster/test_cluster.py",
     "offsets-topic.jsonl.gz": "tests/streaming/test_topic_replay.py",
+    "> offsets.txt": "tests/offsets_topic/test_dumps.py",
     "make shadow FROM=": "tests/peers_kafka/test_offsets_topic.py",
+    "make alerts": "tests/alerts/test_process.py",
+    "make export": "tests/exporter/test_process.py",
     "make gateway UPSTREAM=": "tests/peers_clients/test_upstream.py",
     "from table_client import": "tests/table_client/test_example.py",
     "from kafka import": "tests/run/test_make_run.py",
@@ -53,7 +57,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def replayed(home: Path) -> str:
     """What `make replay` and the first question print; the home is there for the rest."""
-    return run(block_with("sh", "make replay LOG=tests/captures/d-kill"), home)
+    return run(block_with("sh", "make replay LOG=tests/captures/d-kill/"), home)
 
 
 def test_the_culprits_are_those_shown(replayed: str) -> None:
@@ -77,24 +81,24 @@ def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
 )
 def test_the_tables_answer_without_spark(replayed: str, home: Path, import_: str, shown: str) -> None:
     program = block_with("python", import_)
-    told = run(f"{sys.executable} - <<'PROGRAM'\n{program}PROGRAM", home).splitlines()
+    printed = run(f"{sys.executable} - <<'PROGRAM'\n{program}PROGRAM", home).splitlines()
     for line in block_with("text", shown).splitlines():
-        assert line in told
+        assert line in printed
 
 
 def test_what_if_says_what_is_shown() -> None:
-    told = run(block_with("sh", "make whatif"), Path())
+    printed = run(block_with("sh", "make whatif"), Path())
     for line in block_with("text", "member-seconds stopped     │").splitlines():
-        assert line in told
+        assert line in printed
 
 
 def test_the_trace_answers() -> None:
-    told = [json.loads(line) for line in run(block_with("sh", "rollcall trace"), Path()).splitlines()]
-    assert [(line["api"], line["error_code"]) for line in told if "api" in line] == [
+    reported = [json.loads(line) for line in run(block_with("sh", "rollcall trace"), Path()).splitlines()]
+    assert [(line["api"], line["error_code"]) for line in reported if "api" in line] == [
         ("JoinGroup", "MEMBER_ID_REQUIRED"),
         ("Heartbeat", "UNKNOWN_MEMBER_ID"),
     ]
-    assert [line["effect"] for line in told if "effect" in line] == ["group_created", "member_id_given"]
+    assert [line["effect"] for line in reported if "effect" in line] == ["group_created", "member_id_given"]
 
 
 def test_every_command_is_run_by_a_test() -> None:

@@ -5,6 +5,7 @@ Knows what a client does with an answer; knows no log.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -216,3 +217,12 @@ def _happen(members: dict[int, MemberOf], what: str, who: int, turn: int, newcom
         member.stall(1000 + 900 * turn)
     elif what == "commit" and member.generation_id >= 0:
         member.commit(turn)
+
+
+def begin(member: MemberOf) -> Callable[[], None]:
+    """What starts a member."""
+
+    def start() -> None:
+        member.start()
+
+    return start

@@ -1,7 +1,6 @@
 """A log's requests through the stream's own function, commit by commit on the event clock, for tests.
 
 Knows what Spark does between two batches: the watermark follows the latest request, and calls the groups that are due.
-Must not know how requests are packed into rows.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from itertools import islice
 import msgspec
 
 from coordinator_udfs.group_turns import Outcome, take_turns
+from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from coordinator_udfs.state_codec import StateRow
-from request_log.in_runs import Row, in_runs
-from request_log.recorded import OrderedRequest
 from schemas.effect_rows import EffectRow
-from tests.request_log.imported import Imported
+from schemas.fan_out import group_id_of
+from schemas.messages import StreamRequest
 
 
 @dataclass
@@ -29,20 +28,17 @@ class Streamed:
     settings: StreamSettings
     facts: dict[str, list[EffectRow]] = field(default_factory=lambda: defaultdict(list))
     states: dict[str, StateRow] = field(default_factory=dict)
-    rows: int = 0
-    """How many rows it was given."""
     _due_ms: dict[str, int] = field(default_factory=dict)
     _watermark_ms: int = 0
 
-    def commit(self, rows: Sequence[Row], at_least_ms: int = 0) -> None:
+    def commit(self, requests: Sequence[StreamRequest], at_least_ms: int = 0) -> None:
         """A batch of one commit. at_least_ms: a tick, if there is one."""
-        self.rows += len(rows)
         texts: dict[str, list[str]] = defaultdict(list)
-        for row in rows:
-            texts[_group_of(row)].append(msgspec.json.encode(row.request).decode())
+        for request in requests:
+            texts[group_id_of(request)].append(msgspec.json.encode(request).decode())
         for group_id, of_group in texts.items():
             self._call(group_id, of_group)
-        latest = [row.request.received_at_ms for row in rows]
+        latest = [request.received_at_ms for request in requests]
         self._watermark_ms = max([self._watermark_ms, at_least_ms, *latest])
         for group_id in [group_id for group_id, due_ms in self._due_ms.items() if due_ms < self._watermark_ms]:
             self._call(group_id, [])
@@ -58,23 +54,16 @@ class Streamed:
             self._due_ms[group_id] = outcome.deadline_ms
 
 
-def _group_of(row: Row) -> str:
-    return row.group_id if isinstance(row, OrderedRequest) else row.request.group_id
+def streamed(requests: Sequence[StreamRequest], config: GroupConfig, end_ms: int, requests_a_commit: int) -> Streamed:
+    """What the stream makes of a log's requests, which are in order of time."""
+    reported = Streamed(StreamSettings(clock=Clock.EVENT, group=config.of_a_recording()))
+    for some in _commits(requests, requests_a_commit):
+        reported.commit(some)
+    reported.commit([], end_ms + 1)
+    return reported
 
 
-def streamed(log: Imported, requests_a_commit: int, *, is_packed: bool) -> tuple[Streamed, list[Row]]:
-    """What the stream makes of a log, and the rows that it was given."""
-    told = Streamed(StreamSettings(clock=Clock.EVENT, group=log.config.of_a_recording()))
-    given: list[Row] = []
-    for requests in _commits(log.rows, requests_a_commit):
-        rows = in_runs(requests) if is_packed else list(requests)
-        told.commit(rows)
-        given += rows
-    told.commit([], (log.tally.last_at_ms or 0) + 1)
-    return told, given
-
-
-def _commits(requests: Iterable[OrderedRequest], size: int) -> Iterator[list[OrderedRequest]]:
+def _commits(requests: Iterable[StreamRequest], size: int) -> Iterator[list[StreamRequest]]:
     left = iter(requests)
     while some := list(islice(left, size)):
         yield some

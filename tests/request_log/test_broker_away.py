@@ -5,7 +5,6 @@ Knows the broker of these tests, and both importers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from request_log.live import LiveImport
 from schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import MemberOf
+from tests.request_log.fleet import MemberOf, begin
 from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.shadow.fed import Feed, effects_of, lines_of
 
@@ -32,15 +31,6 @@ def stage(groups: int, members: int = 3, seed: int = 0) -> tuple[Broker, dict[st
         broker.at(START_MS + 100 * place, begin(member))
     broker.at(START_MS + CRASH_MS, lambda: broker.crash(DOWN_MS))
     return broker, fleet
-
-
-def begin(member: MemberOf) -> Callable[[], None]:
-    """What starts a member."""
-
-    def start() -> None:
-        member.start()
-
-    return start
 
 
 def rebalances(found: Imported | Feed, group_id: str) -> list[tuple[int, str, str]]:
@@ -72,9 +62,9 @@ def test_who_died_meanwhile_expires_a_session_after_the_broker_is_back(groups: i
     broker, fleet = stage(groups, seed=seed)
     broker.at(START_MS + CRASH_MS + 5_000, fleet["g0"][1].kill)
     for found in read(broker, tmp_path):
-        told = rebalances(found, "g0")
-        assert told == rebalances_in(broker.effects, "g0")
-        assert told[-1][1:] == ("session_expired", fleet["g0"][1].member_id)
+        reported = rebalances(found, "g0")
+        assert reported == rebalances_in(broker.effects, "g0")
+        assert reported[-1][1:] == ("session_expired", fleet["g0"][1].member_id)
     whole = imported(tmp_path / "requests.log")
     (gone,) = whole.of_group("g0", MemberRemoved)
     (*_, started) = whole.of_group("g0", RebalanceStarted)

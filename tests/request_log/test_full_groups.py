@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
+from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import live
 from tests.request_log.imported import imported, rebalances_in
@@ -44,3 +45,23 @@ def test_whoever_set_a_rebalance_off_is_named_where_others_are_refused(seed: int
     real = rebalances_in([(group, effect) for group, effect in broker.effects if effect.at_ms <= until_ms], "g")
     assert found.rebalances("g")[: len(real)] == real
     assert found.parity.first == []
+
+
+@pytest.mark.parametrize("seed", [153, 1240, 1300, 2271, 2661, 2381])
+def test_what_a_log_cannot_tell_apart_is_not_told_as_certain(seed: int, tmp_path: Path) -> None:
+    """Sessions that end within milliseconds, newcomers that left no line: who was first is in no line."""
+    broker = lives(seed)
+    broker.run(START_MS + LENGTH_MS)
+    found = imported(broker.write(tmp_path / "requests.log"))
+    until_ms = (found.tally.last_at_ms or 0) - AT_THE_END_MS
+    real = {
+        effect.from_generation_id: (effect.cause.kind, effect.cause.member_id)
+        for _, effect in broker.effects
+        if isinstance(effect, RebalanceStarted) and effect.at_ms <= until_ms
+    }
+    for reported in found.of_group("g", RebalanceStarted):
+        kind, member_id = real.get(reported.from_generation_id, (reported.cause.kind, reported.cause.member_id))
+        if (reported.cause.kind, reported.cause.member_id) != (kind, member_id):
+            assert reported.cause.is_inferred
+            named = {(one.kind, one.member_id) for one in reported.cause.candidates}
+            assert (kind, member_id) in named or reported.cause.kind in ("unknown", "member_joined")

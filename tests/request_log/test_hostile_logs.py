@@ -18,7 +18,7 @@ import pytest
 from coordinator_udfs.protocol.config import GroupConfig
 from request_log.following import group_model
 from request_log.lines.clock import zone_of
-from request_log.lines.files import LINE_MAX_BYTES, LogFiles, read_lines
+from request_log.lines.files import LINE_MAX_BYTES, lines_in_order, read_lines
 from request_log.lines.line import Kind, LineReader, Unreadable
 from request_log.live import LiveImport
 from request_log.snapshot import Snapshots, restored
@@ -107,6 +107,7 @@ def deep(levels: int) -> str:
         (replaced(heartbeat(), "memberId", json.dumps("m" * 32_768)), Kind.FIELD),
         (replaced(heartbeat(), "clientId", json.dumps("é" * 16_384, ensure_ascii=False)), Kind.FIELD),
         (replaced(commit(), "name", json.dumps("t" * 40_000)), Kind.FIELD),
+        (replaced(joined(), "generationId", str(HUGE)), Kind.FIELD),
         (joined(client_id="c" * 32_731), Kind.FIELD),
         (joined(answered="m" * 32_768), Kind.FIELD),
     ],
@@ -125,7 +126,7 @@ def test_a_line_that_no_broker_writes_goes_to_quarantine_and_stops_nothing(
 def lines_of_text(text: str, folder: Path) -> list[Any]:
     path = folder / "one.log"
     path.write_text(f"{text}\n")
-    return list(LogFiles(path, zone_of("UTC")))
+    return list(lines_in_order(path, zone_of("UTC")))
 
 
 def both(texts: list[str], folder: Path) -> tuple[Imported, Feed]:

@@ -2,8 +2,12 @@
 
 `clients`: static members that restart, processes that are stopped and go on, instance ids that clash, no protocol in
 common, partitions added, slow applications, resubscribing, of three libraries. `java`: the same of the Java client.
-`dying`, `unanswered`: members that die at every step of a rebalance. `failover`: the broker stopped and started, then
-killed and started. `full-group`: group.max.size 3 and an initial delay of 1 s, which nobody tells the importer.
+`conversions`: groups that go over to the newer protocol and back, static members of either. `libraries`: members of
+five libraries that close, are killed, stopped or too slow. `night`: all of these, partitions added, a broker that is
+stopped and started. `dusk` and `dawn`: the same once more in other orders, with clients of no protocol in common,
+static members that clash and a broker that is killed. `dying`, `unanswered`: members that die at every step of a
+rebalance. `failover`: the broker stopped and started, then killed and started. `full-group`: group.max.size 3 and an
+initial delay of 1 s, which nobody tells the importer.
 """
 
 from __future__ import annotations
@@ -14,6 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from request_log.broker_settings import SettingsSeen
+from request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
+from request_log.lines.clock import zone_of
+from request_log.survey import settings_shown
+from schemas.effects import RebalanceStarted
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS, incident
 
@@ -21,6 +30,10 @@ NAMES = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.json"))
 INFERRED = {
     "dying": {"a join phase that ended without a member", "a member outlived its session"},
     "unanswered": {"a JoinGroup that left no line"},
+    # A broker is stopped and started.
+    "sessions-changed": {"the coordinator is away", "a coordinator has loaded the group"},
+    "night": {"the coordinator is away", "a coordinator has loaded the group", "offsets whose commit left no line"},
+    "dawn": {"the coordinator is away", "a coordinator has loaded the group"},
     "failover": {
         "the coordinator is away",
         "a coordinator has loaded the group",
@@ -41,12 +54,12 @@ def test_every_answer_is_the_recorded_one(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rebalance_its_cause_and_its_culprit_are_those_of_the_servers_own_log(name: str) -> None:
     expected = json.loads((INCIDENTS / f"{name}.json").read_text())
-    assert {group: [list(told) for told in incident(name).rebalances(group)] for group in expected} == expected
+    assert {group: [list(reported) for reported in incident(name).rebalances(group)] for group in expected} == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_left_no_line_is_inferred(name: str) -> None:
-    assert set(incident(name).tally.inferred) == INFERRED.get(name, set())
+    assert set(incident(name).tally.inferred) - {SESSION_OVER, SESSIONS_OVER} == INFERRED.get(name, set())
 
 
 def test_a_log_shows_the_settings_of_its_broker() -> None:
@@ -55,6 +68,26 @@ def test_a_log_shows_the_settings_of_its_broker() -> None:
     defaults = {"group.initial.rebalance.delay.ms": "3000", "group.max.size": "2147483647"}
     assert imported(path, settings=defaults).parity.share < 0.95
     assert incident("full-group").parity.share == 1.0
+
+
+def test_of_joins_in_flight_together_the_first_is_the_one_that_was_told_partitions() -> None:
+    """Members of teal join while one another's answers are on their way; the first is answered second."""
+    asked = [row.request.request_id for row in incident("dusk").rows if row.group_id == "teal"]
+    assert asked[1:4] == ["dusk.log.gz:26", "dusk.log.gz:25", "dusk.log.gz:29"]
+
+
+def test_the_first_wait_at_a_busy_broker_is_not_taken_for_its_initial_delay() -> None:
+    """The shortest is of 3.2 s; another one shows twice the default."""
+    shown = settings_shown(INCIDENTS / "dusk.log.gz", zone_of("UTC"))
+    assert shown.shortest_wait_ms is not None
+    assert shown.shortest_wait_ms > 3_200
+    assert "group.initial.rebalance.delay.ms" not in shown.shown()
+
+
+@pytest.mark.parametrize("wait_ms", [3_004.0, 6_001.287])
+def test_a_wait_that_an_earlier_version_kept_shows_the_default_delay_by_itself(wait_ms: float) -> None:
+    assert "group.initial.rebalance.delay.ms" not in SettingsSeen(shortest_wait_ms=wait_ms).shown()
+    assert SettingsSeen(shortest_wait_ms=4_001.0).shown()["group.initial.rebalance.delay.ms"] == "4000"
 
 
 def test_a_coordinator_that_was_away_lets_no_session_end_meanwhile() -> None:
@@ -73,3 +106,17 @@ def test_the_same_log_with_windows_line_ends_in_two_files_is_the_same(tmp_path: 
     found, whole = imported(tmp_path), incident("java")
     assert found.parity.equal == whole.parity.equal
     assert [row.request.received_at_ms for row in found.rows] == [row.request.received_at_ms for row in whole.rows]
+
+
+def test_who_leaves_without_a_reason_polled_too_late_only_if_its_process_comes_back() -> None:
+    """librdkafka, aiokafka, kafkajs and kafka-python give no reason, nor does Java's client in a consumer group."""
+    left = [
+        (effect.cause.client_id, str(effect.cause.kind), effect.cause.is_inferred)
+        for _, effect in incident("libraries").effects
+        if isinstance(effect, RebalanceStarted) and effect.cause.kind in ("poll_timeout", "member_left")
+    ]
+    late = ["aio-0", "jay-0", "kpy-0", "rd-0"]
+    closed = ["aio-1", "jay-3", "kjs-1", "kpy-1", "long-1", "long-2", "rd-1"]
+    assert sorted(left) == sorted(
+        [*((who, "poll_timeout", True) for who in late), *((who, "member_left", False) for who in closed)]
+    )

@@ -106,6 +106,7 @@ def test_who_is_seen_to_be_gone_is_removed_with_a_rebalance_that_names_it() -> N
     [started] = of_kind(effects, RebalanceStarted)
     assert (started.cause.kind, started.cause.member_id) == (CauseKind.SESSION_EXPIRED, "m2")
     assert started.cause.is_inferred
+    assert [(e.member_id, e.is_inferred) for e in of_kind(effects, MemberRemoved)] == [("m2", True)]
     assert error_of(step(group, heartbeat("m1", 7), 2001, CONFIG)) == "REBALANCE_IN_PROGRESS"
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from schemas.effects import RebalanceStarted
 from tests.source_tree import ROOT
 
 FOLDER = ROOT / "tests" / "captures"
 BOTH_PROTOCOLS = ("n-classic-mixed", "o-consumer-protocol", "q-consumer-slow")
 """Captures whose truth tells of groups of either protocol, and whose logs have the lines of both."""
-NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {*BOTH_PROTOCOLS})
+OF_LAG = "t-lag"
+"""The capture with the lines that tell of lag; its groups are of either protocol too."""
+NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {*BOTH_PROTOCOLS, OF_LAG})
 NEWER_PROTOCOL = "app-new-protocol"
 
 
@@ -23,8 +27,8 @@ def truth(name: str) -> dict[str, Any]:
 
 def groups(name: str) -> dict[str, dict[str, Any]]:
     """The groups of the classic protocol that anybody ever joined."""
-    told = truth(name)["groups"]
-    found = {group: what for group, what in told.items() if what["generations"] and group != NEWER_PROTOCOL}
+    reported = truth(name)["groups"]
+    found = {group: what for group, what in reported.items() if what["generations"] and group != NEWER_PROTOCOL}
     assert found
     return found
 
@@ -40,3 +44,18 @@ def host_at(name: str, label: str, at_ms: int) -> str:
     """Where a member ran at a time: some are started anew on another host."""
     starts = [event for event in truth(name)["timeline"] if event["action"] == "start" and event["member"] == label]
     return str([event["host"] for event in starts if event["t_ms"] <= at_ms][-1])
+
+
+def certain_and_wrong(started: Iterable[RebalanceStarted], true: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Of the rebalances that are told as certain those that never were, or were told before.
+
+    true: from generation, cause and culprit of each.
+    """
+    left, wrong = [tuple(row) for row in true], []
+    for effect in started:
+        row = (effect.from_generation_id, str(effect.cause.kind), effect.cause.member_id)
+        if row in left:
+            left.remove(row)
+        elif not effect.cause.is_inferred:
+            wrong.append(row)
+    return wrong

@@ -32,10 +32,10 @@ def start(home: Path, **environ: str) -> subprocess.Popen[str]:
 def read_until(process: subprocess.Popen[str], wanted: tuple[str, ...]) -> str:
     """What the process says until every text has come, or its patience is over."""
     assert process.stdout is not None
-    told, until = "", time.monotonic() + PATIENCE_S
-    while not all(text in told for text in wanted):
+    reported, until = "", time.monotonic() + PATIENCE_S
+    while not all(text in reported for text in wanted):
         line = process.stdout.readline()
-        assert line, f"it ended after:\n{told}"
-        assert time.monotonic() < until, told
-        told += line
-    return told
+        assert line, f"it ended after:\n{reported}"
+        assert time.monotonic() < until, reported
+        reported += line
+    return reported

@@ -56,15 +56,15 @@ STORY = (
 def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
-    told = read_until(process, (f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY))
-    with urlopen(told.partition("The page is at ")[2].split()[0]) as page:
+    reported = read_until(process, (f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY))
+    with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
         assert b"payments" in page.read()
     os.killpg(process.pid, signal.SIGINT)
     rest, complaints = process.communicate(timeout=PATIENCE_S)
-    told += rest
-    assert f"The tables are in {home}" in told, complaints
-    assert 'make sql Q="select' in told
-    assert "│ audit" in told
+    reported += rest
+    assert f"The tables are in {home}" in reported, complaints
+    assert 'make sql Q="select' in reported
+    assert "│ audit" in reported
     assert processes_of(home) == []
     effects = DeltaTable(str(home / "effects")).to_pyarrow_table(columns=["request_id", "effect"])
     replies = [row["request_id"] for row in effects.to_pylist() if row["effect"] == "reply"]
@@ -72,19 +72,22 @@ def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_p
     assert json.loads((home / "status.json").read_text())["state"] == "stopped"
 
 
+@pytest.mark.nightly
 def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     process = start(tmp_path / "home", DEMO_SECONDS="1", DEMO="0")
-    told, complaints = process.communicate(timeout=PATIENCE_S)
+    reported, complaints = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complaints
-    assert "The tables are in" in told
+    assert "The tables are in" in reported
 
 
 def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, TOPICS="mine:4")
     try:
-        told = read_until(process, ("mine (4)",))
-        consumer = KafkaConsumer("mine", bootstrap_servers=told.partition("join on ")[2].split(";")[0], group_id="own")
+        reported = read_until(process, ("mine (4)",))
+        consumer = KafkaConsumer(
+            "mine", bootstrap_servers=reported.partition("join on ")[2].split(";")[0], group_id="own"
+        )
         try:
             until = time.monotonic() + PATIENCE_S
             while len(consumer.assignment()) < 4:
@@ -98,8 +101,8 @@ def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_p
                 elif b"run" in words:
                     # As when its terminal is closed.
                     os.kill(pid, signal.SIGHUP)
-            told = read_until(process, ("The page has ended", "The page is at http://127.0.0.1:"))
-            with urlopen(told.partition("The page is at ")[2].split()[0]) as page:
+            reported = read_until(process, ("The page has ended", "The page is at http://127.0.0.1:"))
+            with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
                 assert b"own" in page.read()
         finally:
             consumer.close()

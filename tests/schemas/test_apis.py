@@ -9,7 +9,16 @@ from msgspec import inspect
 
 from schemas.errors import Error
 from schemas.fan_out import groups_named, join, listed_in, split
-from schemas.messages import API_OF, APIS, Api, ClientRequest, GroupRequest, OffsetFetchRequestGroup, StreamRequest
+from schemas.messages import (
+    API_OF,
+    APIS,
+    AlterConfigsResource,
+    Api,
+    ClientRequest,
+    GroupRequest,
+    OffsetFetchRequestGroup,
+    StreamRequest,
+)
 from schemas.refusals import refusal
 
 NAMED = list(APIS.items())
@@ -30,12 +39,12 @@ def naming(api: Api, groups: list[str]) -> Any:
     """A request that lists these groups, if its API has such a list."""
     if not api.groups:
         return example(api, api.versions.last)
-    are_shapes = api.request.__name__ == "OffsetFetchRequest"
-    return example(
-        api,
-        api.versions.last,
-        **{api.groups: [OffsetFetchRequestGroup(group_id=each) for each in groups] if are_shapes else groups},
-    )
+    named: list[Any] = list(groups)
+    if api.request.__name__ == "OffsetFetchRequest":
+        named = [OffsetFetchRequestGroup(group_id=each) for each in groups]
+    elif "Configs" in api.request.__name__:
+        named = [AlterConfigsResource(resource_name=each) for each in groups]
+    return example(api, api.versions.last, **{api.groups: named})
 
 
 def least(of: inspect.Type) -> Any:
@@ -77,8 +86,8 @@ def test_every_field_that_a_row_names_is_there(name: str, api: Api) -> None:
 
 @pytest.mark.parametrize(("name", "api"), NAMED)
 def test_a_request_that_names_a_generation_says_so_in_its_row(name: str, api: Api) -> None:
-    told = [field for field in api.request.__struct_fields__ if field.startswith("generation_id")]
-    assert told == [api.generation] * bool(api.generation)
+    reported = [field for field in api.request.__struct_fields__ if field.startswith("generation_id")]
+    assert reported == [api.generation] * bool(api.generation)
 
 
 def found_at(message: Any, path: list[str]) -> list[Any]:

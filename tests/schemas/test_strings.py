@@ -60,10 +60,12 @@ def test_a_new_members_id_has_room_for_what_follows_the_name() -> None:
         **{"protocol_type": "consumer", "protocols": []},
     }
     name = "é" * (ID_PREFIX_MAX_BYTES // 2) + "x"
-    told = f"has {ID_PREFIX_MAX_BYTES + 1} bytes, {ID_PREFIX_MAX_BYTES} at most where a new member's id begins with it"
-    assert unfit_string(JoinGroupRequest(**fields, member_id="", client_id=name)) == f"client_id: {told}"
+    reported = (
+        f"has {ID_PREFIX_MAX_BYTES + 1} bytes, {ID_PREFIX_MAX_BYTES} at most where a new member's id begins with it"
+    )
+    assert unfit_string(JoinGroupRequest(**fields, member_id="", client_id=name)) == f"client_id: {reported}"
     static = JoinGroupRequest(**fields, member_id="", client_id=name, group_instance_id=name)
-    assert unfit_string(static) == f"group_instance_id: {told}"
+    assert unfit_string(static) == f"group_instance_id: {reported}"
     assert unfit_string(JoinGroupRequest(**fields, member_id="m", client_id=name)) == ""
 
 

@@ -31,7 +31,7 @@ from schemas.wire_fields import carries, first_version, versions_of
 def test_the_versions_of_a_field_are_those_of_kafkas_message(
     shape: type[Shape], field: str, first: int, last: int
 ) -> None:
-    assert versions_of(shape, field) == (first, last)
+    assert versions_of(shape, field)[:2] == (first, last)
     assert first_version(shape, field) == first
     assert carries(shape, field, first)
     assert carries(shape, field, last)

@@ -9,11 +9,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
-from request_log.core_replay import Replay
-from request_log.lines.files import LogFiles, LogLine
+from request_log.lines.files import LogLine, lines_in_order
 from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest
 from schemas.effects import Effect
+from tests.request_log.core_replay import Replay
 from tests.request_log.truth import FOLDER, NAMES
 from tests.source_tree import ROOT
 
@@ -25,7 +25,7 @@ LONG_AFTER_MS = 4_000_000
 
 @cache
 def lines_of(path: Path) -> list[LogLine]:
-    return list(LogFiles(path, ZoneInfo("UTC")))
+    return list(lines_in_order(path, ZoneInfo("UTC")))
 
 
 class Feed:
@@ -71,6 +71,6 @@ def effects_of(rows: Iterable[OrderedRequest], config: GroupConfig, end_ms: int 
     return by_group
 
 
-def told(effects: Iterable[Effect]) -> list[str]:
+def reported(effects: Iterable[Effect]) -> list[str]:
     """Effects as texts; those of one moment in any order."""
     return sorted(map(repr, effects))

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from programs.settings import from_texts
-from request_log.core_replay import Replay
-from request_log.importer import LogImport
 from schemas.effects import Reply
+from tests.request_log.core_replay import Replay
+from tests.whole_log import WholeLog
 
 Answers = Counter[tuple[str, str, int, str]]
 """Group, request, time and error; a heartbeat, which may have come in a run, goes by its member."""
@@ -24,7 +24,7 @@ Answers = Counter[tuple[str, str, int, str]]
 
 def expected(path: Path) -> tuple[Answers, int]:
     """Every answer of the finished log, and how many facts there are in all."""
-    log = LogImport(path, ZoneInfo("UTC"))
+    log = WholeLog(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
     effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
     answers = Counter(
@@ -44,11 +44,11 @@ def each_heartbeat(fact: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if fact["effect"] != "heartbeats_taken":
         yield fact
         return
-    told = json.loads(fact["detail"])
-    for member in told["taken"]:
+    reported = json.loads(fact["detail"])
+    for member in reported["taken"]:
         for beat in member["beats"]:
             answer = {"effect": "reply", "api": "Heartbeat", "error_code": "NONE", "cause": None}
-            yield fact | answer | {"member_id": member["member_id"], "at_ms": told["from_ms"] + beat}
+            yield fact | answer | {"member_id": member["member_id"], "at_ms": reported["from_ms"] + beat}
 
 
 def answers_in(facts: Iterable[dict[str, Any]]) -> Answers:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
+from request_log.lines.files import lines_in_order
 from request_log.live import LiveImport
 from request_log.snapshot import Snapshots, restored
 from schemas.effects import RebalanceStarted
-from tests.request_log.recordings import capture
-from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, consumer_groups
-from tests.shadow.fed import Feed, effects_of, lines_of, told
+from tests.request_log.recordings import INCIDENTS, capture
+from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, certain_and_wrong, consumer_groups
+from tests.shadow.fed import Feed, effects_of, lines_of, reported
 
 TOLD_WITHIN_MS = 13_000
 """What changes a group is known once its members have been heard again, each every five seconds."""
@@ -42,7 +47,7 @@ def test_the_history_is_that_of_the_finished_log(name: str) -> None:
     feed = followed(name)
     ours = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
     for group in {of for of, _ in capture(name).effects}:
-        assert told(ours[group]) == told(effect for of, effect in capture(name).effects if of == group), group
+        assert reported(ours[group]) == reported(effect for of, effect in capture(name).effects if of == group), group
 
 
 @pytest.mark.parametrize("name", BOTH_PROTOCOLS)
@@ -59,8 +64,37 @@ def test_whoever_goes_on_from_a_snapshot_tells_the_same() -> None:
     first = Feed(LiveImport(GroupConfig())).feed(lines[:60])
     kept = Snapshots(first.live).take()
     second = Feed(restored(kept, GroupConfig())).feed(lines[60:]).end()
-    told_in_two = [*first.rows, *second.rows]
-    assert {row.request.request_id for row in told_in_two} == {row.request.request_id for row in followed(name).rows}
-    ours = effects_of(told_in_two, GroupConfig(), second.live.tally.last_at_ms)
+    reported_in_two = [*first.rows, *second.rows]
+    assert {row.request.request_id for row in reported_in_two} == {
+        row.request.request_id for row in followed(name).rows
+    }
+    ours = effects_of(reported_in_two, GroupConfig(), second.live.tally.last_at_ms)
     theirs = effects_of(followed(name).rows, GroupConfig(), second.live.tally.last_at_ms)
-    assert {of: told(effects) for of, effects in ours.items()} == {of: told(effects) for of, effects in theirs.items()}
+    assert {of: reported(effects) for of, effects in ours.items()} == {
+        of: reported(effects) for of, effects in theirs.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["conversions", "night", "sessions"])
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6])
+def test_who_follows_older_consumer_groups_tells_nothing_wrong_as_certain_also_from_a_snapshot(
+    name: str, share: float, tmp_path: Path
+) -> None:
+    texts = gzip.decompress((INCIDENTS / f"{name}.log.gz").read_bytes()).splitlines(keepends=True)
+    path = tmp_path / "requests.log"
+    path.write_bytes(b"".join(texts[int(len(texts) * share) :]))
+    lines = list(lines_in_order(path, ZoneInfo("UTC")))
+    feed = Feed(LiveImport(GroupConfig()))
+
+    def go_on(place: int) -> None:
+        if place == len(lines) // 2:
+            feed.live = restored(Snapshots(feed.live).take(), GroupConfig())
+
+    feed.feed(lines, go_on).end()
+    assert [row.request for row in feed.rows] == [
+        row.request for row in Feed(LiveImport(GroupConfig())).feed(lines).end().rows
+    ]
+    effects = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
+    for group, true in json.loads((INCIDENTS / f"{name}.json").read_text()).items():
+        started = [effect for effect in effects.get(group, []) if isinstance(effect, RebalanceStarted)]
+        assert certain_and_wrong(started, true) == [], group

@@ -17,14 +17,16 @@ from rich.console import Console
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from jobs.home import Home, HomeError
+from jobs.log_config import shadow_config
 from jobs.rollcall.__main__ import main
 from jobs.shadow.command import kept_of
 from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
-from jobs.shadow.log_following import shadow_config
+from request_log.broker_settings import SettingsSeen
+from request_log.following.group_sessions import CONFIGS_GIVEN
 from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
 from schemas.fan_out import group_id_of
-from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
 
@@ -60,13 +62,13 @@ def clock_of(step_s: float) -> Iterator[float]:
 
 def feed_on(home: Home, path: Path, settings: dict[str, str] | None = None, step_s: float = 0.3) -> ShadowFeed:
     """A program that starts on a home."""
-    kept = find_kept(home) or new_kept(str(path), "UTC", settings or {})
+    kept = find_kept(home) or new_kept(str(path), "UTC", settings or {}, SettingsSeen())
     ticks = clock_of(step_s)
     tail = LogTail(path, ZoneInfo("UTC"), kept.position)
     return ShadowFeed(home, shadow_config(kept.settings), kept, tail, lambda: next(ticks))
 
 
-def told(requests: Iterable[StreamRequest]) -> dict[str, list[tuple[str, int]]]:
+def reported(requests: Iterable[StreamRequest]) -> dict[str, list[tuple[str, int]]]:
     """By group each request and when it was; a heartbeat, alone or in a run, by its member and generation."""
     by_group = defaultdict(list)
     for request in requests:
@@ -113,7 +115,7 @@ def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
     feed_until_over(feed)
     plain = [line._replace(file=path.name) for line in lines_with(bad)]
     ours = Feed(LiveImport(shadow_config({}).group), 1).feed(plain).end().rows
-    assert told(requests_in(home)) == told(row.request for row in ours)
+    assert reported(requests_in(home)) == reported(row.request for row in ours)
     quarantined = DeltaTable(home.quarantine).to_pyarrow_table().to_pylist()
     assert len(quarantined) == len({row["source"] for row in quarantined}) == len(pieces)
 
@@ -159,7 +161,30 @@ def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_
     }
     known = Feed(LiveImport(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)), 1)
     ours = known.feed(lines_of(log)).end().rows
-    assert told(requests_in(home)) == told(row.request for row in ours)
+    assert reported(requests_in(home)) == reported(row.request for row in ours)
+
+
+def test_what_a_user_says_is_set_for_a_group_holds_after_a_restart(tmp_path: Path) -> None:
+    """The log has no line that says it, and the members are first heard of after the restart."""
+    home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
+    home.path.mkdir()
+    path.write_bytes(b"")
+    feed = feed_on(home, path, {"groups.orders.consumer.session.timeout.ms": "8000"})
+    feed.step()
+    feed = feed_on(home, path)
+    lines = gzip.decompress(next(one for one in INCIDENTS if one.name == "sessions.log.gz").read_bytes()).splitlines(
+        keepends=True
+    )
+    path.write_bytes(b"".join(line for line in lines if b"_CONFIGS" not in line))
+    while feed.step():
+        pass
+    feed_until_over(feed)
+    set_for = {
+        request.why: request.configs
+        for request in requests_in(home)
+        if isinstance(request, GroupObservedRequest) and request.group_id == "orders" and request.configs
+    }
+    assert set_for[CONFIGS_GIVEN] == {"consumer.session.timeout.ms": "8000"}
 
 
 def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
@@ -170,7 +195,7 @@ def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> N
     while feed.step():
         pass
     feed_until_over(feed)
-    assert sum(map(len, told(requests_in(home)).values())) == feed.live.tally.used == 463
+    assert sum(map(len, reported(requests_in(home)).values())) == feed.live.tally.used == 463
     assert [file.name for file in (home.path / "shadow").iterdir()] == [f"{feed.commits:012d}.state"]
 
 
@@ -220,7 +245,7 @@ def test_a_mistake_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jobs.stream.sources.request_log_topic.BOOTSTRAP_MS", 300)
+    monkeypatch.setattr("jobs.stream.sources.request_log_topic.BOOTSTRAP_S", 0.3)
     log = tmp_path / "requests.log"
     log.write_bytes(b"")
     words = [word.replace("{tmp}", str(tmp_path)).replace("{log}", str(log)) for word in arguments]

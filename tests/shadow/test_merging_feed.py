@@ -8,26 +8,31 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.both_inputs import AFTER_THE_LOGS
+from jobs.both_inputs import AFTER_THE_LOGS, BothMerged
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
-from jobs.replay.both import merge_homes
-from jobs.shadow import merging_feed
+from jobs.replay.merged import Ends, merge_files
+from jobs.replay.row_files import RowFiles, take_rows
+from jobs.shadow import numbered_state
 from jobs.shadow.log_progress import NOTHING_KNOWN, Known
 from jobs.shadow.merging_feed import FOLDER, MergingFeed
 from jobs.stream.home_tables import open_effects, open_quarantine
-from jobs.stream.writers.driver_writer import with_days
-from offsets_topic.beside_log.facts import Fact
+from offsets_topic.beside_log.choice import SLACK_MS
+from schemas.effects import GroupRemoved
 from schemas.tables import EFFECTS, QUARANTINE
-from tests.offsets_topic.half_logs import LENGTH_MS, told_of
+from tables.rows import with_days
+from tests.offsets_topic.half_logs import LENGTH_MS, reported_of
 from tests.request_log.broker import START_MS
 from tests.streaming.live import read_rows
+from why.facts import Fact
 
 CONFIG = JobConfig()
+Row = dict[str, Any]
 UNTIL_MS = START_MS + 10 * LENGTH_MS
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -41,51 +46,69 @@ class Homes:
             open_effects(each, CONFIG)
             open_quarantine(each, CONFIG)
 
-    def write(self, home: Home, facts: Iterable[Fact]) -> None:
-        rows = [
-            dict.fromkeys(EFFECTS.names)
-            | {"group_id": "g", **{name: getattr(fact, name) for name in Fact.__struct_fields__}}
-            for fact in facts
-        ]
+    def write(self, home: Home, rows: Iterable[Row]) -> None:
+        rows = list(rows)
         if rows:
-            write_deltalake(
-                home.effects,
-                with_days(pa.Table.from_pylist(rows, EFFECTS.arrow).drop_columns("at_date")),
-                mode="append",
-            )
+            write_deltalake(home.effects, table_of(rows), mode="append")
 
     def feed(self) -> MergingFeed:
         return MergingFeed(self.home, CONFIG, lambda ids: dict.fromkeys(ids, "orders"))
 
-    def told(self) -> list[tuple[Any, ...]]:
-        return told_in(self.home)
+    def reported(self) -> list[tuple[Any, ...]]:
+        return reported_in(read_rows(self.home.effects))
 
 
-def told_in(home: Home) -> list[tuple[Any, ...]]:
+def table_of(rows: list[Row]) -> pa.Table:
+    return with_days(pa.Table.from_pylist(rows, EFFECTS.arrow).drop_columns("at_date"))
+
+
+def replayed(folder: Path, log: list[Row], topic: list[Row]) -> tuple[BothMerged, list[tuple[Any, ...]]]:
+    """What a replay makes of all facts at once."""
+    inputs = RowFiles(folder / "log"), RowFiles(folder / "topic")
+    for files, rows in zip(inputs, (log, topic), strict=True):
+        files.write("effects", table_of(rows))
+    of_log, of_topic = (each.files for each in inputs)
+    ends = Ends(UNTIL_MS, UNTIL_MS)
+    found, merged = merge_files(0, of_log, of_topic, {TOPIC_ID: "orders"}, ends, folder)
+    return found, reported_in(row for file in merged for row in take_rows(file).to_pylist())
+
+
+def row(at_ms: int, seq: int, effect: str, detail: str | None = None) -> Row:
+    return dict.fromkeys(EFFECTS.names) | {
+        "group_id": "g",
+        "at_ms": at_ms,
+        "seq": seq,
+        "effect": effect,
+        "detail": detail,
+    }
+
+
+def row_of(fact: Fact) -> Row:
+    said = None if fact.content is None else msgspec.json.encode(fact.content).decode()
+    return row(fact.at_ms, fact.seq, fact.effect, said) | {"member_id": fact.member_id or None}
+
+
+def reported_in(rows: Iterable[Row]) -> list[tuple[Any, ...]]:
     names = ("at_ms", "seq", "effect", "generation_id", "member_id", "detail", "at_date")
-    return sorted((tuple(row[name] for name in names) for row in read_rows(home.effects)), key=str)
+    return sorted((tuple(row[name] for name in names) for row in rows), key=str)
 
 
-def answer(at_ms: int, seq: int) -> Fact:
+def answer(at_ms: int, seq: int) -> Row:
     """What the log alone can tell."""
-    return Fact(at_ms, seq, "reply", 1, "m", f'{{"topic":"{TOPIC_ID}"}}')
+    return row(at_ms, seq, "reply", f'{{"topic":"{TOPIC_ID}"}}')
 
 
 @pytest.mark.parametrize("seed", [3, 22, 270])
 def test_what_comes_bit_by_bit_is_what_a_replay_of_all_makes(seed: int, tmp_path: Path) -> None:
-    log, _, topic, _ = told_of(seed, tmp_path)
+    reported = reported_of(seed, tmp_path)
+    log, topic = ([row_of(fact) for fact in facts] for facts in (reported.log, reported.topic))
     log += [answer(START_MS + n * 1_000, 10_000 + n) for n in range(60)]
-    log.sort(key=lambda fact: (fact.at_ms, fact.seq))
-    whole = Homes(tmp_path / "whole")
-    whole.write(whole.home.of_log, log)
-    whole.write(whole.home.of_topic, topic)
-    replayed = merge_homes(whole.home, CONFIG, UNTIL_MS, UNTIL_MS, {TOPIC_ID: "orders"})
-
+    at_once, history = replayed(tmp_path, log, topic)
     chance, homes = random.Random(seed), Homes(tmp_path / "bits")
     feed = homes.feed()
     for now_ms in range(START_MS, START_MS + LENGTH_MS + 5_000, 5_000):
         for home, facts in ((homes.home.of_log, log), (homes.home.of_topic, topic)):
-            homes.write(home, [fact for fact in facts if now_ms - 5_000 < fact.at_ms <= now_ms])
+            homes.write(home, [fact for fact in facts if now_ms - 5_000 < fact["at_ms"] <= now_ms])
         feed.step(Known({}, now_ms - 10_000), now_ms)
         if chance.random() < 0.5:
             # It is killed: what it had in hand is lost, and read again.
@@ -93,14 +116,14 @@ def test_what_comes_bit_by_bit_is_what_a_replay_of_all_makes(seed: int, tmp_path
     feed = homes.feed()
     feed.step(Known({}, UNTIL_MS), UNTIL_MS)
     feed.close()
-    assert homes.told() == told_in(whole.home)
+    assert homes.reported() == history
     merged = feed.found
     assert (merged.log_facts, merged.topic_facts, merged.left_out) == (
-        replayed.log_facts,
-        replayed.topic_facts,
-        replayed.left_out,
+        at_once.log_facts,
+        at_once.topic_facts,
+        at_once.left_out,
     )
-    assert (merged.compared, merged.disagreements) == (replayed.compared, replayed.disagreements)
+    assert (merged.compared, merged.disagreements) == (at_once.compared, at_once.disagreements)
 
 
 def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
@@ -114,25 +137,26 @@ def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
         raise OSError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(merging_feed, "append_once", fail)
+        patch.setattr(numbered_state, "append_once", fail)
         with pytest.raises(OSError, match="killed"):
             feed.step(NOTHING_KNOWN, None)
-    assert homes.told() == []
+    assert homes.reported() == []
     homes.write(homes.home.of_log, [answer(START_MS + 1, 2)])
     assert homes.feed().step(NOTHING_KNOWN, None) == 2
     assert homes.feed().step(NOTHING_KNOWN, None) == 0
-    assert [told[1] for told in homes.told()] == [1, 2]
+    assert [reported[1] for reported in homes.reported()] == [1, 2]
 
 
 def test_a_fact_of_the_topic_waits_until_the_log_has_told_all_up_to_then(tmp_path: Path) -> None:
     homes = Homes(tmp_path)
-    homes.write(homes.home.of_topic, [Fact(START_MS, 5, "group_removed", 3, None, None)])
+    removed = GroupRemoved(at_ms=START_MS, why="deleted", generation_id=3)
+    homes.write(homes.home.of_topic, [row_of(Fact(START_MS, 5, "group_removed", content=removed))])
     feed = homes.feed()
-    late_ms = START_MS + CONFIG.log_hold_ms + 1_000
+    late_ms = START_MS + CONFIG.log_hold_ms + SLACK_MS
     assert feed.step(Known({}, late_ms), START_MS) == 0
-    assert feed.step(Known({"g": START_MS - 1}, late_ms), late_ms) == 0
+    assert feed.step(Known({"g": START_MS + SLACK_MS - 1}, late_ms), late_ms) == 0
     assert feed.step(Known({}, late_ms), late_ms) == 1
-    assert [told[1] for told in homes.told()] == [AFTER_THE_LOGS + 5]
+    assert [reported[1] for reported in homes.reported()] == [AFTER_THE_LOGS + 5]
 
 
 def test_what_neither_can_read_is_copied_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.home import Home, HomeError
 from jobs.rollcall.__main__ import main
-from jobs.shadow.topic import settle, topic_config
+from jobs.shadow.topic import check_cluster, topic_config
 from programs.errors import ConfigError
 
 
@@ -31,8 +31,9 @@ def test_an_address_without_a_server_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["kafka://h:9092", "--set", "group.max.size=3"], "SET= and ZONE= are said of a request log"),
-        (["kafka://h:9092", "--zone", "Asia/Kolkata"], "SET= and ZONE= are said of a request log"),
+        (["kafka://h:9092", "--set", "group.max.size=3"], "ZONE= and SET= of a broker are said of a request log"),
+        (["kafka://h:9092", "--zone", "Asia/Kolkata"], "ZONE= and SET= of a broker are said of a request log"),
+        (["kafka://h:9092", "--set", "groups.g.x=3"], "groups.g.x=3: is not of the form groups.GROUP.KEY"),
         (["requests.log", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
         (["kafka://h:9092/topic", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
         (["one.log", "two.log"], "names 2 logs and 0 clusters, and one of each is followed"),
@@ -49,11 +50,11 @@ def test_what_does_not_fit_what_is_followed_is_refused(
 
 def test_a_home_belongs_to_one_cluster_and_one_choice_of_commits(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    settle(home, "cluster-1", has_commits=True)
-    settle(home, "cluster-1", has_commits=True)
+    check_cluster(home, "cluster-1", has_commits=True)
+    check_cluster(home, "cluster-1", has_commits=True)
     with pytest.raises(HomeError, match="follows the cluster cluster-1, and this is cluster-2"):
-        settle(home, "cluster-2", has_commits=True)
+        check_cluster(home, "cluster-2", has_commits=True)
     with pytest.raises(HomeError, match="was begun with commits: keep OFFSETS="):
-        settle(home, "cluster-1", has_commits=False)
+        check_cluster(home, "cluster-1", has_commits=False)
     with pytest.raises(HomeError, match="holds a topic shadow history, not a live one"):
-        home.settle("live", "driver")
+        home.check_kind("live", "driver")

@@ -13,23 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 from duck_sql.engine import Answer as Rows
 from duck_sql.engine import AnswerColumn
-from duck_sql.types import STRING
 from jobs.home import Home
+from jobs.processes import Processes
 from jobs.replay import report as replay_report
+from jobs.replay.building import Shown
 from jobs.rollcall.__main__ import main
-from jobs.run.choices import Asked, choices
+from jobs.run.choices import RunOptions, choices
 from jobs.run.command import Run
 from jobs.shown.terminal import Teller, Terminal, add_row, say, text_of
 from jobs.shown.watch import Watch
 from jobs.shown.why_page import show_page
 from jobs.whatif import report as whatif_report
-from jobs.whatif.command import answer, read_log
+from jobs.whatif.command import answer, read_recording
 from request_log.parity import Difference, Parity
 from request_log.recorded import Tally
 from tests.shown.hostile import story_of
@@ -39,7 +41,6 @@ from tests.views.story import write_effects
 from tests.why.reading import explained
 from whatif.answer import Answer
 from whatif.changes import trial_of
-from whatif.play import play
 
 SHOWN = {
     "a[/x]b": "a[/x]b",
@@ -63,7 +64,7 @@ def printed(show: Callable[[Console], object]) -> str:
     return out.getvalue()
 
 
-def told_safely(text: str, name: str) -> bool:
+def reported_safely(text: str, name: str) -> bool:
     """The name stands in the text as it is to be shown, and nothing that acts on a terminal does."""
     return SHOWN[name] in text and all(line.isprintable() for line in text.split("\n")) and "\nforged" not in text
 
@@ -76,8 +77,8 @@ def test_a_line_a_cell_and_a_title_are_text(name: str) -> None:
     table = Table(title=text_of(name))
     table.add_column(text_of(name))
     add_row(table, name)
-    assert told_safely(printed(lambda console: say(console, name)), name)
-    assert told_safely(printed(lambda console: console.print(table)), name)
+    assert reported_safely(printed(lambda console: say(console, name)), name)
+    assert reported_safely(printed(lambda console: console.print(table)), name)
 
 
 def test_no_other_file_makes_markup_of_a_variable_text() -> None:
@@ -102,13 +103,13 @@ def test_the_lines_and_the_screen_of_a_run(name: str, tmp_path: Path) -> None:
     lines = list(watch.look())
     assert any("became a member" in line for line in lines)
     for line in lines:
-        assert told_safely(printed(lambda console, line=line: say(console, line)), name)  # type: ignore[misc]
-    assert told_safely(printed(lambda console: console.print(watch.screen())), name)
+        assert reported_safely(printed(lambda console, line=line: say(console, line)), name)  # type: ignore[misc]
+    assert reported_safely(printed(lambda console: console.print(watch.screen())), name)
 
 
 @names
 def test_the_page_of_a_rebalance(name: str) -> None:
-    assert told_safely(printed(lambda console: show_page(explained(story_of(name)), console)), name)
+    assert reported_safely(printed(lambda console: show_page(explained(story_of(name)), console)), name)
 
 
 @names
@@ -123,30 +124,35 @@ def test_the_rows_of_a_rebalance_stay_exact_data(name: str, tmp_path: Path, caps
 @names
 def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {
-        **{"started_at": "05:39", "group_id": name, "cause": "member_left", "culprit": name, "cause_client_host": name},
+        **{
+            "started_at": "05:39",
+            "group_id": name,
+            "causes": "member_left",
+            "culprit": name,
+            "cause_client_host": name,
+        },
         **{"client_reason": name, "from_generation_id": 1, "to_generation_id": 2, "members_before": 1},
         **{"members_after": 1, "duration_ms": 5, "outcome": "completed"},
     }
-    columns = tuple(AnswerColumn(column, STRING) for column in row)
+    columns = tuple(AnswerColumn(column, duckdb.type("VARCHAR")) for column in row)
     monkeypatch.setattr(replay_report, "ask", lambda *_, **__: Rows(columns, iter([tuple(row.values())])))
     parity = Parity()
     parity.first.append(Difference("r", name, "Heartbeat", 4, name, 5, {"error": name}, {"error": "NONE"}))
-    told = replay_report.Told(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
-    assert told_safely(printed(lambda console: replay_report.tell(console, Home(name), told)), name)
+    report = replay_report.Replayed(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
+
+    def tell(console: Console) -> None:
+        replay_report.say_log(console, report)
+        replay_report.tell_home(console, Home(name))
+
+    assert reported_safely(printed(tell), name)
 
 
 @pytest.fixture(scope="module")
 def found() -> Answer:
     log = ROOT / "tests" / "captures" / "b-rolling-dynamic" / "requests.log.gz"
-    return answer(
-        read_log(log, "UTC", {})[0],
-        trial_of(["session.timeout.ms=6000", "static=true"]),
-        lambda groups, settings: [
-            (group_id, place, play(lives, setting))
-            for group_id, lives in groups.items()
-            for place, setting in enumerate(settings)
-        ],
-    )
+    alone, quiet = Processes(1), Shown(Console(quiet=True))
+    recording = read_recording(log, "UTC", {}, alone, quiet)[0]
+    return answer(recording, trial_of(["session.timeout.ms=6000", "static=true"]), alone, quiet)
 
 
 @names
@@ -156,15 +162,15 @@ def test_the_report_of_a_what_if(name: str, found: Answer) -> None:
 
     recording = replace(
         found.recording,
-        lives=hostile(found.recording.lives),
+        schedules=hostile(found.recording.schedules),
         outcomes=hostile(found.recording.outcomes),
         left_out={name: f"{name} is left out"},
         moved=[name],
     )
     tried = tuple(hostile(dict(outcomes)) for outcomes in found.tried)
     answered = replace(found, recording=recording, baseline=hostile(dict(found.baseline)), tried=tried)
-    told = whatif_report.Told(answered, {"group.max.size": name}, 5, 1.0, name)
-    assert told_safely(printed(lambda console: whatif_report.tell(console, told)), name)
+    report = whatif_report.Report(answered, {"group.max.size": name}, 5, 1.0, name)
+    assert reported_safely(printed(lambda console: whatif_report.tell(console, report)), name)
 
 
 @names
@@ -172,7 +178,7 @@ def test_a_mistake_with_a_name_in_it_is_one_line(name: str, tmp_path: Path, caps
     write_effects(tmp_path, {name: two_members(name).rows})
     assert main(["why", "--home", str(tmp_path), "other"]) == 2
     said = capsys.readouterr().err
-    assert told_safely(said, name)
+    assert reported_safely(said, name)
     assert said.count("\n") == 1
 
 
@@ -212,7 +218,7 @@ def test_what_cannot_be_shown_is_told_once_and_ends_nothing(capsys: pytest.Captu
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_run_goes_on_watching_whatever_cannot_be_shown(is_terminal: bool, tmp_path: Path) -> None:
     looks = Looks()
-    made = choices(Asked(home=str(tmp_path), demo_seconds="0.6"), {})
+    made = choices(RunOptions(home=str(tmp_path), demo_seconds="0.6"), {})
     run = Run(made, Terminal(file=Unwilling() if is_terminal else io.StringIO(), force_terminal=is_terminal))
     run._watch(looks)  # type: ignore[arg-type]
     assert looks.count >= 2

@@ -22,37 +22,37 @@ from schemas.effects import (
 )
 from schemas.errors import Error
 from schemas.messages import JoinGroupResponse
-from simulation.world import World
+from tests.simulation.watched import WatchedWorld
 
 GROUP = "fleet"
 
 
-def assert_always(world: World) -> None:
+def assert_always(world: WatchedWorld) -> None:
     """What no loss, stall or death may break."""
-    assert world.record.double_ownerships == []
+    assert world.double_ownerships == []
     assert_generations_grow(world)
     assert_callbacks_add_up(world)
     assert_answered_once(world)
 
 
-def assert_generations_grow(world: World) -> None:
+def assert_generations_grow(world: WatchedWorld) -> None:
     """Each join phase ends exactly one generation later, and no member is told of an earlier one than before."""
-    last, told = 0, Counter[str]()
+    last, reported = 0, Counter[str]()
     for each in world.record.effects:
         match each.effect:
             case GroupRemoved():
-                last, told = 0, Counter()
+                last, reported = 0, Counter()
             case StateChanged(from_state=GroupState.PREPARING_REBALANCE, generation_id=generation_id):
                 assert generation_id == last + 1
                 last = generation_id
             case StateChanged(generation_id=generation_id):
                 assert generation_id == last
             case Reply(response=JoinGroupResponse(error_code=Error.NONE) as joined):
-                assert joined.generation_id >= told[joined.member_id]
-                told[joined.member_id] = joined.generation_id
+                assert joined.generation_id >= reported[joined.member_id]
+                reported[joined.member_id] = joined.generation_id
 
 
-def assert_callbacks_add_up(world: World) -> None:
+def assert_callbacks_add_up(world: WatchedWorld) -> None:
     """An application is given only what it does not have, and loses only what it has."""
     owned: dict[str, set[TopicPartition]] = {}
     for each in world.record.events:
@@ -69,7 +69,7 @@ def assert_callbacks_add_up(world: World) -> None:
             assert consumer.owned_partitions == owned.get(name, set())
 
 
-def assert_answered_once(world: World) -> None:
+def assert_answered_once(world: WatchedWorld) -> None:
     """Every request the coordinator took is answered once, dropped as Kafka drops it, or still parked on a member."""
     ends: Counter[str] = Counter()
     parked: set[str] = set()
@@ -89,7 +89,7 @@ def assert_answered_once(world: World) -> None:
     assert parked - ends.keys() == waiting
 
 
-def assert_settled(world: World) -> None:
+def assert_settled(world: WatchedWorld) -> None:
     """The group is Stable, its members are the living consumers, and every partition is owned once, in both views."""
     group = world.group(GROUP)
     present = {name: consumer for name, consumer in world.consumers.items() if consumer.is_present}
@@ -112,7 +112,7 @@ def assert_settled(world: World) -> None:
         assert due_ms > world.now_ms
 
 
-def wanted_partitions(world: World) -> set[TopicPartition]:
+def wanted_partitions(world: WatchedWorld) -> set[TopicPartition]:
     """Every partition of every topic that a living consumer subscribes to."""
     topics = {topic for each in world.consumers.values() if each.is_present for topic in each.plan.topics}
     counts = world.topics

@@ -1,4 +1,4 @@
-"""Fleets of consumers, drawn at random: who speaks what, who lives how, and what the network loses meanwhile.
+"""Random fleets of consumers: their protocols and schedules, and what the network loses meanwhile.
 
 All trouble ends by TROUBLE_ENDS_MS. What is lost before that is noticed at the latest after the longest JoinGroup wait,
 and then takes a rebalance or two: by QUIET_MS the group must have settled.
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from clients.config import ApiVersions, ConsumerConfig
 from coordinator_udfs.protocol.config import GroupConfig
-from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, TopicChange, WorldPlan
+from simulation.plan import ConsumerPlan, Schedule, Span, TopicChange, WorldPlan
 from tests.simulation.checks import GROUP
+from tests.simulation.lossy import LossyPlan
 
 TROUBLE_ENDS_MS = 50_000
 LONGEST_STALL_MS = 30_000
@@ -43,11 +44,11 @@ def spans(longest_ms: int) -> st.SearchStrategy[tuple[Span, ...]]:
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> Life:
+def schedules(draw: st.DrawFn) -> Schedule:
     start_ms = draw(st.integers(0, 25_000))
     end_ms = draw(st.one_of(st.none(), st.none(), st.integers(start_ms, TROUBLE_ENDS_MS)))
     is_killed = draw(st.booleans())
-    return Life(
+    return Schedule(
         start_ms=start_ms,
         close_ms=None if is_killed else end_ms,
         kill_ms=end_ms if is_killed else None,
@@ -79,15 +80,15 @@ def consumers(draw: st.DrawFn, number: int, fleet: tuple[tuple[str, ...], ...], 
         name=f"c{number}",
         config=config,
         topics=draw(st.sampled_from([("t", "u"), ("t", "u"), ("t",)])),
-        life=draw(lives()),
+        schedule=draw(schedules()),
         metadata_delay_ms=draw(st.sampled_from([0, 4000])),
     )
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> NetworkPlan:
+def networks(draw: st.DrawFn) -> LossyPlan:
     share = st.sampled_from([0.0, 0.0, 0.02, 0.1])
-    return NetworkPlan(
+    return LossyPlan(
         latency_ms=(0, draw(st.sampled_from([0, 5, 50, 400]))),
         request_loss=draw(share),
         answer_loss=draw(share),

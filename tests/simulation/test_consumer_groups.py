@@ -11,8 +11,9 @@ from clients.config import ConsumerConfig
 from coordinator_udfs.protocol.config import ConsumerConfig as BrokerConfig
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.consumer_protocol import TopicPartition
-from simulation.plan import ConsumerPlan, GroupProtocol, Life, NetworkPlan, Span, Subscribed, TopicChange, WorldPlan
-from simulation.world import World
+from simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange, WorldPlan
+from tests.simulation.lossy import LossyPlan
+from tests.simulation.watched import WatchedWorld
 
 TROUBLE_MS, REST_MS = 90_000, 120_000
 BROKER = GroupConfig(consumer=BrokerConfig(session_timeout_ms=10_000, heartbeat_interval_ms=2_000))
@@ -21,11 +22,11 @@ SPANS = st.builds(Span, st.integers(1_000, 60_000), st.integers(500, 25_000))
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> Life:
+def schedules(draw: st.DrawFn) -> Schedule:
     start_ms = draw(st.integers(0, 40_000))
     end_ms = draw(st.none() | st.integers(start_ms + 1, TROUBLE_MS))
     is_killed = draw(st.booleans())
-    return Life(
+    return Schedule(
         start_ms=start_ms,
         close_ms=None if is_killed else end_ms,
         kill_ms=end_ms if is_killed else None,
@@ -48,13 +49,13 @@ def plans(draw: st.DrawFn) -> WorldPlan:
                 request_timeout_ms=4_000,
             ),
             draw(TOPICS),
-            life,
+            schedule,
             pattern=draw(st.sampled_from(["", "", "u.*"])),
             protocol=GroupProtocol.CONSUMER,
         )
-        for number, life in enumerate(draw(st.lists(lives(), min_size=1, max_size=5)))
+        for number, schedule in enumerate(draw(st.lists(schedules(), min_size=1, max_size=5)))
     ]
-    losses = NetworkPlan(
+    losses = LossyPlan(
         latency_ms=(1, 20),
         request_loss=draw(st.sampled_from([0.0, 0.1])),
         answer_loss=draw(st.sampled_from([0.0, 0.1])),
@@ -67,9 +68,9 @@ def plans(draw: st.DrawFn) -> WorldPlan:
 @settings(max_examples=100)
 @given(plan=plans())
 def test_no_partition_has_two_owners_and_at_rest_each_has_one_that_lives(plan: WorldPlan) -> None:
-    world = World(plan)
+    world = WatchedWorld(plan)
     world.run_until(TROUBLE_MS + REST_MS)
-    assert world.record.double_ownerships == []
+    assert world.double_ownerships == []
     present = [each for each in world.consumers.values() if each.is_present and each.member is not None]
     owned = sorted(partition for each in present for partition in each.owned_partitions)
     wanted = {topic for each in present for topic in _topics_at_rest(each.plan)}
@@ -84,5 +85,5 @@ def test_no_partition_has_two_owners_and_at_rest_each_has_one_that_lives(plan: W
 
 def _topics_at_rest(plan: ConsumerPlan) -> tuple[str, ...]:
     """What it subscribes to in the end: a change before its start is none."""
-    changed = [each.topics for each in plan.life.subscribed if each.at_ms >= plan.life.start_ms]
+    changed = [each.topics for each in plan.schedule.subscribed if each.at_ms >= plan.schedule.start_ms]
     return changed[-1] if changed else (*plan.topics, *(["u"] if plan.pattern else []))

@@ -11,12 +11,12 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_protocol import TopicPartition
 from schemas.effects import Reply, RequestParked, StateChanged
 from simulation.chance import between, fraction
-from simulation.ownership import Ownership
-from simulation.plan import ConsumerPlan, Life, WorldPlan
-from simulation.record import ConsumerEvent, DoubleOwnership, GroupEffect, Record
+from simulation.plan import ConsumerPlan, Schedule, WorldPlan
+from simulation.record import ConsumerEvent, GroupEffect
 from simulation.virtual_time import DEADLINE, VirtualTime
-from simulation.world import World
 from tests.simulation.checks import GROUP, assert_always, assert_settled
+from tests.simulation.ownership import DoubleOwnership, Ownership
+from tests.simulation.watched import WatchedWorld
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -67,13 +67,12 @@ class Owners:
     """Two consumers whose sessions are valid unless said otherwise."""
 
     def __init__(self) -> None:
-        self.time, self.record = VirtualTime(), Record()
         self.invalid: set[str] = set()
-        self.ownership = Ownership(self.time, self.record, lambda name: name not in self.invalid)
+        self.ownership = Ownership(VirtualTime(), lambda name: name not in self.invalid)
 
     @property
     def doubles(self) -> list[DoubleOwnership]:
-        return self.record.double_ownerships
+        return self.ownership.doubles
 
 
 def test_a_partition_owned_by_two_valid_consumers_is_recorded() -> None:
@@ -117,23 +116,23 @@ def test_a_zombie_does_not_count_until_its_session_is_valid_again() -> None:
 
 
 @pytest.fixture
-def settled() -> World:
+def settled() -> WatchedWorld:
     config = ConsumerConfig(group_id=GROUP, client_id="app", enable_auto_commit=False)
     names = ("a", "b")
-    world = World(WorldPlan(tuple(ConsumerPlan(name, config, ("t",), Life()) for name in names), {"t": 2}))
+    world = WatchedWorld(WorldPlan(tuple(ConsumerPlan(name, config, ("t",), Schedule()) for name in names), {"t": 2}))
     world.run_until(20_000)
     assert_always(world)
     assert_settled(world)
     return world
 
 
-def test_the_checks_see_a_double_ownership(settled: World) -> None:
-    settled.record.double_ownerships.append(DoubleOwnership(0, GROUP, T0, ("a", "b")))
+def test_the_checks_see_a_double_ownership(settled: WatchedWorld) -> None:
+    settled.double_ownerships.append(DoubleOwnership(0, GROUP, T0, ("a", "b")))
     with pytest.raises(AssertionError):
         assert_always(settled)
 
 
-def test_the_checks_see_a_generation_that_falls(settled: World) -> None:
+def test_the_checks_see_a_generation_that_falls(settled: WatchedWorld) -> None:
     fallen = StateChanged(
         at_ms=0,
         from_state=GroupState.STABLE,
@@ -150,20 +149,20 @@ def test_the_checks_see_a_generation_that_falls(settled: World) -> None:
 
 @pytest.mark.parametrize("event", [PartitionsAssigned((T0, T1), 1), PartitionsLost((TopicPartition("t", 9),))])
 def test_the_checks_see_callbacks_that_do_not_add_up(
-    settled: World, event: PartitionsAssigned | PartitionsLost
+    settled: WatchedWorld, event: PartitionsAssigned | PartitionsLost
 ) -> None:
     settled.record.events.append(ConsumerEvent(20_000, "a", event))
     with pytest.raises(AssertionError):
         assert_always(settled)
 
 
-def test_the_checks_see_a_request_that_is_answered_twice(settled: World) -> None:
+def test_the_checks_see_a_request_that_is_answered_twice(settled: WatchedWorld) -> None:
     settled.record.effects.append(next(each for each in settled.record.effects if isinstance(each.effect, Reply)))
     with pytest.raises(AssertionError):
         assert_always(settled)
 
 
-def test_the_checks_see_a_request_that_is_never_answered(settled: World) -> None:
+def test_the_checks_see_a_request_that_is_never_answered(settled: WatchedWorld) -> None:
     parked = {each.effect.request_id for each in settled.record.effects if isinstance(each.effect, RequestParked)}
     settled.record.effects = [
         each
@@ -174,7 +173,7 @@ def test_the_checks_see_a_request_that_is_never_answered(settled: World) -> None
         assert_always(settled)
 
 
-def test_the_checks_see_a_partition_that_nobody_owns(settled: World) -> None:
+def test_the_checks_see_a_partition_that_nobody_owns(settled: WatchedWorld) -> None:
     member = settled.consumers["a"].member
     assert isinstance(member, GroupMember)
     member.unsubscribe(settled.now_ms)

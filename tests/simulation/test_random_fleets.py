@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 
 from clients.config import ConsumerConfig
-from simulation.plan import ConsumerPlan, Life, NetworkPlan, Span, WorldPlan
-from simulation.world import World
+from simulation.plan import ConsumerPlan, NetworkPlan, Schedule, Span, WorldPlan
 from tests.simulation.checks import GROUP, assert_always, assert_settled
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds
+from tests.simulation.watched import WatchedWorld
 
 
-def run(plan: WorldPlan) -> World:
-    world = World(plan)
+def run(plan: WorldPlan) -> WatchedWorld:
+    world = WatchedWorld(plan)
     world.run_until(QUIET_MS)
     return world
 
@@ -40,9 +40,11 @@ def test_the_same_plan_gives_the_same_run(plan: WorldPlan) -> None:
     assert run(plan).record == run(plan).record
 
 
-@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", pytest.param("range", marks=pytest.mark.nightly)])
 def test_two_hundred_members_start_stall_die_and_close_and_settle(strategy: str) -> None:
-    world = World(WorldPlan(tuple(big_fleet(strategy)), {"t": 300, "u": 101}, network=NetworkPlan((1, 20)), seed=7))
+    world = WatchedWorld(
+        WorldPlan(tuple(big_fleet(strategy)), {"t": 300, "u": 101}, network=NetworkPlan((1, 20)), seed=7)
+    )
     world.run_until(90_000)
     assert len(world.group(GROUP).members) == 200 - 2 * 8
     assert_always(world)
@@ -60,11 +62,13 @@ def big_fleet(strategy: str) -> list[ConsumerPlan]:
         enable_auto_commit=False,
     )
     ends = {
-        1: lambda start_ms: Life(start_ms=start_ms, close_ms=15_000 + start_ms),
-        2: lambda start_ms: Life(start_ms=start_ms, kill_ms=16_000 + start_ms),
-        3: lambda start_ms: Life(start_ms=start_ms, pauses=(Span(17_000 + start_ms, 12_000),)),
+        1: lambda start_ms: Schedule(start_ms=start_ms, close_ms=15_000 + start_ms),
+        2: lambda start_ms: Schedule(start_ms=start_ms, kill_ms=16_000 + start_ms),
+        3: lambda start_ms: Schedule(start_ms=start_ms, pauses=(Span(17_000 + start_ms, 12_000),)),
     }
     return [
-        ConsumerPlan(f"c{number}", config, ("t", "u"), ends.get(number % 25, lambda at: Life(start_ms=at))(number * 25))
+        ConsumerPlan(
+            f"c{number}", config, ("t", "u"), ends.get(number % 25, lambda at: Schedule(start_ms=at))(number * 25)
+        )
         for number in range(200)
     ]

@@ -16,15 +16,16 @@ from schemas.consumer_protocol import TopicPartition
 from schemas.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
 from schemas.errors import Error
 from simulation.consumer import Mode
-from simulation.plan import ConsumerPlan, Life, Loss, NetworkPlan, PlanError, Span, TopicChange, WorldPlan
-from simulation.world import World
+from simulation.plan import ConsumerPlan, NetworkPlan, PlanError, Schedule, Span, TopicChange, WorldPlan
 from tests.simulation.checks import GROUP, assert_always, assert_settled
+from tests.simulation.lossy import Loss, LossyPlan
+from tests.simulation.watched import WatchedWorld
 
 STEADY = NetworkPlan(latency_ms=(1, 1))
 NO_DELAY = GroupConfig(group_initial_rebalance_delay_ms=0)
 
 
-def consumer(name: str, life: Life | None = None, **settings: Any) -> ConsumerPlan:
+def consumer(name: str, schedule: Schedule | None = None, **settings: Any) -> ConsumerPlan:
     config = ConsumerConfig(
         **{
             "group_id": GROUP,
@@ -36,19 +37,19 @@ def consumer(name: str, life: Life | None = None, **settings: Any) -> ConsumerPl
             **settings,
         }
     )
-    return ConsumerPlan(name, config, ("t",), life or Life())
+    return ConsumerPlan(name, config, ("t",), schedule or Schedule())
 
 
-def play(*consumers: ConsumerPlan, until_ms: int, partitions: int = 6, **fields: Any) -> World:
+def play(*consumers: ConsumerPlan, until_ms: int, partitions: int = 6, **fields: Any) -> WatchedWorld:
     """Runs to a moment of quiet; what must always hold, holds."""
     plan = WorldPlan(consumers, {"t": partitions}, **{"group_config": NO_DELAY, "network": STEADY, **fields})
-    world = World(plan)
+    world = WatchedWorld(plan)
     world.run_until(until_ms)
     assert_always(world)
     return world
 
 
-def rebalances(world: World, since_ms: int = 0) -> list[tuple[CauseKind, str, str]]:
+def rebalances(world: WatchedWorld, since_ms: int = 0) -> list[tuple[CauseKind, str, str]]:
     """(cause, culprit, outcome) of every rebalance that began since then."""
     ended = [each.effect for each in world.record.effects if isinstance(each.effect, RebalanceEnded)]
     return [
@@ -56,7 +57,7 @@ def rebalances(world: World, since_ms: int = 0) -> list[tuple[CauseKind, str, st
     ]
 
 
-def told(world: World, name: str, since_ms: int = 0) -> list[tuple[int, object]]:
+def reported(world: WatchedWorld, name: str, since_ms: int = 0) -> list[tuple[int, object]]:
     """(when, what) a consumer's application was told since then, its connection's news apart."""
     return [
         (each.at_ms, each.event)
@@ -67,7 +68,7 @@ def told(world: World, name: str, since_ms: int = 0) -> list[tuple[int, object]]
     ]
 
 
-def owned(world: World, name: str) -> set[int]:
+def owned(world: WatchedWorld, name: str) -> set[int]:
     return {each.partition for each in world.consumers[name].owned_partitions}
 
 
@@ -81,13 +82,13 @@ def parts(*numbers: int) -> tuple[TopicPartition, ...]:
 def test_the_first_members_of_a_group_wait_for_the_initial_delay_and_start_together() -> None:
     config = GroupConfig(group_initial_rebalance_delay_ms=3000)
     by_range: dict[str, Any] = {"partition_assignment_strategy": ("range",)}
-    plans = (consumer("a", **by_range), consumer("b", Life(start_ms=500), **by_range))
+    plans = (consumer("a", **by_range), consumer("b", Schedule(start_ms=500), **by_range))
     world = play(*plans, until_ms=10_000, group_config=config)
     assert_settled(world)
     assert rebalances(world) == [(CauseKind.MEMBER_JOINED, "a", "completed")]
     # a's second JoinGroup arrives at 5 ms; b came meanwhile, so the delay runs once more; then answers and a sync.
-    assert told(world, "a") == [(6008, PartitionsAssigned(parts(0, 1, 2), 1))]
-    assert told(world, "b") == [(6008, PartitionsAssigned(parts(3, 4, 5), 1))]
+    assert reported(world, "a") == [(6008, PartitionsAssigned(parts(0, 1, 2), 1))]
+    assert reported(world, "b") == [(6008, PartitionsAssigned(parts(3, 4, 5), 1))]
 
 
 # ---------------------------------------------------------------- rolling restarts
@@ -100,8 +101,8 @@ def rolling(instance_ids: bool, **settings: Any) -> list[ConsumerPlan]:
         instance_id = f"pod-{number}" if instance_ids else None
         stop_ms = 20_000 + 10_000 * number
         each = {"client_id": f"pod-{number}", "group_instance_id": instance_id, **settings}
-        plans.append(consumer(f"{number}-before", Life(start_ms=100 * number, close_ms=stop_ms), **each))
-        plans.append(consumer(f"{number}-after", Life(start_ms=stop_ms + 5000), **each))
+        plans.append(consumer(f"{number}-before", Schedule(start_ms=100 * number, close_ms=stop_ms), **each))
+        plans.append(consumer(f"{number}-after", Schedule(start_ms=stop_ms + 5000), **each))
     return plans
 
 
@@ -136,7 +137,7 @@ def test_a_rolling_restart_of_static_members_rebalances_not_once(strategy: str, 
 
 def test_a_static_member_that_stays_away_is_expired_and_its_partitions_go_to_the_others() -> None:
     world = play(
-        consumer("a", Life(kill_ms=20_000), group_instance_id="pod-0"),
+        consumer("a", Schedule(kill_ms=20_000), group_instance_id="pod-0"),
         consumer("b", group_instance_id="pod-1"),
         until_ms=60_000,
     )
@@ -148,7 +149,7 @@ def test_a_static_member_that_stays_away_is_expired_and_its_partitions_go_to_the
 # ---------------------------------------------------------------- deaths at the wrong moment
 
 
-def leader_of(world: World) -> str:
+def leader_of(world: WatchedWorld) -> str:
     """Who led the group's last completed rebalance."""
     members = {name: each.member for name, each in world.consumers.items()}
     (name,) = [name for name, member in members.items() if isinstance(member, GroupMember) and member.is_leader]
@@ -160,7 +161,7 @@ def test_a_leader_killed_between_its_join_and_its_sync_is_expired_and_another_le
     settings: dict[str, Any] = {"partition_assignment_strategy": (strategy,)}
     first = play(*(consumer(name, **settings) for name in "abc"), until_ms=15_000)
     leader = leader_of(first)
-    late = consumer("d", Life(start_ms=20_000), **settings)
+    late = consumer("d", Schedule(start_ms=20_000), **settings)
     # The newcomer makes them all rejoin; the leader has just been answered when it dies.
     completing_ms = next(
         each.effect.at_ms
@@ -169,8 +170,8 @@ def test_a_leader_killed_between_its_join_and_its_sync_is_expired_and_another_le
         and each.effect.at_ms > 20_000
         and each.effect.to_state is GroupState.COMPLETING_REBALANCE
     )
-    lives = {name: Life(kill_ms=completing_ms) if name == leader else Life() for name in "abc"}
-    world = play(*(consumer(name, lives[name], **settings) for name in "abc"), late, until_ms=90_000)
+    schedules = {name: Schedule(kill_ms=completing_ms) if name == leader else Schedule() for name in "abc"}
+    world = play(*(consumer(name, schedules[name], **settings) for name in "abc"), late, until_ms=90_000)
     assert_settled(world)
     assert rebalances(world, 20_000)[:2] == [
         (CauseKind.MEMBER_JOINED, "d", "superseded"),
@@ -180,7 +181,7 @@ def test_a_leader_killed_between_its_join_and_its_sync_is_expired_and_another_le
 
 
 def test_the_whole_fleet_killed_leaves_an_empty_group_behind() -> None:
-    plans = (consumer("a", Life(kill_ms=10_000)), consumer("b", Life(kill_ms=10_000)))
+    plans = (consumer("a", Schedule(kill_ms=10_000)), consumer("b", Schedule(kill_ms=10_000)))
     dead = play(*plans, until_ms=10_000)
     assert (len(dead.group(GROUP).members), dead.has_valid_session("a")) == (2, False)
     world = play(*plans, until_ms=40_000)
@@ -201,12 +202,12 @@ def test_any_one_lost_message_is_made_up_for(strategy: str, api: str, is_answer:
     lost = Loss("b", api, nth=2 if api == "JoinGroup" else 1, is_answer=is_answer, is_noticed=is_noticed)
     world = play(
         consumer("a", partition_assignment_strategy=(strategy,)),
-        consumer("b", Life(start_ms=5000, close_ms=100_000), partition_assignment_strategy=(strategy,)),
-        consumer("c", Life(start_ms=7000), partition_assignment_strategy=(strategy,)),
+        consumer("b", Schedule(start_ms=5000, close_ms=100_000), partition_assignment_strategy=(strategy,)),
+        consumer("c", Schedule(start_ms=7000), partition_assignment_strategy=(strategy,)),
         until_ms=200_000,
-        network=NetworkPlan(latency_ms=(1, 1), losses=(lost,)),
+        network=LossyPlan(latency_ms=(1, 1), losses=(lost,)),
     )
-    assert [(each.consumer, each.is_answer) for each in world.record.lost] == [("b", is_answer)]
+    assert [(each.consumer, each.is_answer) for each in world.lost] == [("b", is_answer)]
     assert_settled(world)
     assert world.consumers["b"].mode is Mode.ABSENT
 
@@ -217,10 +218,10 @@ def test_the_answers_of_a_rebalance_all_lost_are_made_up_for_once_the_requests_t
     world = play(
         *(consumer(name, request_timeout_ms=8000) for name in names),
         until_ms=60_000,
-        network=NetworkPlan(latency_ms=(1, 1), losses=lost),
+        network=LossyPlan(latency_ms=(1, 1), losses=lost),
         group_config=GroupConfig(group_initial_rebalance_delay_ms=1000),
     )
-    assert len(world.record.lost) == 4
+    assert len(world.lost) == 4
     assert_settled(world)
     assert {cause for cause, _, _ in rebalances(world, 5000)} == {CauseKind.MEMBER_REJOINED}
 
@@ -230,11 +231,11 @@ def test_a_coordinator_out_of_reach_for_longer_than_a_session_costs_everybody_th
         consumer("a"),
         consumer("b"),
         until_ms=120_000,
-        network=NetworkPlan(latency_ms=(1, 1), outages=(Span(20_000, 15_000),)),
+        network=LossyPlan(latency_ms=(1, 1), outages=(Span(20_000, 15_000),)),
     )
     assert_settled(world)
     for name in "ab":
-        kinds = [type(event) for _, event in told(world, name, 20_000)]
+        kinds = [type(event) for _, event in reported(world, name, 20_000)]
         assert kinds[0] is PartitionsLost
 
 
@@ -242,33 +243,33 @@ def test_a_coordinator_out_of_reach_for_longer_than_a_session_costs_everybody_th
 
 
 def test_a_member_that_stood_still_past_its_session_is_a_zombie_until_it_learns_better() -> None:
-    plans = (consumer("a", Life(pauses=(Span(20_000, 15_000),))), consumer("b"))
+    plans = (consumer("a", Schedule(pauses=(Span(20_000, 15_000),))), consumer("b"))
     during = play(*plans, until_ms=34_000)
     assert during.consumers["a"].owned_partitions & during.consumers["b"].owned_partitions
     assert not during.has_valid_session("a")
     assert during.has_valid_session("b")
     world = play(*plans, until_ms=60_000)
     assert_settled(world)
-    back_ms, first = told(world, "a", 20_000)[0]
+    back_ms, first = reported(world, "a", 20_000)[0]
     assert isinstance(first, PartitionsLost)
     assert 35_000 <= back_ms <= 35_010
 
 
 def test_a_member_that_stood_still_for_less_than_its_session_is_not_missed() -> None:
-    world = play(consumer("a", Life(pauses=(Span(20_000, 6000),))), consumer("b"), until_ms=60_000)
+    world = play(consumer("a", Schedule(pauses=(Span(20_000, 6000),))), consumer("b"), until_ms=60_000)
     assert_settled(world)
     assert rebalances(world, 15_000) == []
 
 
 def test_an_application_that_works_too_long_leaves_and_is_back_with_its_next_poll() -> None:
-    world = play(consumer("a", Life(slow=(Span(20_000, 35_000),))), consumer("b"), until_ms=90_000)
+    world = play(consumer("a", Schedule(slow=(Span(20_000, 35_000),))), consumer("b"), until_ms=90_000)
     assert_settled(world)
     assert [each[:2] for each in rebalances(world, 15_000)] == [
         (CauseKind.POLL_TIMEOUT, "a"),
         (CauseKind.MEMBER_JOINED, "a"),
         (CauseKind.COOPERATIVE_FOLLOWUP, "b"),
     ]
-    (left_at_ms, left), (lost_at_ms, lost) = told(world, "a", 15_000)[:2]
+    (left_at_ms, left), (lost_at_ms, lost) = reported(world, "a", 15_000)[:2]
     assert isinstance(left, LeftGroup)
     # Its last poll was when the heartbeat before the work began was answered, or at the start of the work.
     assert 48_000 <= left_at_ms <= 50_000
@@ -276,21 +277,21 @@ def test_an_application_that_works_too_long_leaves_and_is_back_with_its_next_pol
 
 
 def test_a_slow_application_holds_a_rebalance_up_until_it_polls() -> None:
-    plans = (consumer("a", Life(slow=(Span(20_000, 12_000),))), consumer("b", Life(start_ms=21_000)))
+    plans = (consumer("a", Schedule(slow=(Span(20_000, 12_000),))), consumer("b", Schedule(start_ms=21_000)))
     during = play(*plans, until_ms=31_999)
     assert during.group(GROUP).state is GroupState.PREPARING_REBALANCE
     assert sorted(len(each) for each in during.assigned_partitions(GROUP).values()) == [0, 6]
     world = play(*plans, until_ms=60_000)
     assert_settled(world)
-    joined = next(at_ms for at_ms, event in told(world, "b") if isinstance(event, PartitionsAssigned))
+    joined = next(at_ms for at_ms, event in reported(world, "b") if isinstance(event, PartitionsAssigned))
     assert 32_000 <= joined <= 32_050
 
 
 def test_an_application_that_is_working_joins_a_rebalance_when_it_is_done() -> None:
-    busy = Life(processing_ms=4000)
-    world = play(consumer("a", busy), consumer("b", Life(start_ms=20_000)), until_ms=60_000)
+    busy = Schedule(processing_ms=4000)
+    world = play(consumer("a", busy), consumer("b", Schedule(start_ms=20_000)), until_ms=60_000)
     assert_settled(world)
-    joined = next(at_ms for at_ms, event in told(world, "b") if isinstance(event, PartitionsAssigned))
+    joined = next(at_ms for at_ms, event in reported(world, "b") if isinstance(event, PartitionsAssigned))
     # A heartbeat tells it within 3 s, its work ends within 4 s.
     assert 20_000 < joined <= 27_100
 
@@ -302,11 +303,11 @@ def test_a_member_without_a_common_protocol_is_refused_and_the_group_goes_on() -
     world = play(
         consumer("a"),
         consumer("b"),
-        consumer("c", Life(start_ms=10_000), partition_assignment_strategy=("range",)),
+        consumer("c", Schedule(start_ms=10_000), partition_assignment_strategy=("range",)),
         until_ms=40_000,
     )
     assert_settled(world)
-    (_, fatal), *_ = told(world, "c")
+    (_, fatal), *_ = reported(world, "c")
     assert isinstance(fatal, FatalError)
     assert fatal.error is Error.INCONSISTENT_GROUP_PROTOCOL
     assert world.consumers["c"].mode is Mode.ABSENT
@@ -315,10 +316,10 @@ def test_a_member_without_a_common_protocol_is_refused_and_the_group_goes_on() -
 
 def test_a_full_group_refuses_the_next_member() -> None:
     config = GroupConfig(group_max_size=2, group_initial_rebalance_delay_ms=0)
-    plans = [consumer(name, Life(start_ms=at_ms)) for name, at_ms in (("a", 0), ("b", 5000), ("c", 10_000))]
+    plans = [consumer(name, Schedule(start_ms=at_ms)) for name, at_ms in (("a", 0), ("b", 5000), ("c", 10_000))]
     world = play(*plans, until_ms=40_000, group_config=config)
     assert_settled(world)
-    (_, fatal), *_ = told(world, "c")
+    (_, fatal), *_ = reported(world, "c")
     assert isinstance(fatal, FatalError)
     assert fatal.error is Error.GROUP_MAX_SIZE_REACHED
 
@@ -326,8 +327,8 @@ def test_a_full_group_refuses_the_next_member() -> None:
 def test_two_processes_with_one_instance_id_fence_each_other_in_turn() -> None:
     again = 5000
     world = play(
-        consumer("a", Life(restart_after_ms=again), client_id="one", group_instance_id="clash"),
-        consumer("b", Life(start_ms=10_000, restart_after_ms=again), client_id="two", group_instance_id="clash"),
+        consumer("a", Schedule(restart_after_ms=again), client_id="one", group_instance_id="clash"),
+        consumer("b", Schedule(start_ms=10_000, restart_after_ms=again), client_id="two", group_instance_id="clash"),
         until_ms=60_000,
     )
     fenced = [(each.consumer, each.event.error) for each in world.record.events if isinstance(each.event, FatalError)]
@@ -351,9 +352,9 @@ def test_a_static_leader_that_comes_back_by_an_old_version_does_not_know_that_it
     """Known of Kafka before KIP-814: nobody watches the topics then, until some rebalance elects a leader that does."""
     old = {"api_versions": ApiVersions(join_group=5, sync_group=3), "group_instance_id": "pod-0"}
     plans = (
-        consumer("a", Life(close_ms=15_000), **old),
-        consumer("a again", Life(start_ms=16_000), client_id="a", **old),
-        consumer("b", Life(start_ms=500)),
+        consumer("a", Schedule(close_ms=15_000), **old),
+        consumer("a again", Schedule(start_ms=16_000), client_id="a", **old),
+        consumer("b", Schedule(start_ms=500)),
     )
     world = play(*plans, until_ms=60_000, topic_changes=(TopicChange(20_000, "t", 8),))
     assert rebalances(world, 15_000) == []
@@ -366,8 +367,8 @@ def test_a_static_leader_that_comes_back_by_an_old_version_does_not_know_that_it
 def test_a_leave_group_waits_behind_a_parked_join_group_of_its_connection() -> None:
     """A broker reads a connection's next request only when it has answered the one before."""
     world = play(
-        consumer("a", Life(slow=(Span(20_000, 12_000),))),
-        consumer("b", Life(start_ms=21_000, close_ms=25_000)),
+        consumer("a", Schedule(slow=(Span(20_000, 12_000),))),
+        consumer("b", Schedule(start_ms=21_000, close_ms=25_000)),
         until_ms=60_000,
     )
     assert_settled(world)
@@ -382,8 +383,8 @@ def test_a_leave_group_waits_behind_a_parked_join_group_of_its_connection() -> N
 def test_what_waits_on_the_connection_of_a_dead_process_is_never_read() -> None:
     by_range: dict[str, Any] = {"partition_assignment_strategy": ("range",)}
     world = play(
-        consumer("a", Life(slow=(Span(20_000, 12_000),)), **by_range),
-        consumer("b", Life(start_ms=21_000, close_ms=25_000, kill_ms=26_000), **by_range),
+        consumer("a", Schedule(slow=(Span(20_000, 12_000),)), **by_range),
+        consumer("b", Schedule(start_ms=21_000, close_ms=25_000, kill_ms=26_000), **by_range),
         until_ms=80_000,
     )
     assert_settled(world)
@@ -402,7 +403,7 @@ def test_what_waits_on_the_connection_of_a_dead_process_is_never_read() -> None:
             lambda: NetworkPlan(latency_ms=(5, 1)),
             "latency_ms=5,1: the shortest must be 0 or more and at most the longest",
         ),
-        (lambda: NetworkPlan(answer_loss=1.5), "answer_loss=1.5: must be between 0 and 1"),
+        (lambda: LossyPlan(answer_loss=1.5), "answer_loss=1.5: must be between 0 and 1"),
         (lambda: WorldPlan((consumer("a"), consumer("a")), {}), "consumers: the name 'a' is given twice"),
     ],
 )
@@ -413,19 +414,19 @@ def test_a_plan_that_cannot_be_played_is_refused(build: Any, message: str) -> No
 
 
 def test_an_application_that_comes_late_to_a_rebalance_makes_the_others_wait_for_just_that_long() -> None:
-    prompt = play(consumer("a"), consumer("b", Life(start_ms=5000)), until_ms=60_000)
-    late = play(consumer("a", Life(rejoin_delay_ms=700)), consumer("b", Life(start_ms=5000)), until_ms=60_000)
+    prompt = play(consumer("a"), consumer("b", Schedule(start_ms=5000)), until_ms=60_000)
+    late = play(consumer("a", Schedule(rejoin_delay_ms=700)), consumer("b", Schedule(start_ms=5000)), until_ms=60_000)
     assert second_rebalance_ms(late) - second_rebalance_ms(prompt) == 700
 
 
-def second_rebalance_ms(world: World) -> int:
+def second_rebalance_ms(world: WatchedWorld) -> int:
     ended = [each.effect for each in world.record.effects if isinstance(each.effect, RebalanceEnded)]
     assert ended[1].started_at_ms is not None
     return ended[1].at_ms - ended[1].started_at_ms
 
 
 def test_what_reached_a_group_is_on_record_in_order() -> None:
-    world = play(consumer("a", Life(close_ms=20_000)), until_ms=40_000)
+    world = play(consumer("a", Schedule(close_ms=20_000)), until_ms=40_000)
     arrived = [(type(each).__name__, each.received_at_ms) for each in world.record.arrived]
     assert [name for name, _ in arrived][:3] == ["JoinGroupRequest", "JoinGroupRequest", "SyncGroupRequest"]
     assert arrived[-1] == ("LeaveGroupRequest", 20_001)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.spark_programs.doomed import doomed
 from tests.streaming.live import read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, told
+from tests.streaming.logs import EVENT, home_with, recorded, reported
 
 
+@pytest.mark.nightly
 def test_kills_between_the_sinks_commit_and_the_checkpoints_leave_no_trace(tmp_path: Path) -> None:
     world = recorded(200, seed=3)
     home = home_with(tmp_path / "home", world.log, 8)
@@ -20,4 +23,4 @@ def test_kills_between_the_sinks_commit_and_the_checkpoints_leave_no_trace(tmp_p
         assert not (Path(home.checkpoint) / "commits" / batch).exists()
     done = doomed(home.location, "never", **settings)
     assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
-    assert told(read_rows(home.effects)) == told(world.effects())
+    assert reported(read_rows(home.effects)) == reported(world.effects())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.spark_programs.doomed import doomed
 from tests.streaming.live import read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, told
+from tests.streaming.logs import EVENT, home_with, recorded, reported
 
 
+@pytest.mark.nightly
 def test_pysparks_own_workers_give_the_same_effects(tmp_path: Path) -> None:
     """The lean workers' effects are compared with the same expectation in `test_event_clock`."""
     world = recorded(120, seed=5)
@@ -16,4 +19,4 @@ def test_pysparks_own_workers_give_the_same_effects(tmp_path: Path) -> None:
     settings = {**EVENT, "spark.coordinator.source.max.requests.per.batch": "1"}
     done = doomed(home.location, "never", **settings, **{"spark.python.daemon.module": "pyspark.daemon"})
     assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
-    assert told(read_rows(home.effects)) == told(world.effects())
+    assert reported(read_rows(home.effects)) == reported(world.effects())

@@ -88,13 +88,13 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
         until(lambda: "reply" in {row["effect"] for row in read_rows(program.home.effects)}, "the reply")
         until(lambda: program.status()["effects"], "effects in its status")
-        told = until(figures, "the batch's figures")
+        reported = until(figures, "the batch's figures")
         with urlopen(f"{place}/health", timeout=10) as answer:
             health = json.load(answer)
         beside = Program(program.home.path).end()
         os.killpg(program.process.pid, signal.SIGINT)
         end = program.end()
-        yield Day(program, end, program.status()["state"], beside, told, health)
+        yield Day(program, end, program.status()["state"], beside, reported, health)
     finally:
         if program.process.poll() is None:
             os.killpg(program.process.pid, signal.SIGKILL)
@@ -160,5 +160,5 @@ def test_a_users_mistake_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(command, "coordinator", ["--home", str(tmp_path / "home"), *arguments]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", f"rollcall: {says}\n")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"rollcall: {says}\n")

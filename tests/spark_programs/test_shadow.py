@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pytest
+
 from tests.shadow.finished_log import expected
 from tests.shadow.shadow_program import PATIENCE_S, Shadow
 from tests.source_tree import ROOT
@@ -15,6 +17,7 @@ OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
 """Of a broker with group.max.size=3 and an initial delay of 1 s."""
 
 
+@pytest.mark.nightly
 def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(tmp_path: Path) -> None:
     answers, facts = expected(LOG)
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
@@ -41,6 +44,7 @@ def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(tmp_path:
     assert sorted(str(e["group_id"]) for e in expiries) == ["audit-trail", "clicks-agg", "views-agg"]
 
 
+@pytest.mark.nightly
 def test_settings_that_the_log_gives_away_are_learnt_by_the_running_query(tmp_path: Path) -> None:
     answers, facts = expected(OTHER_SETTINGS)
     shadow = Shadow(tmp_path)

@@ -14,6 +14,14 @@ from pyspark.sql import SparkSession
 from tests.streaming.live import Live
 
 
+@pytest.fixture(scope="module")
+def running(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """One live coordinator for the tests of a file, each of which has groups of its own."""
+    with_all = Live(spark, tmp_path_factory.mktemp("live") / "home", {})
+    yield with_all
+    with_all.stop()
+
+
 @pytest.fixture
 def live(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Live]]:
     """Makes live coordinators, each on a home of its own unless told otherwise; all are stopped in the end."""

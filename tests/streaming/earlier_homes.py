@@ -33,7 +33,7 @@ class Earlier(NamedTuple):
     """A version's homes, unpacked."""
 
     folder: Path
-    told: dict[str, Told]
+    reported: dict[str, Told]
     """By home."""
 
     def home(self, name: str) -> Path:
@@ -44,5 +44,5 @@ def unpacked(version: str, folder: Path) -> Earlier:
     """The homes of a version in a folder of one's own."""
     with tarfile.open(HOMES / f"{version}.tar.gz") as packed:
         packed.extractall(folder, filter="data")
-    told = json.loads((folder / TOLD).read_text())
-    return Earlier(folder, {name: Told(**each) for name, each in told.items()})
+    reported = json.loads((folder / TOLD).read_text())
+    return Earlier(folder, {name: Told(**each) for name, each in reported.items()})

@@ -24,11 +24,12 @@ from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
 from jobs.stream.writers.batch_result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
+from tables.delta_log import DeltaLog
 from tests.requests import heartbeat, join, sync
 from tests.waiting import until
 
-LOOK_EVERY_S = 0.1
-"""Each look reads a whole table, beside a Spark that needs the cores."""
+LOOK_EVERY_S = 0.05
+"""A look reads the whole table if there was a commit, beside a Spark that needs the cores."""
 QUICK = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "0"}
 """Sessions short enough to wait for."""
 
@@ -64,6 +65,7 @@ class Live:
         self.config = JobConfig.from_pairs({**QUICK, **settings})
         self.batches: list[BatchResult] = []
         self.coordinator: Coordinator | None = None
+        self._read_at, self._rows = -1, list[Effect]()
         open_requests(self.home, self.config)
         self.go_on()
 
@@ -95,10 +97,13 @@ class Live:
 
     def effects(self, **where: Any) -> list[Effect]:
         """Effects so far, in order, with their details opened."""
-        rows = read_rows(self.home.effects)
-        for row in rows:
-            row["detail"] = json.loads(row["detail"]) if row["detail"] else {}
-        found = [row for row in rows if all(row[name] == value for name, value in where.items())]
+        version = DeltaLog(Path(self.home.effects)).latest()
+        if version != self._read_at:
+            rows = read_rows(self.home.effects)
+            details = [json.loads(row["detail"]) if row["detail"] else {} for row in rows]
+            self._read_at = version
+            self._rows = [row | {"detail": detail} for row, detail in zip(rows, details, strict=True)]
+        found = [row for row in self._rows if all(row[name] == value for name, value in where.items())]
         return sorted(found, key=lambda row: (row["group_id"], row["at_ms"], row["seq"]))
 
     def effect(self, kind: str, **where: Any) -> Effect:

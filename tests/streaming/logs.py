@@ -54,7 +54,7 @@ def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
 COLUMNS = [name for name in EFFECTS.names if name != "at_date"]
 
 
-def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def reported(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Effects as tuples in order; a field that is not there is null."""
     return sorted(
         (tuple(row.get(name) for name in COLUMNS) for row in rows),

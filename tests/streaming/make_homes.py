@@ -172,14 +172,14 @@ def make(name: str, version: Version) -> Path:
 
 def pack(version: Version, folder: Path, name: str, *beside: str) -> Path:
     """Packs a folder's homes as NAME with what the version tells of them, and what else of the folder is named."""
-    told = folder / "told.json"
-    version.run(sys.executable, "-c", TELL, str(folder / "homes"), str(told))
+    reported = folder / "told.json"
+    version.run(sys.executable, "-c", TELL, str(folder / "homes"), str(reported))
     for each in NOT_KEPT:
         for path in folder.glob(f"homes/*/{each}"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     target = HOMES / f"{name}.tar.gz"
     with tarfile.open(target, "w:gz") as packed:
-        for each in ("homes", told.name, *beside):
+        for each in ("homes", reported.name, *beside):
             packed.add(folder / each, each)
     return target
 

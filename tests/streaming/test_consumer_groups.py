@@ -6,6 +6,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from jobs.spark.views import register_views
 from tests.requests import consumer_beat, heartbeat, join
 from tests.streaming.live import Live, now_ms
@@ -21,6 +23,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.nightly
 def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
     live: Callable[..., Live], tmp_path: Path
 ) -> None:
@@ -31,7 +34,7 @@ def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
     assert running.ask(heartbeat(MEMBER, 1, now_ms(), "moving"))["error_code"] == "NONE"
     alone = running.ask(consumer_beat("m1", 0, now_ms()))
     given = alone["detail"]["response"]["assignment"]["topic_partitions"]
-    assert given == [{"topic_id": "t1", "partitions": [0, 1, 2, 3]}]
+    assert given == [{"topic_id": "", "topic_name": "t1", "partitions": [0, 1, 2, 3]}]
     refused = running.ask(join("late", now_ms(), protocol_type="connect"))
     assert refused["error_code"] == "INCONSISTENT_GROUP_PROTOCOL"
 
@@ -39,8 +42,8 @@ def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
     assert (moved["error_code"], moved["api"], moved["api_version"]) == ("NONE", "ConsumerGroupHeartbeat", 1)
     change = running.effect("group_type_changed", group_id="moving")["detail"]
     assert (change["from_type"], change["to_type"], change["why"]) == ("classic", "consumer", "upgraded")
-    told = running.ask(heartbeat(MEMBER, 1, now_ms(), "moving", request_id="after"))
-    assert told["error_code"] == "REBALANCE_IN_PROGRESS"
+    answer = running.ask(heartbeat(MEMBER, 1, now_ms(), "moving", request_id="after"))
+    assert answer["error_code"] == "REBALANCE_IN_PROGRESS"
 
     gone = running.effect("member_removed", group_id="orders")
     assert (gone["member_id"], gone["cause"], gone["generation_id"]) == ("m1", "session_expired", 2)
@@ -49,7 +52,7 @@ def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
     assert ended["detail"]["outcome"] == "empty"
 
     running.stop()
-    register_views(running.spark, running.home)
+    register_views(running.spark, running.home, ["sessions", "offsets"])
     rows = running.spark.sql("SELECT client_id, end_cause FROM sessions WHERE group_id = 'orders'").collect()
     assert [tuple(row) for row in rows] == [("m1", "session_expired")]
     offsets = running.spark.sql("SELECT topic, committed_offset FROM offsets WHERE group_id = 'moving'").collect()

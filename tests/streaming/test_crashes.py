@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.requests import heartbeat
 from tests.source_tree import ROOT
 from tests.streaming.live import Live, form, now_ms, read_rows
@@ -16,6 +18,7 @@ from tests.waiting import until
 Lives = Callable[..., Live]
 
 
+@pytest.mark.nightly
 def test_members_that_keep_sending_survive_a_coordinator_that_is_away_for_several_sessions(live: Lives) -> None:
     session_ms = 6000
     running = live()

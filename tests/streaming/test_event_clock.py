@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,16 @@ from pyspark.sql import SparkSession
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.replay.command import replay_config
+from jobs.log_config import replay_config
 from jobs.stream.home_tables import open_requests
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.batch_result import BatchResult
 from tests.requests import join
 from tests.streaming.live import read_rows, request_rows
-from tests.streaming.logs import EVENT, home_with, recorded, told
+from tests.streaming.logs import EVENT, home_with, recorded, reported
 
 
-@pytest.mark.parametrize("batches", [1, 7, 50])
+@pytest.mark.parametrize("batches", [1, 7, pytest.param(50, marks=pytest.mark.nightly)])
 def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     spark: SparkSession, tmp_path: Path, batches: int
 ) -> None:
@@ -33,16 +34,16 @@ def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     query.awaitTermination()
     assert failure_of(query) is None
     assert len(done) == batches + 1
-    assert told(read_rows(home.effects)) == told(world.effects())
+    assert reported(read_rows(home.effects)) == reported(world.effects())
 
 
 def test_a_run_may_end_within_a_millisecond(spark: SparkSession, tmp_path: Path) -> None:
     at_ms = 1_790_000_000_000
     asked = [join("a", at_ms, "orders"), join("b", at_ms, "payments"), join("c", at_ms, "orders")]
-    home, config = Home(tmp_path / "home"), replay_config({})
+    home, config = Home(tmp_path / "home"), replace(replay_config({}), watermark_delay_ms=1)
     open_requests(home, config)
-    for request in asked:
-        write_deltalake(home.requests, request_rows([request]), mode="append")
+    for requests in (asked[:2], asked[2:]):
+        write_deltalake(home.requests, request_rows(requests), mode="append")
         query = start(spark, home, config, until_drained=True).query
         query.awaitTermination()
         assert failure_of(query) is None

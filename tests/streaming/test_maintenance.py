@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -13,6 +14,7 @@ from tests.requests import join
 from tests.streaming.live import Live, now_ms, read_rows
 
 
+@pytest.mark.nightly
 def test_a_home_that_spark_wrote_is_maintained_by_spark(spark: SparkSession, live: Callable[..., Live]) -> None:
     running = live(**{"spark.coordinator.effects.writer": "cluster"})
     for client in "ab":

@@ -1,93 +1,121 @@
-"""A recorded log through the stream: the story that the pure core tells of it, and that the broker's truth has."""
+"""A recorded log replayed: the broker's truth, and the facts that the stream tells of the same requests.
+
+By processes of this machine or by Spark's tasks, the tables are the same.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from jobs.home import Home
-from jobs.replay.command import Replay, clear, replay_config, settings_of
-from jobs.replay.report import Told, tell
+from jobs.log_config import replay_config
+from jobs.replay.command import clear, settings_of
+from jobs.replay.on_spark import replay_on_spark
+from jobs.replay.report import Replayed, say_log, tell_home
 from jobs.rollcall.__main__ import main
-from jobs.sql import register_views
+from jobs.stream.home_tables import open_requests
+from jobs.stream.query import failure_of, start
 from programs.errors import ConfigError
-from request_log.core_replay import Replay as PureReplay
-from request_log.importer import LogImport
-from schemas.effects import RebalanceEnded
+from tests.engines.replays import assert_same_tables
+from tests.replayed import QUIET, replay_log
 from tests.source_tree import ROOT
+from tests.streaming.live import read_rows
+from tests.views.view_rows import rows_of
 
 CAPTURE = ROOT / "tests/captures/d-kill"
 LOG = CAPTURE / "requests.log.gz"
 
 
 @pytest.fixture(scope="module")
-def replayed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, Replay]:
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, Replayed]:
     home = Home(tmp_path_factory.mktemp("replay"))
-    work = Replay(home, {}, LOG, "UTC", Console(quiet=True))
-    work.run(spark)
-    return home, work
+    return home, replay_log(home, LOG)
 
 
-def test_every_recorded_answer_is_equal(replayed: tuple[Home, Replay]) -> None:
-    _, work = replayed
-    assert work.parity.compared > 400
-    assert work.parity.share == 1.0
-    tally = work.tally
+def test_every_recorded_answer_is_equal(replayed: tuple[Home, Replayed]) -> None:
+    _, reported = replayed
+    assert reported.parity.compared > 400
+    assert reported.parity.share == 1.0
+    tally = reported.tally
     assert tally.used + tally.skipped.total() + tally.quarantined.total() == tally.read
 
 
-def test_rebalances_are_the_truths(spark: SparkSession, replayed: tuple[Home, Replay]) -> None:
+def test_rebalances_are_the_truths(replayed: tuple[Home, Replayed]) -> None:
     home, _ = replayed
-    register_views(spark, home)
     truth = json.loads((CAPTURE / "truth.json").read_text())["groups"]
-    for group_id, told in truth.items():
-        rows = spark.sql(f"select * from rebalances where group_id = '{group_id}' order by started_at").collect()
+    rebalances = sorted(rows_of(home.path, "rebalances"), key=lambda row: row.started_at)
+    members = rows_of(home.path, "members")
+    for group_id, reported in truth.items():
+        rows = [row for row in rebalances if row.group_id == group_id]
         assert [(r.from_generation_id, r.to_generation_id, r.cause, r.cause_member_id) for r in rows] == [
             (t["from_generation"], t["to_generation"], t["cause"], t["trigger"]["member_id"])
-            for t in told["rebalances"]
+            for t in reported["rebalances"]
         ]
-        members = {r.member_id for r in spark.sql(f"select * from members where group_id = '{group_id}'").collect()}
-        assert members == {member["member_id"] for member in told["final"]["members"]}
+        last = {row.member_id for row in members if row.group_id == group_id}
+        assert last == {member["member_id"] for member in reported["final"]["members"]}
 
 
-def test_the_stream_and_the_pure_core_tell_the_same_story(replayed: tuple[Home, Replay]) -> None:
-    home, _ = replayed
-    log = LogImport(LOG, ZoneInfo("UTC"), replay_config({}).group)
-    pure = PureReplay(log.config)
-    rows = list(log)
-    theirs = {
-        (group_id, e.at_ms, e.to_generation_id, str(e.cause.kind))
-        for group_id, e in pure.run(rows, log.tally.last_at_ms)
-        if isinstance(e, RebalanceEnded)
-    }
-    effects = DeltaTable(home.effects).to_pyarrow_table().to_pylist()
-    ours = {
-        (e["group_id"], e["at_ms"], e["generation_id"], e["cause"]) for e in effects if e["effect"] == "rebalance_ended"
-    }
+def test_the_stream_tells_the_same_of_the_requests(
+    spark: SparkSession, replayed: tuple[Home, Replayed], tmp_path: Path
+) -> None:
+    """The one place where a replay and the stream meet: the same core, asked the same, in one batch."""
+    home, reported = replayed
+    again = Home(tmp_path / "again")
+    shutil.copytree(home.requests, again.requests)
+    config = replay_config(reported.inferred)
+    open_requests(again, config)
+    query = start(spark, again, config, until_drained=True).query
+    query.awaitTermination()
+    assert failure_of(query) is None
+    ours, theirs = (_facts(read_rows(each.effects), reported.tally.last_at_ms or 0) for each in (again, home))
     assert ours == theirs
 
 
-def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replay], tmp_path: Path) -> None:
-    home, work = replayed
+def _facts(rows: list[dict[str, object]], end_ms: int) -> list[str]:
+    """Facts of which the stream has heard by its last request, but for their numbers and how heartbeats are packed."""
+    facts = [row for row in rows if row["effect"] != "heartbeats_taken" and row["api"] != "Heartbeat"]
+    return sorted(json.dumps({key: str(value) for key, value in row.items() if key != "seq"}) for row in facts)
+
+
+def test_spark_leaves_the_tables_that_processes_leave(spark: SparkSession, tmp_path: Path) -> None:
+    """Of two files: one is a part of the other, so that lines stand in both."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    shutil.copy(LOG, logs / "requests.log.gz")
+    shutil.copy(ROOT / "tests/request_log/incidents/failover.log.gz", logs / "another.log.gz")
+    ours, theirs = Home(tmp_path / "processes"), Home(tmp_path / "spark")
+    report = replay_log(ours, logs)
+    also = replay_on_spark(spark, theirs, logs, {}, ZoneInfo("UTC"), QUIET)
+    assert_same_tables(ours, report, theirs, also)
+
+
+def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replayed], tmp_path: Path) -> None:
+    home, found = replayed
     with (tmp_path / "report").open("w") as out:
-        told = Told(work.tally, work.parity, {"group.max.size": "3"}, 1.0)
-        tell(Console(file=out, width=200), home, told)
+        reported = Replayed(found.tally, found.parity, {"group.max.size": "3"}, 1.0)
+        console = Console(file=out, width=200)
+        say_log(console, reported)
+        tell_home(console, home)
     report = (tmp_path / "report").read_text()
     assert "parity: 100.000% of" in report
-    assert "views-agg: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3 members" in report
+    assert (
+        "views-agg: rebalance completed: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3"
+        in report
+    )
     assert "the broker had group.max.size=3" in report
     assert "UTC" in report
 
 
 def test_fresh_clears_a_replay_and_nothing_else(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    home.settle("live", "driver")
+    home.check_kind("live", "driver")
     with pytest.raises(Exception, match="holds a live"):
         clear(home)
 
@@ -102,7 +130,7 @@ def test_fresh_clears_a_replay_and_nothing_else(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence(
-    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.replace("{tmp}", str(tmp_path)) for word in arguments]
     assert main(["replay", *words, "--home", str(tmp_path / "home")]) == 2

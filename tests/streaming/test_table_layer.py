@@ -7,12 +7,12 @@ from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.stream.writers.cluster_writer import open_table
 from schemas.tables import EFFECTS
-from tables.checkpoints import read_checkpoint
 from tables.delta_log import DeltaLog
 from tables.live_files import live_files
 from tables.properties import request_properties, table_properties
@@ -23,13 +23,14 @@ from tests.streaming.live import Live, now_ms
 FIRST, SECOND = date(2026, 3, 1), date(2026, 3, 2)
 
 
+@pytest.mark.nightly
 def test_what_spark_puts_together_deletes_and_checkpoints_is_read_as_delta_says(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "effects")
     open_table(spark, path, EFFECTS, {**table_properties(), "delta.checkpointInterval": "3"})
     follower, log = TableFollower(Path(path), ["seq"], from_version=0), DeltaLog(Path(path))
-    told: list[int] = []
+    reported: list[int] = []
 
     def append(*numbers: int, day: date = FIRST) -> None:
         rows = [("g", number, "reply", day) for number in numbers]
@@ -38,8 +39,8 @@ def test_what_spark_puts_together_deletes_and_checkpoints_is_read_as_delta_says(
 
     def check() -> None:
         """What is new was told once; what is there are the files that Spark reads."""
-        told.extend(number for table in follower.poll() for number in table["seq"].to_pylist())
-        live = live_files(log, read_checkpoint)
+        reported.extend(number for table in follower.poll() for number in table["seq"].to_pylist())
+        live = live_files(log)
         found = sorted(
             number for file in live.paths for number in pq.ParquetFile(file).read(["seq"])["seq"].to_pylist()
         )
@@ -60,7 +61,7 @@ def test_what_spark_puts_together_deletes_and_checkpoints_is_read_as_delta_says(
     spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
     append(7, 8)
     check()
-    assert told == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert reported == [1, 2, 3, 4, 5, 6, 7, 8]
     assert log.last_checkpoint(log.latest()) is not None
 
 

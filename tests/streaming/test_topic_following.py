@@ -46,6 +46,7 @@ def write(folder: Path, name: str, records: list[LogRecord]) -> None:
     whole.rename(folder / f"{name}.parquet")
 
 
+@pytest.mark.nightly
 def test_a_clock_set_back_an_hour_stops_nothing_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +55,7 @@ def test_a_clock_set_back_an_hour_stops_nothing_and_repeats_nothing(
 
     schema = spark.createDataFrame(connector_rows([])).schema
 
-    def load(*_: object, has_commits: bool) -> DataFrame:
+    def load(*_: object, has_commits: bool, **__: object) -> DataFrame:
         return record_rows(spark.readStream.schema(schema).parquet(str(files)), has_commits=has_commits)
 
     monkeypatch.setattr(topic, "KafkaCluster", Cluster)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import terms_of
 from coordinator_udfs.state_codec import decode
-from jobs.sql import register_views
 from tests.requests import heartbeat, join, leave
 from tests.streaming.live import Live, form, now_ms
 from tests.views.state_facts import settled_leader, waits_for
+from tests.views.view_rows import rows_of
 
 Lives = Callable[..., Live]
 PATIENT: dict[str, Any] = {"session_timeout_ms": 300_000, "rebalance_timeout_ms": 300_000}
@@ -28,7 +27,7 @@ def stored_groups(spark: SparkSession, live: Live) -> dict[str, Group]:
 
 def assert_views_are_the_state(spark: SparkSession, live: Live) -> None:
     stored = stored_groups(spark, live)
-    groups = {row.group_id: row for row in spark.table("groups").collect()}
+    groups = {row.group_id: row for row in rows_of(live.home.path, "groups")}
     assert groups.keys() == stored.keys()
     for name, group in stored.items():
         row = groups[name]
@@ -36,8 +35,7 @@ def assert_views_are_the_state(spark: SparkSession, live: Live) -> None:
             *(group.state, group.generation_id, group.protocol_name),
         )
         assert (row.leader_id, row.member_count) == (settled_leader(group), len(group.members))
-    times = {name: F.unix_millis(name) for name in ("last_seen_at", "session_deadline_at")}
-    members = {(row.group_id, row.member_id): row for row in spark.table("members").withColumns(times).collect()}
+    members = {(row.group_id, row.member_id): row for row in rows_of(live.home.path, "members")}
     assert members.keys() == {(name, member_id) for name, group in stored.items() for member_id in group.members}
     for (name, member_id), row in members.items():
         group, member = stored[name], stored[name].members[member_id]
@@ -53,8 +51,7 @@ def assert_views_are_the_state(spark: SparkSession, live: Live) -> None:
 
 def test_the_views_are_empty_at_first_and_then_what_the_state_store_holds(live: Lives, spark: SparkSession) -> None:
     running = live()
-    register_views(spark, running.home)
-    assert spark.table("groups").count() == 0
+    assert rows_of(running.home.path, "groups") == []
     leader = form(running, "a", **PATIENT)
     form(running, "p", "payments", **PATIENT)
     emptied = form(running, "e", "emptied", **PATIENT)
@@ -62,11 +59,11 @@ def test_the_views_are_empty_at_first_and_then_what_the_state_store_holds(live: 
     waiting = join("b", now_ms(), **PATIENT)
     running.send(waiting)
     running.effect("request_parked", request_id=waiting.request_id)
-    told = running.ask(heartbeat(leader, 1, now_ms()))
-    assert told["error_code"] == "REBALANCE_IN_PROGRESS"
+    answer = running.ask(heartbeat(leader, 1, now_ms()))
+    assert answer["error_code"] == "REBALANCE_IN_PROGRESS"
     running.after_batches(1)
     assert_views_are_the_state(spark, running)
     running.stop()
     assert_views_are_the_state(spark, running)
-    states = {row.group_id: row.state for row in spark.table("groups").collect()}
+    states = {row.group_id: row.state for row in rows_of(running.home.path, "groups")}
     assert states == {"orders": "PreparingRebalance", "payments": "Stable", "emptied": "Empty"}

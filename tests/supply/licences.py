@@ -24,8 +24,9 @@ NOT_SAID = {"axe-playwright-python": "MIT"}
 """Packages whose own data name no licence, with that of the file LICENSE in their source."""
 HEAD = """# Licences of what Rollcall stands on
 
-Rollcall itself is under the Apache License 2.0. `make setup` installs these packages; `make licences` writes this page
-of what they say of themselves, and a test holds it to what is installed. Those of other platforms are not listed.
+Rollcall itself is under the Apache License 2.0. `make setup` and `make tools` install these packages; `make licences`
+writes this page of what they say of themselves, and a test holds it to what is installed. Those of other platforms are
+not listed.
 
 The column "for" tells what the product needs to run (`locks/run.txt`) from what only those who work on it need
 (`locks/dev.txt`). Nothing of them is in this repository.
@@ -61,8 +62,8 @@ def installed() -> list[Package]:
     command = [sys.executable, "-m", "piplicenses", "--format=json", "--from=mixed", "--with-system"]
     rows = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     packages = [Package(row["Name"], row["Version"], row["License"].replace("|", "/")) for row in rows]
-    told = [each._replace(licence=NOT_SAID.get(each.key, each.licence)) for each in packages]
-    return sorted((each for each in told if each.key != "rollcall"), key=lambda each: each.key)
+    reported = [each._replace(licence=NOT_SAID.get(each.key, each.licence)) for each in packages]
+    return sorted((each for each in reported if each.key != "rollcall"), key=lambda each: each.key)
 
 
 def locked(lock: Path) -> list[Requirement]:

@@ -22,7 +22,7 @@ def test_two_programs_share_the_work_of_the_example(tmp_path: Path) -> None:
             subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
             for _ in range(2)
         ]
-        told = [process.communicate(timeout=60)[0] for process in running]
+        reported = [process.communicate(timeout=60)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
     for partition in range(6):
-        assert any(f"('albums', {partition})" in text for text in told)
+        assert any(f"('albums', {partition})" in text for text in reported)

@@ -72,16 +72,16 @@ def test_commits_are_kept_for_the_next_member(home: Path) -> None:
 
 
 def test_changes_are_told_in_the_poll_and_to_the_callback(home: Path) -> None:
-    told: list[object] = []
+    reported: list[object] = []
     with (
         GroupMember(
-            home, "orders", {"payments": 2}, client_id="a", heartbeat_interval_ms=100, on_change=told.append
+            home, "orders", {"payments": 2}, client_id="a", heartbeat_interval_ms=100, on_change=reported.append
         ) as first,
     ):
         poll_until(lambda: len(first.assignment) == 2, first)
         with GroupMember(home, "orders", {"payments": 2}, client_id="b", heartbeat_interval_ms=100) as second:
             poll_until(lambda: len(first.assignment) == len(second.assignment) == 1, first, second)
-    kinds = [type(change) for change in told]
+    kinds = [type(change) for change in reported]
     assert kinds[:3] == [PartitionsAssigned, PartitionsRevoked, PartitionsAssigned]
     assert PartitionsLost not in kinds
 

@@ -21,10 +21,11 @@ import pyarrow as pa
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
-from jobs.stream.upkeep import tables_of, tend
+from jobs.stream.upkeep import tables_of
 from jobs.stream.writers.driver_writer import DriverWriter
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
+from tables.upkeep import tend
 from tables.whole_file import write_whole
 from tests.requests import heartbeat
 

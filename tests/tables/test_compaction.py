@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from schemas.tables import EFFECTS_FOLDER, REQUESTS
 from tables import compaction
-from tables.compaction import Layout, OvertakenError, put_together, remove_before
+from tables.compaction import Layout, OvertakenError, compact, remove_before
 from tables.delta_log import AddedFile, DeltaLog
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
@@ -48,8 +48,8 @@ class Requests:
             self._gateway.append(request_rows([heartbeat("m", 1, at_ms, "g")]))
             self.sent.append(at_ms)
 
-    def put_together(self, target_bytes: int = MEGABYTE) -> int:
-        return put_together(self.path, target_bytes, LAYOUT)
+    def compact(self, target_bytes: int = MEGABYTE) -> int:
+        return compact(self.path, target_bytes, LAYOUT)
 
     @property
     def log(self) -> DeltaLog:
@@ -92,31 +92,31 @@ def requests(tmp_path: Path) -> Requests:
 
 def test_many_files_become_one_with_every_row_in_its_order(requests: Requests) -> None:
     requests.send(20)
-    assert requests.put_together() == 20
+    assert requests.compact() == 20
     (name,) = requests.files
     assert pq.read_table(requests.path / name)["received_at_ms"].to_pylist() == requests.sent
     assert DeltaTable(requests.path).to_pyarrow_table().schema == REQUESTS.arrow
-    assert requests.put_together() == 0
+    assert requests.compact() == 0
 
 
 def test_readers_of_new_rows_are_told_of_none(requests: Requests) -> None:
     requests.send(3)
-    requests.put_together()
+    requests.compact()
     assert requests.log.appended(requests.log.latest()) == []
 
 
 def test_the_log_tells_how_many_rows_a_file_has_and_of_which_time(requests: Requests) -> None:
     requests.send(3)
-    requests.put_together()
-    (told,) = pa.table(DeltaTable(requests.path).get_add_actions(flatten=True)).to_pylist()
-    bounds = (told["min.received_at_ms"], told["max.received_at_ms"])
-    assert (told["num_records"], *bounds) == (3, requests.sent[0], requests.sent[-1])
+    requests.compact()
+    (reported,) = pa.table(DeltaTable(requests.path).get_add_actions(flatten=True)).to_pylist()
+    bounds = (reported["min.received_at_ms"], reported["max.received_at_ms"])
+    assert (reported["num_records"], *bounds) == (3, requests.sent[0], requests.sent[-1])
 
 
 def test_commits_that_come_meanwhile_are_kept_however_many(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     requests.send(3)
     overtake(monkeypatch, lambda: requests.send(40))
-    assert requests.put_together() == 3
+    assert requests.compact() == 3
     assert requests.read == requests.sent
     assert len(requests.files) == 41
 
@@ -125,7 +125,7 @@ def test_a_file_that_was_removed_meanwhile_comes_not_back(requests: Requests, mo
     requests.send(3)
     overtake(monkeypatch, lambda: DeltaTable(requests.path).delete(f"received_at_ms < {T + 2}"))
     with pytest.raises(OvertakenError, match="removed one of the files that are replaced"):
-        requests.put_together()
+        requests.compact()
     assert requests.read == requests.sent[2:]
     assert list(requests.path.glob("*-c000.zstd.parquet")) == []
     assert list(requests.log.folder.glob("*.tmp")) == []
@@ -145,7 +145,7 @@ def test_a_commit_does_not_go_into_a_past_that_was_cleaned_away(
 
     overtake(monkeypatch, clean)
     with pytest.raises(OvertakenError, match="version 3 is gone"):
-        requests.put_together()
+        requests.compact()
     assert requests.log.versions() == [6]
     assert requests.read == requests.sent
 
@@ -160,7 +160,7 @@ def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
     write_effects(tmp_path, {"c": [msgspec.structs.replace(fact, at_ms=(fact.at_ms or 0) + DAY_MS) for fact in facts]})
     table = tmp_path / EFFECTS_FOLDER
     before = in_order(table)
-    assert put_together(table, MEGABYTE, Layout("at_ms", ("group_id", "at_ms", "seq"))) == 2
+    assert compact(table, MEGABYTE, Layout("at_ms", ("group_id", "at_ms", "seq"))) == 2
     assert in_order(table) == before
     made, other = sorted((Path(uri) for uri in DeltaTable(table).file_uris()), key=lambda path: path.parent.name)
     assert (made.parent.name, other.parent.name) == ("at_date=1970-01-01", "at_date=1970-01-02")
@@ -176,30 +176,30 @@ def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
 def test_a_file_that_is_large_enough_stays_and_so_does_one_without_another(requests: Requests) -> None:
     requests.send(2)
     size = max(path.stat().st_size for path in requests.path.glob("*.parquet"))
-    assert requests.put_together(size) == 0
-    assert requests.put_together(2 * size) == 2
+    assert requests.compact(size) == 0
+    assert requests.compact(2 * size) == 2
     requests.send()
     before = requests.files
-    assert requests.put_together(size + 1) == 0
+    assert requests.compact(size + 1) == 0
     assert requests.files == before
 
 
-def test_files_of_other_libraries_and_of_older_columns_are_put_together_too(requests: Requests) -> None:
+def test_files_of_other_libraries_and_of_older_columns_are_compacted_too(requests: Requests) -> None:
     requests.send()
     row = {"group_id": "g", "request_id": "r", "received_at_ms": T + 1, "request": "{}"}
     write_deltalake(str(requests.path), pa.Table.from_pylist([row]), mode="append", schema_mode="merge")
-    assert requests.put_together() == 2
+    assert requests.compact() == 2
     rows = in_rows(requests.path)
     assert {**row, "request_seq": None} in rows
     assert len(rows) == 2
 
 
-def test_more_files_than_a_process_may_open_are_put_together(requests: Requests) -> None:
+def test_more_files_than_a_process_may_open_are_compacted(requests: Requests) -> None:
     requests.send(120)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, most[1]))
     try:
-        assert requests.put_together() == 120
+        assert requests.compact() == 120
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
     assert requests.read == requests.sent
@@ -207,7 +207,7 @@ def test_more_files_than_a_process_may_open_are_put_together(requests: Requests)
 
 def test_a_delta_library_goes_on_with_the_table(requests: Requests) -> None:
     requests.send(4)
-    requests.put_together()
+    requests.compact()
     requests.send(2)
     table = DeltaTable(requests.path)
     table.create_checkpoint()
@@ -233,7 +233,7 @@ def test_old_rows_go_from_files_whole_and_in_part_while_others_commit(
 ) -> None:
     for _ in range(3):
         requests.send(4)
-        requests.put_together()
+        requests.compact()
     requests.send()
     overtake(monkeypatch, lambda: requests.send(40))
     assert remove_before(requests.path, T + 6, LAYOUT) == 1
@@ -246,7 +246,7 @@ def test_files_of_old_rows_alone_go_unread_and_new_ones_stay_as_they_are(
     requests: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests.send(4)
-    requests.put_together()
+    requests.compact()
     requests.send(2)
     new = requests.files
     requests.send(2)
@@ -266,7 +266,7 @@ def test_a_row_without_a_moment_stays(requests: Requests) -> None:
 def test_the_commit_is_as_the_protocol_spells_it(requests: Requests) -> None:
     requests.send(2)
     gone = requests.files
-    requests.put_together()
+    requests.compact()
     lines = requests.log.commit_path(requests.log.latest()).read_text().splitlines()
     info, *actions = map(json.loads, lines)
     assert info["commitInfo"]["operation"] == "OPTIMIZE"

@@ -9,11 +9,12 @@ from deltalake import DeltaTable
 
 from jobs.config import JobConfig
 from jobs.home import LIVE, Home, HomeError
-from jobs.stream.upkeep import tables_of, tend
+from jobs.stream.upkeep import tables_of
 from schemas.tables import EFFECTS
 from tables.delta_log import DeltaLog
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
+from tables.upkeep import tend
 from tables.whole_file import write_whole
 from tests.requests import heartbeat
 from tests.tables.doomed_writers import Batch, T, writer_of
@@ -83,8 +84,8 @@ def test_a_file_that_is_written_whole_stays_the_old_one(tmp_path: Path) -> None:
 
 def test_a_home_whose_note_finds_no_room_is_begun_when_there_is_some(tmp_path: Path) -> None:
     with no_room(), pytest.raises(OSError, match=r"."):
-        Home(tmp_path).settle(LIVE, "driver")
-    Home(tmp_path).settle(LIVE, "driver")
+        Home(tmp_path).check_kind(LIVE, "driver")
+    Home(tmp_path).check_kind(LIVE, "driver")
     assert Home(tmp_path).read_note()["kind"] == LIVE
 
 

@@ -88,6 +88,7 @@ class Writer:
         self.process.wait()
 
 
+@pytest.mark.nightly
 def test_killed_writers_lose_nothing_and_write_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

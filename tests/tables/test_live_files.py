@@ -7,25 +7,14 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tables.checkpoints import read_checkpoint
+from tables import live_files as files_of_tables
 from tables.delta_log import AddedFile, DeltaLog, DeltaLogError
-from tables.live_files import ReadCheckpoint, live_files, log_pieces
-
-
-def with_duckdb(paths: Sequence[Path]) -> Iterable[AddedFile]:
-    """Another engine's reader of checkpoints, as `live_files` takes it."""
-    query = "select add.path, add.partitionValues, add.size, add.stats from read_parquet(?) where add is not null"
-    for path, values, size, stats in duckdb.execute(query, [[str(path) for path in paths]]).fetchall():
-        yield AddedFile(path=path, partition_values=values, size=size, stats=stats)
-
-
-READERS = pytest.mark.parametrize("read", [read_checkpoint, with_duckdb])
+from tables.live_files import live_files
 
 
 def append(path: Path, *numbers: int, day: str = "2026-03-01") -> None:
@@ -62,16 +51,15 @@ def tended(tmp_path: Path) -> Path:
     return path
 
 
-@READERS
-def test_at_every_version_the_files_are_those_that_delta_rs_names(tended: Path, read: ReadCheckpoint) -> None:
+def test_at_every_version_the_files_are_those_that_delta_rs_names(tended: Path) -> None:
     log = DeltaLog(tended)
     for version in range(log.latest() + 1):
-        told = DeltaTable(str(tended), version=version)
-        found = live_files(log, read, version)
-        assert {path.parts[-2:] for path in found.paths} == {Path(uri).parts[-2:] for uri in told.file_uris()}
-        assert numbers_in(log, found.paths) == sorted(told.to_pyarrow_table()["n"].to_pylist())
+        reported = DeltaTable(str(tended), version=version)
+        found = live_files(log, version)
+        assert {path.parts[-2:] for path in found.paths} == {Path(uri).parts[-2:] for uri in reported.file_uris()}
+        assert numbers_in(log, found.paths) == sorted(reported.to_pyarrow_table()["n"].to_pylist())
         assert all(path.stat().st_size == file.size for path, file in zip(found.paths, found.files, strict=True))
-    latest = live_files(log, read)
+    latest = live_files(log)
     assert latest.version == log.latest() == 12
     assert {file.partition_values["day"] for file in latest.files} == {"x y=ä", "2026-03-01"}
     assert sum(file.rows or 0 for file in latest.files) == 10
@@ -80,8 +68,8 @@ def test_at_every_version_the_files_are_those_that_delta_rs_names(tended: Path, 
 
 def test_every_row_is_told_once_as_new_whatever_upkeep_does(tended: Path) -> None:
     log = DeltaLog(tended)
-    told = {version: numbers_in(log, log.appended(version) or []) for version in range(log.latest() + 1)}
-    news = {version: numbers for version, numbers in told.items() if numbers}
+    reported = {version: numbers_in(log, log.appended(version) or []) for version in range(log.latest() + 1)}
+    news = {version: numbers for version, numbers in reported.items() if numbers}
     assert news == {0: [0, 10], 1: [1, 11], 2: [2, 12], 3: [3, 13], 5: [20, 21], 8: [30], 12: [40]}
     assert log.appended(13) is None
 
@@ -89,26 +77,23 @@ def test_every_row_is_told_once_as_new_whatever_upkeep_does(tended: Path) -> Non
 def test_a_file_that_is_added_again_with_other_statistics_brings_no_row(tmp_path: Path) -> None:
     append(tmp_path, 1)
     log = DeltaLog(tmp_path)
-    (first,) = live_files(log, read_checkpoint).files
+    (first,) = live_files(log).files
     again = {"add": {"path": first.path, "partitionValues": {}, "size": first.size, "dataChange": False}}
     log.commit_path(1).write_text(json.dumps(again) + "\n\n")
     assert log.appended(1) == []
-    assert [file.stats for file in live_files(log, read_checkpoint).files] == [None]
-    assert [file.rows for file in live_files(log, read_checkpoint, 0).files] == [1]
+    assert [file.stats for file in live_files(log).files] == [None]
+    assert [file.rows for file in live_files(log, 0).files] == [1]
 
 
 def test_only_the_last_checkpoint_and_the_commits_after_it_are_needed(tended: Path) -> None:
     log = DeltaLog(tended)
     for version in range(8):
         log.commit_path(version).unlink()
-    pieces = log_pieces(log)
-    assert pieces.checkpoint is not None
-    assert (pieces.checkpoint.version, list(pieces.commits)) == (8, [9, 10, 11, 12])
-    assert numbers_in(log, live_files(log, read_checkpoint).paths) == [0, 1, 2, 3, 10, 11, 12, 13, 21, 40]
+    assert numbers_in(log, live_files(log).paths) == [0, 1, 2, 3, 10, 11, 12, 13, 21, 40]
     with pytest.raises(DeltaLogError, match=r"version 6 cannot be read: the log has versions 8 to 12"):
-        live_files(log, read_checkpoint, 6)
+        live_files(log, 6)
     with pytest.raises(DeltaLogError, match="version 13 cannot be read"):
-        live_files(log, read_checkpoint, 13)
+        live_files(log, 13)
 
 
 def test_a_checkpoint_in_parts_counts_once_all_of_them_are_there(tended: Path) -> None:
@@ -121,34 +106,34 @@ def test_a_checkpoint_in_parts_counts_once_all_of_them_are_there(tended: Path) -
     found = log.last_checkpoint(12)
     assert found is not None
     assert found.version == 4
-    before = live_files(log, read_checkpoint)
+    before = live_files(log)
     pq.write_table(actions.slice(2), second)
     assert log.last_checkpoint(12) == (8, [first, second])
-    assert sorted(live_files(log, read_checkpoint).paths) == sorted(before.paths)
+    assert sorted(live_files(log).paths) == sorted(before.paths)
     assert log.last_checkpoint(3) is None
 
 
-def test_a_reader_that_upkeep_overtakes_begins_again(tended: Path) -> None:
-    log = DeltaLog(tended)
-    tries = []
+def test_a_reader_that_upkeep_overtakes_begins_again(tended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, tries, read = DeltaLog(tended), [], files_of_tables._in_checkpoint
 
     def overtaken(paths: Sequence[Path]) -> Iterable[AddedFile]:
         tries.append(paths)
         if len(tries) == 1:
             raise FileNotFoundError(paths[0])
-        return read_checkpoint(paths)
+        return read(paths)
 
-    assert live_files(log, overtaken).version == 12
+    monkeypatch.setattr(files_of_tables, "_in_checkpoint", overtaken)
+    assert live_files(log).version == 12
     assert len(tries) == 2
 
 
 def test_what_is_no_table_or_has_deleted_rows_in_its_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DeltaLogError, match="there is no Delta table"):
-        live_files(DeltaLog(tmp_path), read_checkpoint)
+        live_files(DeltaLog(tmp_path))
     append(tmp_path, 1, 2)
     log = DeltaLog(tmp_path)
-    (file,) = live_files(log, read_checkpoint).files
+    (file,) = live_files(log).files
     vector = {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
     log.commit_path(1).write_text(json.dumps({"add": {"path": file.path, "deletionVector": vector}}))
     with pytest.raises(DeltaLogError, match="has a deletion vector, which only Spark reads"):
-        live_files(log, read_checkpoint)
+        live_files(log)

@@ -17,8 +17,8 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
 from schemas.tables import EFFECTS, REQUESTS
+from tables.appending import make_table, open_table
 from tables.delta_log import DeltaLog
-from tables.opening import make_table, open_table
 from tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
 from tables.request_rows import RequestRow, table_of
 from tables.request_table import RequestTable

@@ -53,8 +53,8 @@ def seen(folder: Path) -> list[int]:
     return sorted(DeltaTable(str(folder / EFFECTS_FOLDER)).to_pyarrow_table()["at_ms"].to_pylist())
 
 
-def copy_of(store: Store, folder: Path, *, follows: bool = False) -> StoreCopy:
-    return StoreCopy(store.url, folder, tables=[EFFECTS_FOLDER], follows=follows)
+def copy_of(store: Store, folder: Path) -> StoreCopy:
+    return StoreCopy(store.url, folder, tables=[EFFECTS_FOLDER])
 
 
 def test_a_copy_holds_what_the_table_holds_and_grows_with_it(store: Store, tmp_path: Path) -> None:

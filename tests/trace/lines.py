@@ -83,8 +83,8 @@ def text_of(lines: Iterable[Line | bytes]) -> bytes:
 def traced(*lines: Line | bytes, config: Iterable[str] = (), effects: bool = False) -> list[Line]:
     """What the trace answers, as read from its lines, without an initial delay unless a setting says otherwise."""
     settings = config_from(["group.initial.rebalance.delay.ms=0", *config])
-    told = run(text_of(lines).splitlines(keepends=True), settings, with_effects=effects)
-    return [msgspec.json.decode(msgspec.json.encode(line)) for line in told]
+    printed = run(text_of(lines).splitlines(keepends=True), settings, with_effects=effects)
+    return [msgspec.json.decode(msgspec.json.encode(line)) for line in printed]
 
 
 def by_id(lines: Iterable[Line]) -> dict[str, Line]:

@@ -12,14 +12,14 @@ def story(lines: list[Line]) -> list[str]:
 
 def test_without_the_option_there_are_answers_only_and_with_it_the_same_ones_in_the_same_order() -> None:
     lines = join(0, "a", bind="a"), sync(1, "s", "$a"), join(2, "b"), tick(100_000)
-    plain, told = traced(*lines), traced(*lines, effects=True)
-    assert plain == [line for line in told if "effect" not in line]
-    assert len(told) > len(plain)
+    plain, reported = traced(*lines), traced(*lines, effects=True)
+    assert plain == [line for line in reported if "effect" not in line]
+    assert len(reported) > len(plain)
 
 
 def test_the_first_member_of_a_group_makes_this_story() -> None:
-    told = traced(join(0, "a", bind="a"), sync(20, "s", "$a"), effects=True)
-    assert [word for word in story(told) if word != "timer_armed"] == [
+    reported = traced(join(0, "a", bind="a"), sync(20, "s", "$a"), effects=True)
+    assert [word for word in story(reported) if word != "timer_armed"] == [
         "group_created",
         "member_joined",
         "request_parked",
@@ -36,17 +36,17 @@ def test_the_first_member_of_a_group_makes_this_story() -> None:
         "assigned",
         "rebalance_ended",
     ]
-    assert {line["group_id"] for line in told if "effect" in line} == {"g"}
+    assert {line["group_id"] for line in reported if "effect" in line} == {"g"}
 
 
 def test_every_line_of_the_story_says_when_and_of_which_group() -> None:
-    told = traced(join(0, "a"), join(0, "b", group_id="other"), tick(100_000), effects=True)
-    assert all(list(line)[:3] == ["at_ms", "group_id", "effect"] for line in told if "effect" in line)
-    assert [line["at_ms"] for line in told] == sorted(line["at_ms"] for line in told)
+    reported = traced(join(0, "a"), join(0, "b", group_id="other"), tick(100_000), effects=True)
+    assert all(list(line)[:3] == ["at_ms", "group_id", "effect"] for line in reported if "effect" in line)
+    assert [line["at_ms"] for line in reported] == sorted(line["at_ms"] for line in reported)
 
 
 def test_a_rebalance_names_who_set_it_off_who_came_who_went_and_who_was_waited_for() -> None:
-    told = traced(
+    reported = traced(
         join(0, "a", bind="a", session_timeout_ms=30_000, api_version=3),
         sync(0, "sa", "$a"),
         join(1000, "b", bind="b", session_timeout_ms=30_000),
@@ -55,8 +55,8 @@ def test_a_rebalance_names_who_set_it_off_who_came_who_went_and_who_was_waited_f
         sync(4500, "sa2", "$a", generation_id=2),
         effects=True,
     )
-    ended = [line for line in told if line.get("effect") == "rebalance_ended"][-1]
-    ids = by_id(told)
+    ended = [line for line in reported if line.get("effect") == "rebalance_ended"][-1]
+    ids = by_id(reported)
     assert ended["cause"]["kind"] == "member_joined"
     assert ended["cause"]["client_id"] == "client-b"
     assert (ended["from_generation_id"], ended["to_generation_id"], ended["outcome"]) == (1, 2, "completed")
@@ -68,7 +68,7 @@ def test_a_rebalance_names_who_set_it_off_who_came_who_went_and_who_was_waited_f
 
 
 def test_what_is_never_answered_is_told_with_its_reason() -> None:
-    told = traced(
+    reported = traced(
         join(0, "a", bind="a"),
         sync(0, "s", "$a"),
         join(1, "b", bind="b", api_version=4),
@@ -76,15 +76,15 @@ def test_what_is_never_answered_is_told_with_its_reason() -> None:
         join(3, "b3", member_id="$b", api_version=4),
         effects=True,
     )
-    (dropped,) = [line for line in told if line.get("effect") == "request_dropped"]
+    (dropped,) = [line for line in reported if line.get("effect") == "request_dropped"]
     assert (dropped["request_id"], dropped["at_ms"], dropped["api"]) == ("b2", 3, "JoinGroup")
     assert "replaced" in dropped["why"]
 
 
 def test_a_group_with_several_in_one_message_tells_of_each_before_the_one_answer() -> None:
     lines = [join(n, f"j{n}", group_id=f"g{n}", api_version=4) for n in range(2)]
-    told = traced(*lines, ask(5, "d", "DeleteGroups", 2, groups_names=["g1", "g0"]), effects=True)
-    assert [(line.get("effect"), line.get("group_id")) for line in told[-3:]] == [
+    reported = traced(*lines, ask(5, "d", "DeleteGroups", 2, groups_names=["g1", "g0"]), effects=True)
+    assert [(line.get("effect"), line.get("group_id")) for line in reported[-3:]] == [
         ("group_removed", "g1"),
         ("group_removed", "g0"),
         (None, None),

@@ -28,7 +28,7 @@ WITHOUT_MEMBER = {name: value for name, value in heartbeat(1, "h", "m").items() 
         ({"at_ms": True, "api": "Tick"}, "at_ms: True is not a whole number"),
         (heartbeat(2**63, "h", "m"), "at_ms: 9223372036854775808 is not a whole number"),
         (tick(10**30), "at_ms: 1000000000000000000000000000000 is not a whole number"),
-        ({"at_ms": 1}, "api: None is none of ConsumerGroupDescribe, "),
+        ({"at_ms": 1}, "api: None is none of AlterConfigs, ConsumerGroupDescribe, "),
         (ask(1, "a", "heartbeat", 1), "api: 'heartbeat' is none of "),
         (ask(1, "a", ["Heartbeat"], 1), r"api: \['Heartbeat'\] is none of "),  # type: ignore[arg-type]
         (heartbeat(1, "h", "m", api_version=5), "api_version: 5 of Heartbeat: 0 to 4 are answered"),

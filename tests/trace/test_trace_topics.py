@@ -36,8 +36,8 @@ def test_topics_come_grow_and_go() -> None:
         {"at_ms": 5, "api": "DeleteTopics", "topics": ["t2"]},
         beat(6, 4),
     )
-    told = [{t["topic"]: t["partitions"] for t in answer["assignment"]["topic_partitions"]} for answer in answers]
-    assert told == [{"t1": [0, 1]}, {"t1": [0, 1], "t2": [0]}, {"t1": [0, 1, 2], "t2": [0]}, {"t1": [0, 1, 2]}]
+    reported = [{t["topic"]: t["partitions"] for t in answer["assignment"]["topic_partitions"]} for answer in answers]
+    assert reported == [{"t1": [0, 1]}, {"t1": [0, 1], "t2": [0]}, {"t1": [0, 1, 2], "t2": [0]}, {"t1": [0, 1, 2]}]
 
 
 @pytest.mark.parametrize(

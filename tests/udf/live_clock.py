@@ -24,5 +24,11 @@ def stable(stream: Stream, at_ms: int = T, group: str = "orders") -> str:
     return member_id
 
 
+def stream_with_member() -> tuple[Stream, str]:
+    """A stream with such a group, and the member's id."""
+    stream = Stream(SETTINGS)
+    return stream, stable(stream)
+
+
 def replies(effects: list[Effect]) -> list[Effect]:
     return [e for e in effects if e["effect"] == "reply"]

@@ -14,7 +14,7 @@ from coordinator_udfs.state_codec import StateRow, decode, encode
 from schemas.messages import ConsumerGroupDescribeRequest
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.source_tree import ROOT
-from tests.udf.live_clock import T, replies, stable
+from tests.udf.live_clock import T, replies, stream_with_member
 from tests.udf.stream import Effect, Stored, Stream, arrived
 
 TOPICS = GroupConfig(
@@ -24,7 +24,7 @@ SETTINGS = StreamSettings(group=TOPICS)
 FIRST_RELEASE = ROOT / "tests" / "state" / "documents" / "v1.json"
 
 
-def told(effect: Effect) -> dict[str, Any]:
+def reported(effect: Effect) -> dict[str, Any]:
     """A reply's response."""
     response: dict[str, Any] = json.loads(effect["detail"])["response"]
     return response
@@ -32,8 +32,8 @@ def told(effect: Effect) -> dict[str, Any]:
 
 def given(effect: Effect) -> list[int]:
     """The partitions of t1 that a heartbeat's answer gives."""
-    (topic,) = told(effect)["assignment"]["topic_partitions"]
-    assert topic["topic_id"] == "t1"
+    (topic,) = reported(effect)["assignment"]["topic_partitions"]
+    assert topic["topic_name"] == "t1"
     partitions: list[int] = topic["partitions"]
     return partitions
 
@@ -52,15 +52,27 @@ def test_two_members_share_a_topic_out_from_batch_to_batch() -> None:
     stream = Stream(SETTINGS)
     alone(stream)
     (second,) = replies(stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000))))
-    assert told(second)["assignment"] == {"topic_partitions": []}
+    assert reported(second)["assignment"] == {"topic_partitions": []}
     (first,) = replies(stream.batch(T + 2000, arrived(consumer_beat("m1", 2, T + 2000))))
     kept = given(first)
     acknowledged = consumer_beat("m1", 2, T + 2100, owned={"t1": kept})
     (first, second) = replies(stream.batch(T + 3000, arrived(acknowledged, consumer_beat("m2", 3, T + 2200))))
-    assert (told(first)["member_epoch"], sorted(kept + given(second))) == (3, [0, 1, 2, 3])
+    assert (reported(first)["member_epoch"], sorted(kept + given(second))) == (3, [0, 1, 2, 3])
     assert stream.stored["orders"].value[:6] == ("Stable", 3, "consumer", None, None, 2)
     ended = next(e for e in reversed(stream.effects) if e["effect"] == "rebalance_ended")
     assert (ended["cause"], ended["generation_id"], ended["at_ms"]) == ("member_joined", 3, T + 2200)
+
+
+def test_what_a_member_owns_may_stand_as_homes_of_earlier_versions_have_it() -> None:
+    stream = Stream(SETTINGS)
+    alone(stream)
+    stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000)))
+    (first,) = replies(stream.batch(T + 2000, arrived(consumer_beat("m1", 2, T + 2000))))
+    owned = [{"topic_id": "t1", "partitions": given(first)}]
+    earlier = arrived(consumer_beat("m1", 2, T + 2100))[0]
+    text = json.dumps(json.loads(earlier.text) | {"topic_partitions": owned})
+    (acknowledged,) = replies(stream.batch(T + 3000, [earlier._replace(text=text)]))
+    assert reported(acknowledged)["member_epoch"] == 3
 
 
 def test_a_silent_member_expires_by_the_groups_timeout_and_no_request() -> None:
@@ -108,7 +120,7 @@ def test_a_describe_is_answered_by_the_stream() -> None:
         request_id="d", api_version=1, client_id="admin", received_at_ms=T + 1, group_ids=["orders"]
     )
     (reply,) = replies(stream.batch(T + 1, arrived(ask)))
-    (group,) = told(reply)["groups"]
+    (group,) = reported(reply)["groups"]
     assert (group["group_state"], group["group_epoch"], group["assignor_name"]) == ("Stable", 2, "uniform")
     assert [member["member_id"] for member in group["members"]] == ["m1"]
 
@@ -117,7 +129,7 @@ def test_a_first_heartbeat_without_an_id_that_comes_again_does_not_make_a_second
     stream = Stream(replace(SETTINGS, remembered_request_ids=1))
     first = consumer_beat("", 0, T, api_version=0, client_id="a", request_id="first")
     (reply,) = replies(stream.batch(T, arrived(first)))
-    member_id = told(reply)["member_id"]
+    member_id = reported(reply)["member_id"]
     stream.batch(T + 1, arrived(consumer_beat(member_id, 2, T + 1, client_id="a")))
     stream.effects.clear()
     stream.batch(T + 2, arrived(first))
@@ -129,8 +141,7 @@ def test_a_first_heartbeat_without_an_id_that_comes_again_does_not_make_a_second
 
 
 def test_a_stable_classic_group_is_converted_and_keeps_its_members() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     found = stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000)))
     (change,) = [json.loads(e["detail"]) for e in found if e["effect"] == "group_type_changed"]
     assert (change["from_type"], change["to_type"], change["why"]) == ("classic", "consumer", "upgraded")
@@ -140,8 +151,7 @@ def test_a_stable_classic_group_is_converted_and_keeps_its_members() -> None:
 
 
 def test_the_last_consumer_that_goes_leaves_a_classic_group() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000)))
     stream.batch(T + 2000, arrived(consumer_beat("m2", -1, T + 2000)))
     assert stream.stored["orders"].value[:2] == ("PreparingRebalance", stream.document("orders")["generation_id"])

@@ -15,7 +15,7 @@ from schemas.heartbeat_runs import packed
 from schemas.messages import HeartbeatRunRequest
 from schemas.wire_fields import RequestError
 from tests.requests import heartbeat, join
-from tests.udf.live_clock import SETTINGS, T, replies, stable
+from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
 from tests.udf.stream import Stream, arrived
 
 
@@ -31,8 +31,7 @@ def deadline(stream: Stream) -> int:
 
 
 def test_a_run_is_one_fact_and_no_reply() -> None:
-    stream = Stream(SETTINGS)
-    member_id = stable(stream)
+    stream, member_id = stream_with_member()
     (fact,) = stream.batch(T + 4000, arrived(run(member_id, T + 1000, T + 2500, T + 3900)))
     assert (fact["effect"], fact["at_ms"], fact["request_id"], fact["generation_id"]) == (
         *("heartbeats_taken", T + 3900),
@@ -44,8 +43,7 @@ def test_a_run_is_one_fact_and_no_reply() -> None:
 
 
 def test_live_a_session_counts_from_the_batch_less_the_time_that_the_run_waited() -> None:
-    stream = Stream(SETTINGS)
-    member_id = stable(stream)
+    stream, member_id = stream_with_member()
     stream.batch(T + 4300, arrived(run(member_id, T + 1000, T + 2500, handed_on_ms=T + 4000)))
     assert deadline(stream) == T + 2500 + 300 + 10_000
 
@@ -58,14 +56,13 @@ def test_in_a_replay_a_session_counts_from_its_heartbeat() -> None:
 
 
 def test_a_deadline_between_the_heartbeats_of_a_run_fires_between_them() -> None:
-    stream = Stream(SETTINGS)
-    member_id = stable(stream)
+    stream, member_id = stream_with_member()
     stream.batch(T, arrived(join("b", T, session_timeout_ms=10_000)))
     assert [e["error_code"] for e in replies(stream.batch(T + 100, arrived(heartbeat(member_id, 1, T + 100))))] == [
         "REBALANCE_IN_PROGRESS"
     ]
-    told = stream.batch(T + 11_000, arrived(run(member_id, T + 9000, T + 10_990)))
-    assert [e["at_ms"] for e in replies(told) if e["api"] == "Heartbeat"] == [T + 9000, T + 10_990]
+    reported = stream.batch(T + 11_000, arrived(run(member_id, T + 9000, T + 10_990)))
+    assert [e["at_ms"] for e in replies(reported) if e["api"] == "Heartbeat"] == [T + 9000, T + 10_990]
 
 
 def test_a_run_that_comes_twice_is_told_as_such() -> None:
@@ -77,11 +74,10 @@ def test_a_run_that_comes_twice_is_told_as_such() -> None:
 
 
 def test_a_run_comes_before_what_arrived_after_its_last_heartbeat() -> None:
-    stream = Stream(SETTINGS)
-    member_id = stable(stream)
+    stream, member_id = stream_with_member()
     beats = run(member_id, T + 1000, T + 2000)
-    told = stream.batch(T + 2500, arrived(join("b", T + 2000, request_seq=7), beats))
-    assert told[0]["effect"] == "heartbeats_taken"
+    reported = stream.batch(T + 2500, arrived(join("b", T + 2000, request_seq=7), beats))
+    assert reported[0]["effect"] == "heartbeats_taken"
 
 
 def unfit(**fields: Any) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
 from tests.requests import heartbeat, join, leave
-from tests.udf.live_clock import SETTINGS, T, replies, stable
+from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 
 
@@ -18,16 +18,14 @@ def removed(effects: list[Effect]) -> list[tuple[str, int]]:
 
 
 def test_a_member_that_falls_silent_expires_without_any_other_traffic() -> None:
-    stream = Stream(SETTINGS)
-    stable(stream)
+    stream, _ = stream_with_member()
     assert stream.batch(T + 10_000) == []
     assert removed(stream.batch(T + 10_001)) == [("session_expired", T + 10_000)]
     assert stream.document("orders")["state"] == "Empty"
 
 
 def test_an_idle_group_is_called_only_when_something_is_due() -> None:
-    stream = Stream(SETTINGS)
-    stable(stream)
+    stream, _ = stream_with_member()
     calls = stream.calls
     for tick in range(1, 10):
         stream.batch(T + tick * 1000)
@@ -38,8 +36,7 @@ def test_an_idle_group_is_called_only_when_something_is_due() -> None:
 
 
 def test_requests_are_applied_in_order_of_arrival_and_ties_by_their_place() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     late, early = heartbeat(member, 1, T + 700), heartbeat(member, 1, T + 500, request_seq=1)
     first = heartbeat(member, 1, T + 500, request_seq=0, request_id="z-first-by-place")
     found = replies(stream.batch(T + 900, arrived(late, early, first)))
@@ -48,11 +45,12 @@ def test_requests_are_applied_in_order_of_arrival_and_ties_by_their_place() -> N
 
 
 def test_a_deadline_between_two_requests_of_a_batch_fires_between_them() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     found = stream.batch(T + 20_000 - 7_000, arrived(heartbeat(member, 1, T + 12_000), heartbeat("x", 1, T + 9_000)))
-    told = [(e["effect"], e["at_ms"], e.get("error_code")) for e in found if e["effect"] in ("reply", "member_removed")]
-    assert told == [
+    reported = [
+        (e["effect"], e["at_ms"], e.get("error_code")) for e in found if e["effect"] in ("reply", "member_removed")
+    ]
+    assert reported == [
         ("reply", T + 9_000, "UNKNOWN_MEMBER_ID"),
         ("member_removed", T + 10_000, None),
         ("reply", T + 12_000, "UNKNOWN_MEMBER_ID"),
@@ -60,8 +58,7 @@ def test_a_deadline_between_two_requests_of_a_batch_fires_between_them() -> None
 
 
 def test_deadlines_count_from_the_batch_not_from_the_arrival() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     stream.batch(T + 8_000, arrived(heartbeat(member, 1, T + 1_000)))
     assert removed(stream.batch(T + 17_999)) == []
     assert removed(stream.batch(T + 18_001)) == [("session_expired", T + 18_000)]
@@ -69,15 +66,13 @@ def test_deadlines_count_from_the_batch_not_from_the_arrival() -> None:
 
 @pytest.mark.parametrize(("said_ms", "counts_as_ms"), [(T - 60_000, T), (T + 3_600_000, T + 2_000)])
 def test_an_arrival_lies_between_the_groups_last_turn_and_the_batch(said_ms: int, counts_as_ms: int) -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     (reply,) = replies(stream.batch(T + 2_000, arrived(heartbeat(member, 1, said_ms))))
     assert (reply["at_ms"], reply["received_at_ms"]) == (counts_as_ms, counts_as_ms)
 
 
 def test_a_clock_set_back_removes_nobody() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     (reply,) = replies(stream.batch(T - 5_000, arrived(heartbeat(member, 1, T - 5_000))))
     assert (reply["error_code"], reply["at_ms"]) == ("NONE", T)
     assert removed(stream.batch(T + 9_999)) == []
@@ -107,8 +102,7 @@ def restarted(stream: Stream, started_at_ms: int) -> Stream:
 
 
 def test_a_minute_down_removes_nobody_who_kept_sending() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     again = restarted(stream, T + 60_000)
     beats = [heartbeat(member, 1, T + s * 1000) for s in range(3, 60, 3)]
     assert {e["error_code"] for e in replies(again.batch(T + 62_000, arrived(*beats)))} == {"NONE"}
@@ -116,8 +110,7 @@ def test_a_minute_down_removes_nobody_who_kept_sending() -> None:
 
 
 def test_a_minute_down_gives_a_silent_member_its_whole_session_once() -> None:
-    stream = Stream(SETTINGS)
-    stable(stream)
+    stream, _ = stream_with_member()
     again = restarted(stream, T + 60_000)
     assert removed(again.batch(T + 61_000)) == []
     assert removed(again.batch(T + 70_000)) == []
@@ -125,8 +118,7 @@ def test_a_minute_down_gives_a_silent_member_its_whole_session_once() -> None:
 
 
 def test_a_deadline_still_to_come_is_lifted_too_when_its_group_is_first_seen() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     again = restarted(stream, T + 8_000)
     again.batch(T + 9_000, arrived(heartbeat("x", 1, T + 9_000)))
     assert again.document("orders")["members"][0]["session_deadline_ms"] == T + 18_000
@@ -144,8 +136,7 @@ def test_a_batch_begun_before_the_restart_is_run_again_as_it_was() -> None:
 
 def test_a_long_batch_costs_nobody_a_session() -> None:
     """The batch of T + 1 s took until T + 21 s, so its answer could not be read before: nobody was silent."""
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     stream.batch(T + 1_000, arrived(heartbeat(member, 1, T + 900)))
     assert removed(stream.batch(T + 21_000)) == []
     found = stream.batch(T + 22_000, arrived(heartbeat(member, 1, T + 21_100)))
@@ -167,8 +158,7 @@ def test_a_coordinator_that_is_always_slow_still_tells_the_dead_from_the_living(
 
 
 def test_a_rebalance_that_waited_through_a_stall_waits_on() -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     found = stream.batch(T + 1_000, arrived(join("b", T + 1_000)))
     assert "rebalance_started" in {e["effect"] for e in found}
     assert stream.document("orders")["join_deadline_ms"] == T + 31_000

@@ -181,8 +181,8 @@ def test_a_cut_turn_is_the_same_when_it_is_run_again() -> None:
 
 
 def put_off(effects: list[Effect]) -> list[tuple[int, int]]:
-    told = [json.loads(e["detail"]) for e in effects if e["effect"] == "requests_put_off"]
-    return [(each["requests"], each["refused"]) for each in told]
+    reported = [json.loads(e["detail"]) for e in effects if e["effect"] == "requests_put_off"]
+    return [(each["requests"], each["refused"]) for each in reported]
 
 
 def answered(effects: list[Effect]) -> list[str]:

@@ -16,7 +16,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import StreamSettings
 from schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
 from tests.requests import heartbeat, join
-from tests.udf.live_clock import SETTINGS, T, replies, stable
+from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Arrived, Effect, Stored, Stream, arrived
 
 
@@ -107,8 +107,7 @@ UNFIT = {
 @pytest.mark.parametrize("case", UNFIT)
 def test_an_unfit_request_is_put_aside_and_its_group_is_untouched(case: str) -> None:
     text, reason = UNFIT[case]
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     found = stream.batch(T + 1000, [Arrived("orders", text), *arrived(heartbeat(member, 1, T + 900))])
     (aside,) = quarantined(found)
     assert reason in aside["cause"]
@@ -123,8 +122,8 @@ def test_the_longest_names_that_are_taken_are_told_in_every_version() -> None:
     )
     assert quarantined(stream.batch(T + 1, rows)) == []
     asked = DescribeGroupsRequest(request_id="d", api_version=4, received_at_ms=T + 2, groups=["orders"])
-    (told,) = replies(stream.batch(T + 2, arrived(asked)))
-    members = json.loads(told["detail"])["response"]["groups"][0]["members"]
+    (reported,) = replies(stream.batch(T + 2, arrived(asked)))
+    members = json.loads(reported["detail"])["response"]["groups"][0]["members"]
     assert sorted(len(member["member_id"].encode()) for member in members) == [32_767, 32_767]
 
 
@@ -201,8 +200,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def test_a_request_that_breaks_its_group_is_put_aside_and_undone(broken: set[str]) -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     beats = [heartbeat(member, 1, T + ms) for ms in (100, 200, 300)]
     broken.add(beats[1].request_id)
     found = stream.batch(T + 1000, arrived(*beats, join("c", T, "other")))
@@ -232,8 +230,7 @@ def test_a_first_request_that_breaks_leaves_no_group(broken: set[str]) -> None:
 
 
 def test_a_deadline_that_breaks_is_tried_again_later_and_requests_go_on(broken: set[str]) -> None:
-    stream = Stream(SETTINGS)
-    member = stable(stream)
+    stream, member = stream_with_member()
     broken.add("timers")
     found = stream.batch(T + 11_000, arrived(heartbeat(member, 1, T + 10_500)))
     assert "KeyError: 'gone'" in quarantined(found)[0]["cause"]
@@ -246,8 +243,7 @@ def test_a_deadline_that_breaks_is_tried_again_later_and_requests_go_on(broken: 
 
 
 def test_a_group_whose_state_cannot_be_read_keeps_it_and_the_others_go_on() -> None:
-    stream = Stream(SETTINGS)
-    stable(stream)
+    stream, _ = stream_with_member()
     stream.stored["orders"] = Stored((*stream.stored["orders"].value[:-1], '{"v": 99}'), stream.stored["orders"][1])
     before = stream.stored["orders"].value
     found = stream.batch(T + 1000, arrived(heartbeat("m", 1, T + 1), join("b", T, "other")))

@@ -16,7 +16,7 @@ from coordinator_udfs.settings import StreamSettings
 from schemas.heartbeat_runs import packed
 from schemas.messages import StreamRequest
 from tests.requests import consumer_beat, heartbeat
-from tests.udf.live_clock import T, replies, stable
+from tests.udf.live_clock import T, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 
 HOUR_MS, TEN_MINUTES_MS, SESSION_MS = 3_600_000, 600_000, 10_000
@@ -99,8 +99,7 @@ def test_whose_session_ended_just_before_the_machine_woke_is_removed(member: Mem
 
 
 def test_heartbeats_that_a_gateway_held_through_the_sleep_take_no_time_from_their_member() -> None:
-    stream = Stream(SETTINGS)
-    member_id = stable(stream)
+    stream, member_id = stream_with_member()
     woken_ms = T + TEN_MINUTES_MS
     held = [heartbeat(member_id, 1, T + at_ms) for at_ms in (500, 1500)]
     member = Member(stream, lambda at_ms: heartbeat(member_id, 1, at_ms))

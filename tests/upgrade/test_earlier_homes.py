@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.home import Home
+from jobs.log_config import shadow_config
 from jobs.shadow.command import tail_of
 from jobs.shadow.feed import ShadowFeed, find_kept
-from jobs.shadow.log_following import shadow_config
 from jobs.stream.query import failure_of, start, stop_after_batch
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
@@ -73,7 +73,7 @@ def facts_of(earlier: Earlier, name: str) -> list[dict[str, Any]]:
     return read_rows(Home(earlier.home(name)).effects)
 
 
-def told_again(before: list[dict[str, Any]], earlier: Earlier, name: str) -> list[dict[str, Any]]:
+def reported_again(before: list[dict[str, Any]], earlier: Earlier, name: str) -> list[dict[str, Any]]:
     """Facts of then that are no longer told as they were."""
     now = {place_of(row): row for row in facts_of(earlier, name)}
     return [row for row in before if now.get(place_of(row)) != row]
@@ -89,8 +89,8 @@ def at_work(one: AtWork) -> Iterator[AtWork]:
 
 
 def test_members_of_then_are_members_now_and_a_new_one_joins_them(earlier: Earlier, spark: SparkSession) -> None:
-    before, told = facts_of(earlier, JOB), earlier.told[JOB].views
-    (member,) = [row for row in told["members"] if row["group_id"] == "orders"]
+    before, reported = facts_of(earlier, JOB), earlier.reported[JOB].views
+    (member,) = [row for row in reported["members"] if row["group_id"] == "orders"]
     a = str(member["member_id"])
     with at_work(Live(spark, earlier.home(JOB), SETTINGS)) as job:
         assert job.ask(heartbeat(a, 3, now_ms()))["error_code"] == "NONE"
@@ -100,12 +100,12 @@ def test_members_of_then_are_members_now_and_a_new_one_joins_them(earlier: Earli
         job.ask(join("a", now_ms(), member_id=a))
         c = str(job.reply_to(newcomer)["member_id"])
         assert job.ask(sync(a, 4, now_ms(), assigned=[a, c]))["error_code"] == "NONE"
-        for row in told["members"]:
+        for row in reported["members"]:
             if row["group_id"] == "billing":
                 beat = consumer_beat(str(row["member_id"]), 0, now_ms(), "billing", request_id="back")
                 assert job.ask(beat)["error_code"] == "NONE"
         places = Counter(map(place_of, job.effects()))
-    assert told_again(before, earlier, JOB) == []
+    assert reported_again(before, earlier, JOB) == []
     assert set(places.values()) == {1}
 
 
@@ -118,4 +118,4 @@ def test_a_shadow_reads_the_rest_of_its_log_and_tells_the_finished_logs_history(
         until(lambda: len(shadow.facts()) >= count, lambda: f"{len(shadow.facts())} of {count} facts", PATIENCE_S, 0.2)
         facts = shadow.facts()
     assert (answers_in(facts), len(facts)) == (answers, count)
-    assert told_again(before, earlier, SHADOW) == []
+    assert reported_again(before, earlier, SHADOW) == []

@@ -6,14 +6,12 @@ Knows what clients do. What the views make of it stands in the tests.
 from __future__ import annotations
 
 from coordinator_udfs.protocol.config import GroupConfig
-from tests.views.story import Story
+from tests.views.story import Story, one_member
 
 
 def two_members(name: str = "two") -> Story:
     """a is alone in generation 1; b comes at 3 s, and both are in generation 2 from 3.2 s on. Eager."""
-    story = Story(name)
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story = one_member(name, ["t-0", "t-1"])
     story.heartbeat(2000, "a")
     story.join(3000, "b")
     story.join(3100, "a")
@@ -44,9 +42,7 @@ def one_expires() -> Story:
 
 def static_member_returns() -> Story:
     """a, instance i-1 and leader, starts anew at 3 s: no rebalance, another member id."""
-    story = Story("static")
-    story.join(1000, "a", instance_id="i-1")
-    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story = one_member("static", ["t-0", "t-1"], instance_id="i-1")
     story.join(3000, "a", instance_id="i-1", again_as="")
     story.sync(3050, "a")
     return story
@@ -54,9 +50,7 @@ def static_member_returns() -> Story:
 
 def cooperative() -> Story:
     """b comes at 2 s; a keeps t-0 throughout and gives t-1 up in generation 2, for b to get it in generation 3."""
-    story = Story("cooperative")
-    story.join(1000, "a", protocol="cooperative-sticky")
-    story.sync(1100, "a", {"a": ["t-0", "t-1"]})
+    story = one_member("cooperative", ["t-0", "t-1"], protocol="cooperative-sticky")
     story.join(2000, "b", protocol="cooperative-sticky")
     story.join(2100, "a", protocol="cooperative-sticky", owned=["t-0", "t-1"])
     story.sync(2200, "a", {"a": ["t-0"], "b": []})
@@ -70,9 +64,7 @@ def cooperative() -> Story:
 
 def deleted(name: str = "deleted") -> Story:
     """a commits, leaves, and the group is deleted."""
-    story = Story(name)
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member(name)
     story.commit(1500, "a", {"t-0": 7})
     story.leave(2000, "a")
     story.delete(3000)
@@ -89,9 +81,7 @@ def recreated() -> Story:
 
 def superseded() -> Story:
     """c comes while the leader's assignment for b's rebalance is awaited."""
-    story = Story("superseded")
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member("superseded")
     story.join(2000, "b")
     story.join(2100, "a")
     story.join(2200, "c")
@@ -122,9 +112,7 @@ def rebalancing() -> Story:
 
 def syncing() -> Story:
     """b has sent its SyncGroup, the leader a has not."""
-    story = Story("syncing")
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member("syncing")
     story.join(2000, "b", rebalance_timeout_ms=4000)
     story.join(2100, "a", rebalance_timeout_ms=4000)
     story.sync(2200, "b")
@@ -133,18 +121,14 @@ def syncing() -> Story:
 
 def id_given() -> Story:
     """d was told an id at 2 s, good for 8 s, and has not come back."""
-    story = Story("id given")
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member("id given")
     story.ask_for_an_id(2000, "d", session_timeout_ms=8000)
     return story
 
 
 def subscription_changed() -> Story:
     """a joins again at 2 s with one more topic and a longer session."""
-    story = Story("changed")
-    story.join(1000, "a")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member("changed")
     story.join(2000, "a", topics=("u", "t"), session_timeout_ms=20_000, reason="metadata has changed")
     story.sync(2100, "a", {"a": ["t-0", "u-10", "u-9"]})
     return story

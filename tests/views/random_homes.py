@@ -6,6 +6,7 @@ Plays go through the stream's own function; fleets are the simulation's, with re
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from hypothesis import given, settings
@@ -43,7 +44,7 @@ def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
     @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
     def tell_play(config: GroupConfig, moves: list[list[Move]]) -> None:
         calls = _calls(config, moves)
-        found[f"play {len(found)}"] = told(config, in_runs(calls, 8) if len(found) % 2 else calls)
+        found[f"play {len(found)}"] = reported(config, in_runs(calls, 8) if len(found) % 2 else calls)
 
     @settings(max_examples=fleet_count, derandomize=True, database=None)
     @given(plan=worlds(EAGER_FLEETS) | worlds(COOPERATIVE_FLEETS))
@@ -55,20 +56,7 @@ def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
     return found
 
 
-def random_plays(count: int) -> dict[str, tuple[GroupConfig, list[Call]]]:
-    """What clients that stop at nothing asked of a group, by its name in the home; the same every time."""
-    asked: dict[str, tuple[GroupConfig, list[Call]]] = {}
-
-    @settings(max_examples=count, derandomize=True, database=None)
-    @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
-    def play(config: GroupConfig, moves: list[list[Move]]) -> None:
-        asked[f"play {len(asked)}"] = (config, _calls(config, moves))
-
-    play()
-    return asked
-
-
-def told(config: GroupConfig, calls: Iterable[Call]) -> History:
+def reported(config: GroupConfig, calls: Iterable[Call]) -> History:
     """What comes of calls on a group of its own, through the stream's own function."""
     story = Story(GROUP_ID, config)
     for call in calls:
@@ -80,16 +68,14 @@ def told(config: GroupConfig, calls: Iterable[Call]) -> History:
 
 
 def _calls(config: GroupConfig, moves: list[list[Move]]) -> list[Call]:
-    play = Play(config)
-    for some in moves:
-        play.make(some)
+    play = Play(config).make(chain.from_iterable(moves))
     return play.calls
 
 
 def _lived(plan: WorldPlan) -> History:
     world = World(plan)
     world.run_until(QUIET_MS)
-    effects = [told.effect for told in world.record.effects if told.group_id == GROUP]
+    effects = [reported.effect for reported in world.record.effects if reported.group_id == GROUP]
     group = world.group(GROUP)
     return History(list(_numbered(effects)), group if group.is_known else None)
 

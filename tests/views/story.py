@@ -199,6 +199,14 @@ def partition_of(name: str) -> TopicPartition:
     return TopicPartition(topic, int(partition))
 
 
+def one_member(group_id: str = "orders", partitions: Sequence[str] = ("t-0",), **joined: Any) -> Story:
+    """A group whose only member a joined at 1000 ms and has these partitions from 1100 ms on."""
+    story = Story(group_id)
+    story.join(1000, "a", **joined)
+    story.sync(1100, "a", {"a": list(partitions)})
+    return story
+
+
 def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
     """Appends every group's rows to the effects table of a home, in one commit."""
     columns: dict[str, list[object]] = {name: [] for name in EFFECTS.names}

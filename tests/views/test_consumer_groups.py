@@ -24,7 +24,7 @@ each_capture = pytest.mark.parametrize("name", OF_CONSUMERS)
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Views:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Views:
     home: Path = tmp_path_factory.mktemp("home")
     for name in OF_CONSUMERS:
         write_effects(home, {f"{name}/{group_id}": rows for group_id, rows in capture(name).items()})
@@ -32,9 +32,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Views:
 
 
 @each_capture
-def test_every_epoch_is_a_rebalance_with_its_cause_and_culprit(name: str, told: Views) -> None:
+def test_every_epoch_is_a_rebalance_with_its_cause_and_culprit(name: str, reported: Views) -> None:
     for group_id, what in consumer_groups(name).items():
-        ours = sorted(told.about("rebalances", f"{name}/{group_id}"), key=lambda row: row.from_generation_id)
+        ours = sorted(reported.about("rebalances", f"{name}/{group_id}"), key=lambda row: row.from_generation_id)
         for row, true in zip(ours, what["epochs"], strict=True):
             assert (row.from_generation_id + 1, row.cause) == (true["epoch"], true["cause"])
             assert row.cause_member_id == (true["trigger"]["member_id"] or None)
@@ -44,9 +44,9 @@ def test_every_epoch_is_a_rebalance_with_its_cause_and_culprit(name: str, told: 
 
 
 @each_capture
-def test_memberships_and_how_they_ended(name: str, told: Views) -> None:
+def test_memberships_and_how_they_ended(name: str, reported: Views) -> None:
     for group_id, what in consumer_groups(name).items():
-        sessions = told.about("sessions", f"{name}/{group_id}")
+        sessions = reported.about("sessions", f"{name}/{group_id}")
         assert len(sessions) == len([event for event in what["events"] if event["event"] == "joined"])
         still = {(s.member_id, s.client_id, s.session_timeout_ms) for s in sessions if s.ended_at is None}
         final = truth(name)["groups"][group_id]["final"].get("members", [])
@@ -57,24 +57,24 @@ def test_memberships_and_how_they_ended(name: str, told: Views) -> None:
 
 
 @each_capture
-def test_who_owns_what_in_the_end(name: str, told: Views) -> None:
+def test_who_owns_what_in_the_end(name: str, reported: Views) -> None:
     for group_id in consumer_groups(name):
         final = truth(name)["groups"][group_id]["final"].get("members", [])
         owned: dict[str, list[str]] = {member["member_id"]: [] for member in final}
-        for row in told.about("assignments", f"{name}/{group_id}"):
+        for row in reported.about("assignments", f"{name}/{group_id}"):
             if row.to_at is None:
                 owned[row.member_id].append(f"{row.topic}-{row.partition}")
         theirs = {member["member_id"]: sorted(member["assignment"]) for member in final}
         assert {member_id: sorted(parts) for member_id, parts in owned.items()} == theirs
-        held = {row.member_id: row.assigned_partitions for row in told.about("members", f"{name}/{group_id}")}
+        held = {row.member_id: row.assigned_partitions for row in reported.about("members", f"{name}/{group_id}")}
         assert {member_id: sorted(parts) for member_id, parts in held.items()} == theirs
 
 
 @each_capture
-def test_no_partition_ever_had_two_owners(name: str, told: Views) -> None:
+def test_no_partition_ever_had_two_owners(name: str, reported: Views) -> None:
     for group_id in consumer_groups(name):
         spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        for row in told.about("assignments", f"{name}/{group_id}"):
+        for row in reported.about("assignments", f"{name}/{group_id}"):
             spans.setdefault((row.topic, row.partition), []).append((row.from_at, row.to_at or 2**60))
         assert spans
         for held in spans.values():
@@ -83,10 +83,10 @@ def test_no_partition_ever_had_two_owners(name: str, told: Views) -> None:
 
 
 @each_capture
-def test_a_group_is_said_to_be_a_consumer_group_in_its_last_state(name: str, told: Views) -> None:
+def test_a_group_is_said_to_be_a_consumer_group_in_its_last_state(name: str, reported: Views) -> None:
     for group_id in consumer_groups(name):
         final = truth(name)["groups"][group_id]["final"]
-        rows = told.about("groups", f"{name}/{group_id}")
+        rows = reported.about("groups", f"{name}/{group_id}")
         if "members" not in final:
             assert rows == [], group_id
             continue
@@ -96,25 +96,25 @@ def test_a_group_is_said_to_be_a_consumer_group_in_its_last_state(name: str, tol
         assert (row.next_deadline_at is None) == (not final["members"])
 
 
-def test_who_held_the_others_up_until_it_was_fenced(told: Views) -> None:
-    rows = told.about("rebalances", "q-consumer-slow/tiles-cache")
+def test_who_held_the_others_up_until_it_was_fenced(reported: Views) -> None:
+    rows = reported.about("rebalances", "q-consumer-slow/tiles-cache")
     (held,) = [row for row in rows if row.slowest_wait_ms is not None and row.slowest_wait_ms >= 10_000]
     assert (held.slowest_client_id, held.outcome) == ("tiles-cache-0", "superseded")
-    waits = told.about("join_waits", "q-consumer-slow/tiles-cache")
+    waits = reported.about("join_waits", "q-consumer-slow/tiles-cache")
     (wait,) = [w for w in waits if w.to_generation_id == held.to_generation_id and w.client_id == "tiles-cache-0"]
     assert (wait.synced_at, wait.held_others_ms) == (None, held.slowest_wait_ms)
 
 
-def test_only_who_was_removed_unheard_went_on_with_what_another_had(told: Views) -> None:
-    found = {(row.old_client_id, row.partition, row.overlap_ms) for row in told.rows("double_owners")}
+def test_only_who_was_removed_unheard_went_on_with_what_another_had(reported: Views) -> None:
+    found = {(row.old_client_id, row.partition, row.overlap_ms) for row in reported.rows("double_owners")}
     assert found == {("pdf-make-1", 4, 507), *(("tiles-cache-0", partition, 7604) for partition in range(6))}
 
 
-def test_a_session_runs_from_the_latest_heartbeat_and_no_commit(told: Views) -> None:
-    for row in told.about("members", "o-consumer-protocol/seats-svc"):
+def test_a_session_runs_from_the_latest_heartbeat_and_no_commit(reported: Views) -> None:
+    for row in reported.about("members", "o-consumer-protocol/seats-svc"):
         assert row.session_deadline_at == row.last_seen_at + 45_000
         assert (row.waits_for, row.synced_generation_id) == (None, None)
-    slack = told.about("heartbeat_slack", "o-consumer-protocol/seats-svc")
+    slack = reported.about("heartbeat_slack", "o-consumer-protocol/seats-svc")
     assert all(4_000 <= row.longest_gap_ms <= 6_000 for row in slack if row.ended_at is None)
 
 

@@ -1,19 +1,24 @@
-"""Every field of a fact that SQL opens is one that a kind of fact has, of the type that it has there.
+"""Every key that SQL, Python or a page reads of a fact is one that a class has, of the type that it has there.
 
-What reads facts in Python reads their classes, so that mypy holds it to them.
+What reads facts in Python reads their classes, so that mypy holds it to them; what a page reads of a view's row is held
+to the view's columns, which are opened by the classes.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import get_args
 
 import pytest
+from jinja2 import nodes
 
+from page.app import templates
 from schemas.effect_names import EffectName
 from schemas.effect_rows import AnyFact
 from schemas.effects import Assigned, JoinReceived, MemberJoined, OffsetsCommitted, RebalanceEnded, RebalanceStarted
-from tests.source_tree import ROOT
+from tests.source_tree import ROOT, modules
 from views.catalog import VIEWS
 from views.details import opened
 
@@ -31,6 +36,9 @@ def test_a_detail_is_opened_with_the_types_of_its_class() -> None:
         "from_json(detail, 'members_before BIGINT, cause STRUCT<kind: STRING, member_id: STRING, client_id: STRING, "
         "client_host: STRING, group_instance_id: STRING, client_reason: STRING, is_inferred: BOOLEAN, "
         "candidates: ARRAY<STRUCT<kind: STRING, member_id: STRING, client_id: STRING>>>')"
+    )
+    assert opened("is_inferred offsets(topic partition)", OffsetsCommitted) == (
+        "from_json(detail, 'is_inferred BOOLEAN, offsets ARRAY<STRUCT<topic: STRING, partition: INT>>')"
     )
     assert opened("partitions owned_partitions", Assigned, JoinReceived, of="turn.detail") == (
         "from_json(turn.detail, 'partitions ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>>, "
@@ -60,3 +68,46 @@ def test_sql_that_users_are_shown_names_fields_that_there_are() -> None:
     texts = [*(path.read_text() for path in shown if path.is_file()), *(view.sql for view in VIEWS)]
     named = [name for text in texts for name in PATH.findall(text)]
     assert {"cause", "response"} <= set(named) <= FIELDS
+
+
+# ---------------------------------------------------------------- Python
+
+READERS = {"schemas.effect_rows", "schemas.heartbeat_runs", "tables.replies"}
+"""What makes a fact, or a reply's response, of a detail: by the class. Everything else asks these."""
+
+
+def decoders_of_details(source: str) -> Iterator[str]:
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and re.search(r"(decode|loads)$", ast.unparse(call.func)):
+            yield from (text for text in map(ast.unparse, call.args) if "detail" in text)
+
+
+def test_nobody_else_decodes_a_detail() -> None:
+    found = {str(name) for name, path in modules().items() if any(decoders_of_details(path.read_text()))}
+    assert found == READERS
+
+
+# ---------------------------------------------------------------- pages
+
+COLUMNS = {column.name for view in VIEWS for column in view.columns}
+OF_PAGES = {
+    # Rows that the page computes: see page.lists and page.details.
+    *("troubles", "harms", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
+    *("latest_at", "found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "told", "lag_trend"),
+}
+ROWS = {"row", "one", "member", "group", "kind"}
+"""What the templates call a row of a view, or of what the page computes."""
+OTHERS = {"row": {"cells", "member_id"}, "kind": {"name", "plural", "step"}}
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "page" / "templates").glob("*.html"))])
+def test_a_page_reads_columns_that_there_are(name: str) -> None:
+    environment = templates().env
+    tree = environment.parse((ROOT / "page" / "templates" / name).read_text())
+    read = {
+        (one.node.name, one.attr)
+        for one in tree.find_all(nodes.Getattr)
+        if isinstance(one.node, nodes.Name) and one.node.name in ROWS
+    }
+    assert {attr for row, attr in read if attr not in OTHERS.get(row, set())} <= COLUMNS | OF_PAGES
+    assert bool(read) == (name in ("group.html", "overview.html", "rebalance.html", "troubles.html"))

@@ -75,8 +75,8 @@ def test_coming_back_twice_in_days_is_no_flapping(ask: Views) -> None:
 def test_a_leader_that_rejoins_again_and_again_is_a_loop(ask: Views) -> None:
     columns = ("client_id", "from_at", "to_at", "rebalances", "from_generation_id", "to_generation_id", "period_ms")
     assert ask("leader_only_loops", "loop", *columns) == [("a", 6000, 21_000, 4, 1, 5, 5000)]
-    told = ask("leader_only_loops", "loop", "rebalancing_ms", "client_reason", "members")
-    assert told == [(400, "the partitions differ", 1)]
+    reported = ask("leader_only_loops", "loop", "rebalancing_ms", "client_reason", "members")
+    assert reported == [(400, "the partitions differ", 1)]
 
 
 def test_twice_is_none_nor_is_once_an_hour_nor_a_second_cooperative_round(ask: Views) -> None:
@@ -150,8 +150,8 @@ def test_a_standstill_that_goes_on_has_no_end_yet_while_there_are_members(tmp_pa
 def test_an_old_owner_that_acts_after_the_new_one_has_the_partition_is_found(ask: Views) -> None:
     columns = ("topic", "partition", "old_client_id", "new_client_id", "lost_at", "given_at", "last_acted_at")
     assert ask("double_owners", "zombie", *columns) == [("t", 1, "b", "a", 13_100, 14_100, 15_500)]
-    told = ask("double_owners", "zombie", "overlap_ms", "heartbeats", "commits", "error_code")
-    assert told == [(1400, 1, 1, "UNKNOWN_MEMBER_ID")]
+    reported = ask("double_owners", "zombie", "overlap_ms", "heartbeats", "commits", "error_code")
+    assert reported == [(1400, 1, 1, "UNKNOWN_MEMBER_ID")]
 
 
 def test_members_that_learn_in_time_are_no_double_owners(ask: Views) -> None:

@@ -231,13 +231,6 @@ def test_a_static_culprit_is_named_by_its_instance_id_too(ask: Views) -> None:
     ]
 
 
-def test_there_are_as_many_rebalances_as_ended_and_as_run(ask: Views) -> None:
-    effects = [row.effect for row in ask.rows("effects")]
-    started, ended = effects.count("rebalance_started"), effects.count("rebalance_ended")
-    running = [row for row in ask.rows("rebalances") if row.outcome is None]
-    assert (len(ask.rows("rebalances")), len(running)) == (started, started - ended)
-
-
 # ---------------------------------------------------------------- join_waits
 
 PART = ("started_at", "client_id", "joined_at", "synced_at", "held_others_ms", "outcome", "to_generation_id")

@@ -53,7 +53,8 @@ def shown(views: Views, view: str, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def terms(one: Membership) -> tuple[Any, ...]:
-    return one.end_cause, one.session_timeout_ms
+    is_inferred = None if one.ended_at_ms is None else one.is_end_inferred
+    return is_inferred, one.end_cause, one.session_timeout_ms
 
 
 def why(one: Rebalance) -> tuple[Any, ...]:
@@ -73,7 +74,8 @@ def test_holdings_are_the_assignments(views: Views, facts: dict[str, list[Fact]]
 
 
 def test_memberships_are_the_sessions(views: Views, facts: dict[str, list[Fact]]) -> None:
-    columns = ("group_id", "member_id", "client_host", "joined_at", "ended_at", "end_cause", "session_timeout_ms")
+    ends = ("end_is_inferred", "end_cause")
+    columns = ("group_id", "member_id", "client_host", "joined_at", "ended_at", *ends, "session_timeout_ms")
     assert shown(views, "sessions", *columns) == sorted(
         (
             (name, one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one))
@@ -109,9 +111,9 @@ def test_the_longest_gaps_are_those_of_heartbeat_slack(views: Views, facts: dict
 
 def test_the_rows_are_the_same_from_a_session_as_without_one(spark: SparkSession, tmp_path: Path) -> None:
     write_effects(tmp_path, {story.group_id: story.rows for story in stories()})
-    told = explain_rebalance(spark, tmp_path, "expired", generation_id=3)
-    assert told.dtypes[:4] == [("part", "string"), ("about", "string"), ("text", "string"), ("at", "timestamp")]
-    rows = [tuple(row) for row in told.withColumn("at", F.unix_millis("at")).collect()]
+    reported = explain_rebalance(spark, tmp_path, "expired", generation_id=3)
+    assert reported.dtypes[:4] == [("part", "string"), ("about", "string"), ("text", "string"), ("at", "timestamp")]
+    rows = [tuple(row) for row in reported.withColumn("at", F.unix_millis("at")).collect()]
     assert rows == [tuple(line) for line in lines_of(explanation_of(Home(tmp_path), "expired", 3))]
     assert explain_rebalance(spark, tmp_path, "expired", at="1970-01-01 00:00:03").where("part = 'moved'").count() == 1
 

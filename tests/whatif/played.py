@@ -16,12 +16,12 @@ from request_log.recorded import OrderedRequest, Recorded
 from schemas.causes import CauseKind
 from schemas.effects import Reply
 from schemas.messages import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
-from simulation.plan import ConsumerPlan, Life, NetworkPlan, TopicChange, WorldPlan
+from simulation.plan import ConsumerPlan, NetworkPlan, Schedule, TopicChange, WorldPlan
 from simulation.world import World
-from whatif.inferred_lives import lives_of
-from whatif.lives import GroupLives
+from whatif.inferred_schedules import schedules_of
 from whatif.observed_processes import GroupObserver
 from whatif.play import unpolled_in
+from whatif.schedules import GroupSchedules
 
 GROUP = "fleet"
 STEADY = NetworkPlan(latency_ms=(1, 1))
@@ -33,7 +33,7 @@ BROKER = {
 UNTIL_MS = 120_000
 
 
-def consumer(name: str, life: Life | None = None, host: str = "", **settings: Any) -> ConsumerPlan:
+def consumer(name: str, schedule: Schedule | None = None, host: str = "", **settings: Any) -> ConsumerPlan:
     """One that beats every 3 s in sessions of 10 s, and commits nothing."""
     config: dict[str, Any] = {
         "group_id": GROUP,
@@ -45,7 +45,7 @@ def consumer(name: str, life: Life | None = None, host: str = "", **settings: An
         "partition_assignment_strategy": ("range",),
         **settings,
     }
-    return ConsumerPlan(name, ConsumerConfig(**config), ("t",), life or Life(), host or f"/{name}")
+    return ConsumerPlan(name, ConsumerConfig(**config), ("t",), schedule or Schedule(), host or f"/{name}")
 
 
 def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[TopicChange, ...] = ()) -> World:
@@ -59,7 +59,7 @@ def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[Top
 def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[OrderedRequest]:
     """What the broker would have logged from a moment on: requests that were answered, by their arrival.
 
-    has_connections: each consumer keeps to one connection through all its lives, by which the importer tells a poll
+    has_connections: each consumer keeps to one connection through all its schedules, by which the importer tells a poll
     timeout whose library gives no reason; else none is logged.
     """
     effects = [each.effect for each in played.record.effects]
@@ -89,11 +89,13 @@ def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) ->
         yield OrderedRequest(GROUP, request, recorded)
 
 
-def lives_in(played: World, from_ms: int = 0, until_ms: int = UNTIL_MS, *, has_connections: bool = True) -> GroupLives:
+def schedules_in(
+    played: World, from_ms: int = 0, until_ms: int = UNTIL_MS, *, has_connections: bool = True
+) -> GroupSchedules:
     """What is inferred of it."""
     observer = GroupObserver(GROUP)
     for row in rows_of(played, from_ms, has_connections=has_connections):
         observer.take(row)
-    found = lives_of(observer, from_ms, until_ms, dict(BROKER))
+    found = schedules_of(observer, from_ms, until_ms, dict(BROKER))
     assert found is not None
     return found

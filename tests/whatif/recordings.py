@@ -6,17 +6,25 @@ Knows where they are; must not know what is asked of them.
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
-from request_log.importer import LogImport
-from request_log.lines.clock import zone_of
+from rich.console import Console
+
+from jobs.processes import Processes
+from jobs.replay.building import Shown
+from jobs.whatif.command import read_recording
 from tests.source_tree import ROOT
-from whatif.recording import Recording, recording_of
+from whatif.recording import Recording
 
 FOLDER = ROOT / "tests" / "captures"
 
 
 @cache
 def recording(name: str) -> Recording:
-    """A capture's lives and what was recorded of them."""
-    log = LogImport(FOLDER / name, zone_of("UTC"))
-    return recording_of(log, dict(log.look_over().settings))
+    """A capture's schedules and what was recorded of them."""
+    return recording_of(FOLDER / name)
+
+
+def recording_of(path: Path, was: dict[str, str] | None = None) -> Recording:
+    """Those of a log. was: settings that the broker is known to have had."""
+    return read_recording(path, "UTC", was or {}, Processes(1), Shown(Console(quiet=True)))[0]

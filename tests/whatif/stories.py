@@ -5,14 +5,14 @@ Knows how a world is lived and played again; must not know what is expected of i
 
 from __future__ import annotations
 
-from simulation.plan import ConsumerPlan, Life, Span, TopicChange
+from simulation.plan import ConsumerPlan, Schedule, Span, TopicChange
 from simulation.world import World
-from tests.whatif.played import consumer, lives_in, world
+from tests.whatif.played import consumer, schedules_in, world
 from whatif.changes import BASELINE, Setting, trial_of
 from whatif.fidelity import Fidelity, fidelity_of
-from whatif.lives import GroupLives
 from whatif.outcome import Known, Outcome, measure
 from whatif.play import play, silent_ends
+from whatif.schedules import GroupSchedules
 
 
 def setting(text: str) -> Setting:
@@ -20,26 +20,26 @@ def setting(text: str) -> Setting:
     return only
 
 
-def recorded(played: World, found: GroupLives) -> Outcome:
-    """What came of the world that the lives were inferred from."""
-    process_of = {member_id: life.name for life in found.processes for member_id in life.member_ids}
+def recorded(played: World, found: GroupSchedules) -> Outcome:
+    """What came of the world that the schedules were inferred from."""
+    process_of = {member_id: schedule.name for schedule in found.processes for member_id in schedule.member_ids}
     known = Known(process_of, silent_ends(found.processes, BASELINE))
     return measure((each.effect for each in played.record.effects), known, found.from_ms, found.until_ms)
 
 
 def fidelity(*consumers: ConsumerPlan, changes: tuple[TopicChange, ...] = ()) -> Fidelity:
     played = world(*consumers, changes=changes)
-    found = lives_in(played)
+    found = schedules_in(played)
     return fidelity_of(recorded(played, found), play(found, BASELINE))
 
 
 ROLLING = [
-    consumer("a", Life(0, close_ms=40_000)),
-    consumer("a2", Life(43_000), host="/a", client_id="a"),
-    consumer("b", Life(100, close_ms=60_000)),
-    consumer("b2", Life(63_000), host="/b", client_id="b"),
-    consumer("c", Life(200)),
+    consumer("a", Schedule(0, close_ms=40_000)),
+    consumer("a2", Schedule(43_000), host="/a", client_id="a"),
+    consumer("b", Schedule(100, close_ms=60_000)),
+    consumer("b2", Schedule(63_000), host="/b", client_id="b"),
+    consumer("c", Schedule(200)),
 ]
-KILLED = [consumer("a"), consumer("b", Life(150)), consumer("c", Life(200, kill_ms=40_000))]
-STALLED = [consumer("a"), consumer("b", Life(150)), consumer("c", Life(200, pauses=(Span(40_000, 20_000),)))]
-UNPOLLED = [consumer("a"), consumer("b", Life(150)), consumer("c", Life(200, slow=(Span(40_000, 30_000),)))]
+KILLED = [consumer("a"), consumer("b", Schedule(150)), consumer("c", Schedule(200, kill_ms=40_000))]
+STALLED = [consumer("a"), consumer("b", Schedule(150)), consumer("c", Schedule(200, pauses=(Span(40_000, 20_000),)))]
+UNPOLLED = [consumer("a"), consumer("b", Schedule(150)), consumer("c", Schedule(200, slow=(Span(40_000, 30_000),)))]

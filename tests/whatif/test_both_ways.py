@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from request_log.importer import LogImport
-from request_log.lines.clock import zone_of
+from tests.whatif.recordings import recording_of
 from tests.whatif.stories import setting
 from whatif.changes import BASELINE
 from whatif.fidelity import fidelity_of
 from whatif.outcome import Outcome
 from whatif.play import play
-from whatif.recording import Recording, recording_of
+from whatif.recording import Recording
 
 LOGS = Path(__file__).parent / "logs"
 NAMES = sorted(path.name for path in LOGS.glob("*.log.gz"))
@@ -36,7 +35,7 @@ CLIENTS = ("java", "rdk")
 
 @cache
 def recording(name: str) -> Recording:
-    return recording_of(LogImport(LOGS / name, zone_of("UTC")), BROKER)
+    return recording_of(LOGS / name, BROKER)
 
 
 def story(outcome: Outcome) -> list[str]:
@@ -47,9 +46,9 @@ def story(outcome: Outcome) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_group_played_as_it_was_has_its_own_rebalances_again(name: str) -> None:
     found = recording(name)
-    assert len(found.lives) == 4
-    for group, lives in found.lives.items():
-        assert fidelity_of(found.outcomes[group], play(lives, BASELINE)).has_same_rebalances, group
+    assert len(found.schedules) == 4
+    for group, schedules in found.schedules.items():
+        assert fidelity_of(found.outcomes[group], play(schedules, BASELINE)).has_same_rebalances, group
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,7 +56,7 @@ def test_each_group_played_as_it_was_has_its_own_rebalances_again(name: str) -> 
 def test_a_classic_group_moved_to_the_newer_protocol_is_as_the_one_that_was_under_it(client: str, name: str) -> None:
     found = recording(name)
     was, truly = found.outcomes[f"{client}-classic"], found.outcomes[f"{client}-consumer"]
-    moved = play(found.lives[f"{client}-classic"], setting(TO_NEWER))
+    moved = play(found.schedules[f"{client}-classic"], setting(TO_NEWER))
     assert story(moved) == story(truly)
     assert was.stopped_member_ms > 0
     assert moved.partitions_moved == truly.partitions_moved
@@ -71,7 +70,7 @@ def test_a_classic_group_moved_to_the_newer_protocol_is_as_the_one_that_was_unde
 def test_a_group_of_the_newer_protocol_moved_back_is_as_the_classic_one(client: str, name: str) -> None:
     found = recording(name)
     was, truly = found.outcomes[f"{client}-consumer"], found.outcomes[f"{client}-classic"]
-    moved = play(found.lives[f"{client}-consumer"], setting(TO_CLASSIC))
+    moved = play(found.schedules[f"{client}-consumer"], setting(TO_CLASSIC))
     assert story(moved) == story(truly)
     assert was.stopped_member_ms == 0
     assert moved.generations == truly.generations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator_udfs.protocol.states import GroupState
+from lag.rows import LogEnd
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.effects import (
     Assigned,
@@ -16,7 +17,9 @@ from schemas.effects import (
     StateChanged,
     TopicPartitions,
 )
+from tests.written_effects import effect
 from whatif.outcome import Known, Outcome, measure
+from whatif.recording import rates_of
 
 PROCESSES = {"A": "a", "B": "b", "B2": "b2"}
 UNTIL_MS = 10_000
@@ -27,96 +30,29 @@ def of(effects: list[Effect], ends: dict[str, int] | None = None, from_ms: int =
 
 
 def joined(at_ms: int, member_id: str, instance_id: str | None = None) -> MemberJoined:
-    return MemberJoined(
-        at_ms=at_ms,
-        member_id=member_id,
-        client_id="app",
-        client_host="/h",
-        group_instance_id=instance_id,
-        session_timeout_ms=6000,
-        rebalance_timeout_ms=60_000,
-        topics=["t"],
-    )
+    return effect(MemberJoined, at_ms, member_id=member_id, group_instance_id=instance_id)
 
 
 def received(at_ms: int, member_id: str, *owned: int) -> JoinReceived:
     partitions = [TopicPartitions(topic="t", partitions=list(owned))] if owned else []
-    return JoinReceived(
-        at_ms=at_ms, member_id=member_id, client_id="app", from_generation_id=0, owned_partitions=partitions
-    )
+    return effect(JoinReceived, at_ms, member_id=member_id, owned_partitions=partitions)
 
 
 def assigned(at_ms: int, member_id: str, *partitions: int) -> Assigned:
-    return Assigned(
-        at_ms=at_ms,
-        member_id=member_id,
-        client_id="app",
-        group_instance_id=None,
-        generation_id=1,
-        partitions=[TopicPartitions(topic="t", partitions=list(partitions))],
-        assignment=b"",
-    )
+    given = [TopicPartitions(topic="t", partitions=list(partitions))]
+    return effect(Assigned, at_ms, member_id=member_id, partitions=given)
 
 
 def stable(at_ms: int) -> StateChanged:
-    return StateChanged(
-        at_ms=at_ms,
-        from_state=GroupState.COMPLETING_REBALANCE,
-        to_state=GroupState.STABLE,
-        generation_id=1,
-        protocol_type="consumer",
-        protocol_name="range",
-        leader_id="A",
-    )
+    return effect(StateChanged, at_ms, from_state=GroupState.COMPLETING_REBALANCE, to_state=GroupState.STABLE)
 
 
 def removed(at_ms: int, member_id: str, end_cause: EndCause, instance_id: str | None = None) -> MemberRemoved:
-    return MemberRemoved(
-        at_ms=at_ms,
-        member_id=member_id,
-        client_id="app",
-        client_host="/h",
-        group_instance_id=instance_id,
-        generation_id=1,
-        end_cause=end_cause,
-    )
+    return effect(MemberRemoved, at_ms, member_id=member_id, end_cause=end_cause, group_instance_id=instance_id)
 
 
 def started(at_ms: int, kind: CauseKind, member_id: str = "A") -> RebalanceStarted:
-    return RebalanceStarted(
-        at_ms=at_ms,
-        from_generation_id=0,
-        from_state=GroupState.EMPTY,
-        cause=Cause(kind=kind, member_id=member_id, client_id="app"),
-        members_before=0,
-        join_timeout_ms=60_000,
-    )
-
-
-def ended(at_ms: int, started_at_ms: int) -> RebalanceEnded:
-    return RebalanceEnded(
-        at_ms=at_ms,
-        from_generation_id=0,
-        to_generation_id=1,
-        started_at_ms=started_at_ms,
-        cause=Cause(kind=CauseKind.MEMBER_JOINED),
-        outcome="completed",
-        members_before=0,
-        members_after=1,
-        joined=[],
-        left=[],
-        expired=[],
-        slowest_member_id=None,
-        slowest_client_id=None,
-        slowest_wait_ms=None,
-        waits=[],
-    )
-
-
-def phase(at_ms: int, *member_ids: str) -> JoinPhaseEnded:
-    return JoinPhaseEnded(
-        at_ms=at_ms, generation_id=1, protocol_name="range", leader_id=None, member_ids=list(member_ids)
-    )
+    return effect(RebalanceStarted, at_ms, cause=Cause(kind=kind, member_id=member_id, client_id="app"))
 
 
 FORMED: list[Effect] = [
@@ -125,11 +61,11 @@ FORMED: list[Effect] = [
     received(1000, "A"),
     joined(1400, "B"),
     received(1400, "B"),
-    phase(2000, "A", "B"),
+    effect(JoinPhaseEnded, 2000, member_ids=["A", "B"]),
     assigned(2000, "A", 0, 1),
     assigned(2000, "B", 2),
     stable(2000),
-    ended(2000, 1000),
+    effect(RebalanceEnded, 2000, started_at_ms=1000),
 ]
 
 
@@ -146,6 +82,15 @@ def test_who_keeps_partitions_is_not_stopped_and_serves_them_on() -> None:
     outcome = of([*FORMED, *again])
     assert outcome.stopped_member_ms == 1600 + 500
     assert outcome.unserved_partition_ms == 2 * 500
+
+
+def test_what_is_written_to_a_partition_without_an_owner_is_delayed() -> None:
+    """Partitions 0 and 1 are unserved for 500 ms, and two records a millisecond are written to the first alone."""
+    outcome = of([*FORMED, received(3000, "A"), received(3000, "B", 2), assigned(3500, "A", 0, 1), stable(3500)])
+    ends = [LogEnd("t", 0, 1000, 0, 10, 10, "fetch"), LogEnd("t", 0, 2000, 0, 2010, 2010, "fetch")]
+    assert outcome.records_delayed(rates_of(ends)) == 1000
+    # A topic that was made again has no rate.
+    assert rates_of([*ends, LogEnd("t", 0, 9000, 0, 3, 3, "fetch")]) == {}
 
 
 def test_a_partition_that_goes_to_another_seat_has_moved() -> None:

@@ -1,4 +1,4 @@
-"""Lives played again: with nothing changed it is what it was; with a setting changed, what that setting does."""
+"""Schedules played again: with nothing changed it is what it was; with a setting changed, what that setting does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from simulation.plan import ConsumerPlan, Life, TopicChange
-from tests.whatif.played import UNTIL_MS, consumer, lives_in, world
+from simulation.plan import ConsumerPlan, Schedule, TopicChange
+from tests.whatif.played import UNTIL_MS, consumer, schedules_in, world
 from tests.whatif.stories import KILLED, ROLLING, STALLED, UNPOLLED, fidelity, recorded, setting
 from whatif.changes import BASELINE, SettingError
 from whatif.play import plan_of, play
@@ -31,7 +31,7 @@ def test_a_topic_that_grew_grows_again() -> None:
 
 
 def test_members_that_were_there_are_there_and_their_joining_is_not_counted() -> None:
-    found = lives_in(world(consumer("a"), consumer("b"), consumer("c", Life(80_000))), from_ms=30_000)
+    found = schedules_in(world(consumer("a"), consumer("b"), consumer("c", Schedule(80_000))), from_ms=30_000)
     outcome = play(found, BASELINE)
     assert [each.cause for each in outcome.begun] == ["member_joined"]
     assert outcome.begun[0].client_id == "c"
@@ -39,18 +39,18 @@ def test_members_that_were_there_are_there_and_their_joining_is_not_counted() ->
 
 @pytest.mark.parametrize("from_ms", [30_000, 31_000, 32_500])
 def test_members_that_were_there_beat_in_the_recorded_step(from_ms: int) -> None:
-    played = world(consumer("a"), consumer("b", Life(20_000)), consumer("c", Life(80_000)))
-    found = lives_in(played, from_ms)
+    played = world(consumer("a"), consumer("b", Schedule(20_000)), consumer("c", Schedule(80_000)))
+    found = schedules_in(played, from_ms)
     assert play(found, BASELINE).stopped_member_ms == pytest.approx(recorded(played, found).stopped_member_ms, abs=30)
 
 
 def test_a_death_that_the_log_begins_before_comes_again() -> None:
-    found = lives_in(world(*KILLED), from_ms=30_000)
+    found = schedules_in(world(*KILLED), from_ms=30_000)
     assert play(found, BASELINE).causes == {"session_expired": 1}
 
 
 def test_a_longer_session_finds_a_death_later_and_a_shorter_one_sooner() -> None:
-    found = lives_in(world(*KILLED))
+    found = schedules_in(world(*KILLED))
     late = {ms: play(found, setting(f"session.timeout.ms={ms}")) for ms in (6000, 10_000, 30_000)}
     detection_ms = [outcome.detection_ms for outcome in late.values()]
     assert [each.detected for each in late.values()] == [1, 1, 1]
@@ -60,7 +60,7 @@ def test_a_longer_session_finds_a_death_later_and_a_shorter_one_sooner() -> None
 
 
 def test_a_longer_session_outlives_a_stall() -> None:
-    found = lives_in(world(*STALLED))
+    found = schedules_in(world(*STALLED))
     before, after = play(found, BASELINE), play(found, setting("session.timeout.ms=30000"))
     assert (before.expiries, before.wrongly_expired) == (1, 1)
     assert (after.expiries, after.wrongly_expired) == (0, 0)
@@ -68,7 +68,7 @@ def test_a_longer_session_outlives_a_stall() -> None:
 
 
 def test_a_longer_poll_interval_outlives_a_busy_application() -> None:
-    found = lives_in(world(*UNPOLLED))
+    found = schedules_in(world(*UNPOLLED))
     before, after = play(found, BASELINE), play(found, setting("max.poll.interval.ms=60000"))
     assert before.causes["poll_timeout"] == 1
     assert "poll_timeout" not in after.causes
@@ -76,7 +76,7 @@ def test_a_longer_poll_interval_outlives_a_busy_application() -> None:
 
 
 def test_static_members_restart_without_a_rebalance_if_they_are_back_in_time() -> None:
-    found = lives_in(world(*ROLLING))
+    found = schedules_in(world(*ROLLING))
     before, after = play(found, BASELINE), play(found, setting("static=true"))
     assert before.causes["member_left"] == 2
     assert (after.causes, after.partitions_moved, after.deaths) == ({"member_joined": 1}, 0, 0)
@@ -85,10 +85,10 @@ def test_static_members_restart_without_a_rebalance_if_they_are_back_in_time() -
 
 def test_a_static_member_that_is_not_back_in_time_costs_a_rebalance_and_its_partitions_time() -> None:
     outcome = play(
-        lives_in(world(*ROLLING)), setting("static=true session.timeout.ms=6000 group.min.session.timeout.ms=1000")
+        schedules_in(world(*ROLLING)), setting("static=true session.timeout.ms=6000 group.min.session.timeout.ms=1000")
     )
     short = play(
-        lives_in(world(*ROLLING)),
+        schedules_in(world(*ROLLING)),
         setting("static=true session.timeout.ms=2500 heartbeat.interval.ms=500 group.min.session.timeout.ms=1000"),
     )
     assert outcome.causes == {"member_joined": 1}
@@ -98,13 +98,13 @@ def test_a_static_member_that_is_not_back_in_time_costs_a_rebalance_and_its_part
 
 def test_static_false_takes_instance_ids_away() -> None:
     pods = [replace(each, config=replace(each.config, group_instance_id=f"pod-{each.host}")) for each in ROLLING]
-    found = lives_in(world(*pods))
+    found = schedules_in(world(*pods))
     assert play(found, BASELINE).causes == {"member_joined": 1}
     assert play(found, setting("static=false")).causes["member_left"] == 2
 
 
 def test_a_cooperative_assignor_keeps_members_going() -> None:
-    found = lives_in(world(consumer("a"), consumer("b", Life(100)), consumer("c", Life(40_000))))
+    found = schedules_in(world(consumer("a"), consumer("b", Schedule(100)), consumer("c", Schedule(40_000))))
     eager, cooperative = play(found, BASELINE), play(found, setting("assignor=cooperative-sticky"))
     assert cooperative.causes == {"member_joined": 2, "cooperative_followup": 1}
     assert cooperative.stopped_member_ms < eager.stopped_member_ms
@@ -112,7 +112,7 @@ def test_a_cooperative_assignor_keeps_members_going() -> None:
 
 
 def test_a_longer_initial_delay_is_waited_for_and_saves_a_rebalance() -> None:
-    found = lives_in(world(consumer("a"), consumer("b", Life(2000))))
+    found = schedules_in(world(consumer("a"), consumer("b", Schedule(2000))))
     before, after = play(found, BASELINE), play(found, setting("group.initial.rebalance.delay.ms=3000"))
     assert (before.rebalances, after.rebalances) == (2, 1)
     assert after.stopped_member_ms > before.stopped_member_ms
@@ -120,24 +120,27 @@ def test_a_longer_initial_delay_is_waited_for_and_saves_a_rebalance() -> None:
 
 def test_a_full_group_turns_members_away() -> None:
     outcome = play(
-        lives_in(world(consumer("a"), consumer("b", Life(5000)), consumer("c", Life(9000)))), setting("max.size=2")
+        schedules_in(world(consumer("a"), consumer("b", Schedule(5000)), consumer("c", Schedule(9000)))),
+        setting("max.size=2"),
     )
     assert outcome.refused == 1
 
 
 def test_an_assignor_of_a_librarys_own_is_played_under_its_name() -> None:
-    found = lives_in(world(consumer("a"), consumer("b")))
-    strange = replace(found, processes=tuple(replace(life, assignors=("Homemade",)) for life in found.processes))
+    found = schedules_in(world(consumer("a"), consumer("b")))
+    strange = replace(
+        found, processes=tuple(replace(schedule, assignors=("Homemade",)) for schedule in found.processes)
+    )
     assert play(strange, BASELINE).causes == {"member_joined": 1}
 
 
 def test_sessions_no_longer_than_the_pace_of_heartbeats_are_refused_by_name() -> None:
-    found = lives_in(world(consumer("a"), consumer("b")))
+    found = schedules_in(world(consumer("a"), consumer("b")))
     with pytest.raises(SettingError, match=r"session\.timeout\.ms=2000: a of group fleet would beat every 300\d ms"):
         plan_of(found, setting("session.timeout.ms=2000 group.min.session.timeout.ms=1000"))
 
 
 def test_the_same_lives_and_setting_always_lead_to_the_same() -> None:
-    found = lives_in(world(*STALLED))
+    found = schedules_in(world(*STALLED))
     assert play(found, BASELINE) == play(found, BASELINE)
     assert found.until_ms == UNTIL_MS

@@ -1,4 +1,4 @@
-"""Logs of random fleets, with stalls, deaths, losses and outages: whatever they show, lives are inferred and played."""
+"""Logs of random fleets, with stalls, deaths, losses and outages: schedules are always inferred and played."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemas.messages import JoinGroupRequest
 from simulation.plan import WorldPlan
 from simulation.world import World
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, worlds
-from tests.whatif.played import lives_in, rows_of
+from tests.whatif.played import rows_of, schedules_in
 from whatif.changes import trial_of
 from whatif.outcome import Outcome
 from whatif.play import play
@@ -33,10 +33,10 @@ def test_any_log_is_inferred_and_played_and_its_figures_add_up(plan: WorldPlan, 
     world = World(plan)
     world.run_until(UNTIL_MS)
     assume(any(isinstance(row.request, JoinGroupRequest) for row in rows_of(world, from_ms)))
-    found = lives_in(world, from_ms, UNTIL_MS)
+    found = schedules_in(world, from_ms, UNTIL_MS)
     (changed,) = trial_of([TRIED.format(str(is_static).lower())]).settings
     for setting in (trial_of(["group.max.size=1000"]).settings[0], changed):
         assert_adds_up(play(found, setting))
-    for life in found.processes:
-        assert life.end_ms is None or life.start_ms <= life.end_ms + life.heartbeat_interval_ms
-        assert all(each.length_ms >= 0 for each in life.pauses + life.slow)
+    for schedule in found.processes:
+        assert schedule.end_ms is None or schedule.start_ms <= schedule.end_ms + schedule.heartbeat_interval_ms
+        assert all(each.length_ms >= 0 for each in schedule.pauses + schedule.slow)

@@ -28,6 +28,13 @@ def test_the_group_protocol_is_a_setting_and_may_be_swept() -> None:
     assert [each.protocol for each in swept.settings] == list(GroupProtocol)
 
 
+def test_what_is_set_for_a_single_group_may_be_swept() -> None:
+    key = "groups.my.orders.consumer.session.timeout.ms"
+    trial = trial_of([f"{key}=8000,20000"])
+    assert (trial.swept, [each.text for each in trial.settings]) == (key, [f"{key}=8000", f"{key}=20000"])
+    assert trial.settings[1].of_groups == {"my.orders": {"consumer.session.timeout.ms": "20000"}}
+
+
 def test_a_range_is_swept_in_even_steps_from_end_to_end() -> None:
     trial = trial_of(["session.timeout.ms=6000..60000/4 static=false"])
     assert trial.swept == "session.timeout.ms"
@@ -86,6 +93,12 @@ def test_a_list_is_swept_in_its_own_order() -> None:
             "group.consumer.heartbeat.interval.ms=50000",
             "group.consumer.heartbeat.interval.ms=50000: is not below group.consumer.session.timeout.ms=45000",
         ),
+        (
+            "groups.orders.session.timeout.ms=9000",
+            "groups.orders.session.timeout.ms=9000: is not of the form groups.GROUP",
+        ),
+        ("groups.a.consumer.session.timeout.ms=long", "groups.a.consumer.session.timeout.ms=long: Invalid value long"),
+        ("groups.a.share.session.timeout.ms=45000", "groups.a.share.session.timeout.ms=45000: is of no group that can"),
         ("heartbeat.interval.ms=50000", "heartbeat.interval.ms=50000: must be below session.timeout.ms=45000"),
     ],
 )

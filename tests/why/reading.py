@@ -47,9 +47,9 @@ def explained(story: Story, generation_id: int | None = None, at: Span | None = 
 @cache
 def capture(name: str) -> dict[str, list[EffectRow]]:
     """A capture's effects, as rows, by group."""
-    told = sorted(imported(CAPTURES / name / "requests.log.gz").effects, key=lambda item: item[0])
+    reported = sorted(imported(CAPTURES / name / "requests.log.gz").effects, key=lambda item: item[0])
     found: dict[str, list[EffectRow]] = {}
-    for group_id, items in groupby(told, key=lambda item: item[0]):
+    for group_id, items in groupby(reported, key=lambda item: item[0]):
         rows: list[EffectRow] = []
         for _, effect in items:
             seq = (rows[-1].seq or 0) + 1 if rows and rows[-1].at_ms == effect.at_ms else 0
@@ -62,8 +62,8 @@ def capture(name: str) -> dict[str, list[EffectRow]]:
 @cache
 def topic(name: str) -> dict[str, list[EffectRow]]:
     """What a capture's offsets topic tells, as rows, by group."""
-    told = folded(name).told.items()
-    return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in told}
+    reported = folded(name).reported.items()
+    return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in reported}
 
 
 def recorded(source: str, name: str) -> dict[str, list[EffectRow]]:

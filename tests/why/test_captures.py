@@ -57,8 +57,8 @@ def test_who_moved_what_adds_up(name: str) -> None:
     for found, _ in explained_with_truth(name):
         assert all(move.before != move.after for move in found.moves)
         longest = max((wait.held_others_ms for wait in found.rebalance.waits), default=0)
-        told = held(found)
-        assert [ms for _, ms, _ in told[:1]] == ([longest] if longest else [])
+        reported = held(found)
+        assert [ms for _, ms, _ in reported[:1]] == ([longest] if longest else [])
 
 
 def test_the_readme_shows_the_beginning_of_the_page() -> None:

@@ -80,13 +80,13 @@ def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:
 
 def test_members_that_share_a_client_id_and_host_are_told_apart_and_the_page_says_what_is_unknown() -> None:
     story = two_members()
-    told = {name: member_id for name, member_id in story.member_ids.items()}
+    reported = {name: member_id for name, member_id in story.member_ids.items()}
     for row in story.rows:
         row.client_id = "app" if row.client_id else row.client_id
         row.detail = (row.detail or "").replace('"client_id":"a"', '"client_id":"app"') or None
         row.detail = (row.detail or "").replace('"client_id":"b"', '"client_id":"app"') or None
     text = page(explained(story))
-    assert all(f"app#{member_id[-36:][:8]}" in text for member_id in told.values())
+    assert all(f"app#{member_id[-36:][:8]}" in text for member_id in reported.values())
     assert "which of them came back under another id is unknown." in text
 
 
@@ -125,9 +125,9 @@ def test_a_mistake_is_one_sentence_and_status_2(
     home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     assert main(["why", "--home", str(home), *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith(f"rollcall: {sentence}")
-    assert (told.err.count("\n"), told.out) == (1, "")
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"rollcall: {sentence}")
+    assert (printed.err.count("\n"), printed.out) == (1, "")
 
 
 def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from schemas.effect_rows import EffectRow
 from tests import requests
 from tests.connect_bytes import worker_assignment, worker_state
-from tests.views.story import Story
+from tests.views.story import Story, one_member
 from tests.why.reading import explained
 from why.sections import lines_of
 from why.telling import headline, remarks, stopped
@@ -121,9 +121,7 @@ def test_bytes_that_connect_would_not_write_say_nothing() -> None:
 
 
 def test_a_streams_application_has_its_partitions_and_its_tasks_are_said_to_be_unread() -> None:
-    story = Story("streams")
-    story.join(1000, "a", protocol="stream")
-    story.sync(1100, "a", {"a": ["t-0"]})
+    story = one_member("streams", protocol="stream")
     found = explained(story)
     assert [(move.partition.number, move.after) for move in found.moves] == [(0, "a")]
     assert any("standby tasks" in text and "not read" in text for text in found.kind.unread(found))

@@ -52,9 +52,9 @@ def test_who_kept_the_others_waiting_held_on_to_partitions() -> None:
 
 
 def test_the_last_to_settle_ends_it() -> None:
-    told = texts(recorded("maps-render", 4))
-    assert told[-2:] == ["maps-render-1 was the last to have all that the epoch gives it", "it was over: completed"]
-    assert not any("rejoin" in text for text in told)
+    reported = texts(recorded("maps-render", 4))
+    assert reported[-2:] == ["maps-render-1 was the last to have all that the epoch gives it", "it was over: completed"]
+    assert not any("rejoin" in text for text in reported)
 
 
 def test_what_set_it_off_is_told_in_the_words_of_its_cause() -> None:

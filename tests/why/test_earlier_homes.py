@@ -13,32 +13,37 @@ import pytest
 from jobs.home import Home
 from jobs.sql import answer_query
 from jobs.why import answer
+from programs.version import VERSION
 from tests.page.asking import asked
 from tests.streaming.earlier_homes import CLUSTERS, VERSIONS, WITH_CLUSTER, Earlier, unpacked
 
 OLDEST = "0.1.0-first"
+ALWAYS = {OLDEST, VERSION, VERSION + WITH_CLUSTER}
 
 
-@pytest.fixture(scope="module", params=VERSIONS + CLUSTERS)
+@pytest.fixture(
+    scope="module",
+    params=[name if name in ALWAYS else pytest.param(name, marks=pytest.mark.nightly) for name in VERSIONS + CLUSTERS],
+)
 def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
     return unpacked(request.param, tmp_path_factory.mktemp("homes"))
 
 
-def as_told(rows: list[dict[str, Any]], columns: set[str]) -> list[str]:
+def as_reported(rows: list[dict[str, Any]], columns: set[str]) -> list[str]:
     """Rows as texts in an order of their own, of these columns; nulls are left out."""
-    told = ({name: row[name] for name in sorted(columns & row.keys()) if row[name] is not None} for row in rows)
-    return sorted(json.dumps(row) for row in told)
+    reported = ({name: row[name] for name in sorted(columns & row.keys()) if row[name] is not None} for row in rows)
+    return sorted(json.dumps(row) for row in reported)
 
 
 def test_every_view_has_the_rows_that_the_version_told(earlier: Earlier) -> None:
-    for name, told in earlier.told.items():
-        assert told.views["rebalances"]
-        for view, rows in told.views.items():
+    for name, reported in earlier.reported.items():
+        assert reported.views["rebalances"]
+        for view, rows in reported.views.items():
             out = io.StringIO()
             answer_query(Home(earlier.home(name)), f"SELECT * FROM {view}", form="json", engine="duckdb", out=out)
             now = [json.loads(line) for line in out.getvalue().splitlines()]
             columns = {column for row in rows for column in row}
-            assert as_told(now, columns) == as_told(rows, columns), (name, view)
+            assert as_reported(now, columns) == as_reported(rows, columns), (name, view)
 
 
 def values_of(lines: list[dict[str, Any]], renamed: dict[str, str]) -> Counter[str]:
@@ -57,9 +62,9 @@ def values_of(lines: list[dict[str, Any]], renamed: dict[str, str]) -> Counter[s
 def test_every_rebalance_is_explained_as_the_version_explained_it(
     earlier: Earlier, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, told in earlier.told.items():
-        assert told.why
-        for which, lines in told.why.items():
+    for name, reported in earlier.reported.items():
+        assert reported.why
+        for which, lines in reported.why.items():
             group, _, generation = which.rpartition(" ")
             answer(Home(earlier.home(name)), group, generation, "", "json")
             now = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -71,22 +76,19 @@ def test_every_rebalance_is_explained_as_the_version_explained_it(
             ]
 
 
+@pytest.mark.nightly
 def test_the_page_shows_every_group_and_every_rebalance(earlier: Earlier) -> None:
-    for name, told in earlier.told.items():
+    for name, reported in earlier.reported.items():
         with asked(earlier.home(name)) as client:
             overview = client.get("/").text
-            for row in told.views["groups"]:
+            for row in reported.views["groups"]:
                 assert html.escape(row["group_id"]) in overview
                 assert client.get("/group", params={"group": row["group_id"]}).status_code == 200
-            for which in told.why:
+            for which in reported.why:
                 group, _, generation = which.rpartition(" ")
                 shown = client.get("/rebalance", params={"group": group, "generation": generation})
                 assert (shown.status_code, group in shown.text) == (200, True)
 
 
 def test_homes_of_the_first_version_and_of_this_one_are_kept() -> None:
-    from programs.version import VERSION
-
-    assert OLDEST in VERSIONS
-    assert VERSION in VERSIONS
-    assert VERSION + WITH_CLUSTER in CLUSTERS
+    assert {*VERSIONS, *CLUSTERS} >= ALWAYS

@@ -122,7 +122,7 @@ def test_a_leaver_says_why_and_its_partitions_move() -> None:
 def test_an_expired_member_was_silent_since_its_latest_request() -> None:
     found = explained(one_expires())
     assert (found.culprit_name, found.silent_since_ms, found.rebalance.started_at_ms) == ("b", 3300, 13_100)
-    assert timeline(found)[0] == (3300, "b was heard of last")
+    assert timeline(found)[0] == (3300, "b was last seen")
     assert any("whether it still consumed is unknown" in text for text in stopped(found))
 
 

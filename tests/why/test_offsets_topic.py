@@ -24,23 +24,23 @@ def text_of(found: Explanation) -> str:
 
 def test_a_classic_rebalance_is_told_from_the_moment_at_which_it_surely_ran() -> None:
     found = explained(CLASSIC, "rates-feed", 2)
-    told = text_of(found)
-    assert "rates-feed: generation 1 -> 2, over at 2026-11-21 " in told
-    assert "when it began is not known" in told
-    assert "rates-feed-1 on 127.0.1.15 was silent for its whole session timeout (8 s) and was removed" in told
-    assert "for how long nobody consumed is not known" in told
-    assert "only the offsets topic tells of this group" in told
-    assert "gave no reason" not in told
-    assert "the rebalance began" not in told
+    reported = text_of(found)
+    assert "rates-feed: generation 1 -> 2, over at 2026-11-21 " in reported
+    assert "when it began is not known" in reported
+    assert "rates-feed-1 on 127.0.1.15 was silent for its whole session timeout (8 s) and was removed" in reported
+    assert "for how long nobody consumed is not known" in reported
+    assert "only the offsets topic tells of this group" in reported
+    assert "gave no reason" not in reported
+    assert "the rebalance began" not in reported
     assert (found.silent_since_ms, found.slack, found.leader) == (None, [], "rates-feed-2")
     assert {move.after for move in found.moves} == {"rates-feed-0", "rates-feed-2"}
 
 
 def test_an_epoch_is_told_from_its_beginning_and_with_what_later_records_say() -> None:
-    told = text_of(explained(CONSUMER[1], "pdf-make", 5))
-    assert "pdf-make: epoch 4 -> 5, 2026-11-21 " in told
-    assert "pdf-make-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s)" in told
-    assert "when it began" not in told
+    reported = text_of(explained(CONSUMER[1], "pdf-make", 5))
+    assert "pdf-make: epoch 4 -> 5, 2026-11-21 " in reported
+    assert "pdf-make-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s)" in reported
+    assert "when it began" not in reported
 
 
 def test_an_open_cause_names_all_that_fits() -> None:
@@ -63,7 +63,7 @@ def test_the_page_leaves_out_what_is_made_of_requests() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rebalance_of_every_group_can_be_explained(name: str) -> None:
-    for group in capture(name).told:
+    for group in capture(name).reported:
         for _, generation_id, cause in capture(name).causes(group):
             found = explained(name, group, generation_id)
             assert found.rebalance.cause.kind == cause.kind

@@ -37,7 +37,8 @@ def page_of(e: Explanation) -> Page:
     request = SimpleNamespace(query_params={}, url=SimpleNamespace(path="/rebalance"))
     shown: dict[str, Any] = {"request": request, "path": "/rebalance", "home": "a home", "at": "", "until_ms": 0}
     near = {"before": None, "after": None}
-    html = TEMPLATE.render(**shown, account=account_of(e), group_id=e.group_id, near=near, liveness=None, seen="")
+    shown |= {"near": near, "liveness": None, "seen": ""}
+    html = TEMPLATE.render(**shown, explanation=e, account=account_of(e), group_id=e.group_id)
     return Page(html)
 
 

@@ -1,4 +1,4 @@
-"""The answer to a ConsumerGroupHeartbeat: what a member is told, and in which words it is refused.
+"""The answer to a ConsumerGroupHeartbeat: what a member gets, and with which message it is refused.
 
 Knows the shape of the answer; knows no state of a group.
 """
@@ -43,7 +43,7 @@ def accept(
     heartbeat_interval_ms: int = 0,
     assigned: Owned | None = None,
 ) -> None:
-    """Where the member stands; assigned: what it may use, None where it knows that already."""
+    """A member's epoch and assignment; assigned: what it may use, None if it knows that already."""
     response = ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=member_epoch,
@@ -56,7 +56,7 @@ def accept(
 def _assignment(assigned: Owned) -> ConsumerGroupAssignment:
     return ConsumerGroupAssignment(
         topic_partitions=[
-            ConsumerGroupTopicPartitions(topic_id=topic, partitions=sorted(assigned[topic]))
+            ConsumerGroupTopicPartitions(topic_name=topic, partitions=sorted(assigned[topic]))
             for topic in sorted(assigned)
         ]
     )

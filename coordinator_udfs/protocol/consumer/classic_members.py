@@ -1,23 +1,21 @@
 """SyncGroup, Heartbeat and LeaveGroup of classic members in a consumer group; JoinGroup has a file of its own.
 
-The generation they name is their epoch. Nothing is parked, and none of them computes a target: a classic member is told
-by REBALANCE_IN_PROGRESS to come back with a JoinGroup. Source: GroupMetadataManager.classicGroupSyncToConsumerGroup,
+The generation they name is their epoch. Nothing is parked, and none of them computes a target: a classic member that
+gets REBALANCE_IN_PROGRESS comes back with a JoinGroup. Source: GroupMetadataManager.classicGroupSyncToConsumerGroup,
 classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 """
 
 from __future__ import annotations
 
 from coordinator_udfs.protocol.answers import answer, send_sync
-from coordinator_udfs.protocol.cause import cause_of_leaving
 from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import assignment_bytes
 from coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
 from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember
+from coordinator_udfs.protocol.consumer.group import NO_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
 from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.leave_group import identities_of, reply_to_leave
+from coordinator_udfs.protocol.group import Group, Roster
+from coordinator_udfs.protocol.leave_group import cause_of_leave, identities_of, reply_to_leave
 from coordinator_udfs.protocol.membership import refusal_of_member
 from coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE
 from coordinator_udfs.protocol.turn import Turn
@@ -35,21 +33,39 @@ from schemas.messages import (
 )
 
 
-def _classic_member(
-    consumer: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
-) -> tuple[ConsumerMember, ClassicMember] | Error:
-    """The member that asks, or why it may not: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION."""
-    refusal = refusal_of_member(consumer, member_id, instance_id)
+def refusal_of_classic_member(
+    roster: Roster, request: HeartbeatRequest | SyncGroupRequest, *, is_classic: bool, member_epoch: int
+) -> Error | None:
+    """Why a classic request is refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+
+    is_classic, member_epoch: of the member with the request's id, if there is one.
+    """
+    refusal = refusal_of_member(roster, request.member_id, request.group_instance_id)
     if refusal is not None:
         return refusal
-    member = consumer.members[member_id]
-    if member.classic is None:
+    if not is_classic:
         return Error.UNKNOWN_MEMBER_ID
-    return (member, member.classic) if generation_id == member.member_epoch else Error.ILLEGAL_GENERATION
+    return None if request.generation_id == member_epoch else Error.ILLEGAL_GENERATION
 
 
-def _tell_to_rejoin(group: Group, member: ConsumerMember, turn: Turn) -> None:
-    """It has its rebalance timeout to come back, counted from the first time it is told."""
+def _classic_member(
+    consumer: ConsumerGroup, request: HeartbeatRequest | SyncGroupRequest
+) -> tuple[ConsumerMember, ClassicMember] | Error:
+    """The member that sent the request, or why it is refused."""
+    member = consumer.members.get(request.member_id)
+    classic = None if member is None else member.classic
+    epoch = NO_EPOCH if member is None else member.member_epoch
+    refusal = refusal_of_classic_member(consumer, request, is_classic=classic is not None, member_epoch=epoch)
+    if refusal is not None:
+        return refusal
+    assert member is not None
+    assert classic is not None
+    return member, classic
+
+
+def _ask_to_rejoin(group: Group, member: ConsumerMember, turn: Turn) -> None:
+    """Answers REBALANCE_IN_PROGRESS; the member has its rebalance timeout to rejoin, counted from the first such
+    answer."""
     if MemberTimer.JOIN not in member.timers:
         arm(group, member, MemberTimer.JOIN, member.rebalance_timeout_ms, turn)
 
@@ -58,7 +74,7 @@ def _tell_to_rejoin(group: Group, member: ConsumerMember, turn: Turn) -> None:
 
 
 def sync_with_consumer_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:
-    """Answers a classic member with what it may use now; assignments that it brings are passed over.
+    """Answers a classic member with what it may use now; assignments in its request are ignored.
 
     Errors in the order checked: INCONSISTENT_GROUP_PROTOCOL (v5 without type or name), UNKNOWN_MEMBER_ID (a consumer
     too), FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
@@ -68,14 +84,14 @@ def sync_with_consumer_group(group: Group, request: SyncGroupRequest, turn: Turn
     lacks_protocol = request.protocol_type is None or request.protocol_name is None
     if request.api_version >= PROTOCOL_MANDATORY_SINCE and lacks_protocol:
         return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
-    found = _classic_member(consumer, request.member_id, request.group_instance_id, request.generation_id)
+    found = _classic_member(consumer, request)
     if isinstance(found, Error):
         return _refuse_sync(request, found, turn)
     member, classic = found
     if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, classic.protocol_name):
         return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
     if member.member_epoch < consumer.target_epoch and member.state is not MemberState.UNREVOKED:
-        _tell_to_rejoin(group, member, turn)
+        _ask_to_rejoin(group, member, turn)
         return _refuse_sync(request, Error.REBALANCE_IN_PROGRESS, turn)
     cancel(member, MemberTimer.SYNC)
     keep_alive(group, member, turn)
@@ -97,13 +113,13 @@ def _refuse_sync(request: SyncGroupRequest, error: Error, turn: Turn) -> None:
 
 
 def heartbeat_to_consumer_group(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
-    """Answers NONE, or REBALANCE_IN_PROGRESS where a JoinGroup would take the member on; either keeps it alive.
+    """Answers NONE, or REBALANCE_IN_PROGRESS where a JoinGroup would change its assignment; either keeps it alive.
 
     Errors in the order checked: UNKNOWN_MEMBER_ID (a consumer too), FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
     """
     consumer = group.consumer
     assert consumer is not None
-    found = _classic_member(consumer, request.member_id, request.group_instance_id, request.generation_id)
+    found = _classic_member(consumer, request)
     if isinstance(found, Error):
         error = found
     else:
@@ -112,13 +128,13 @@ def heartbeat_to_consumer_group(group: Group, request: HeartbeatRequest, turn: T
         error = Error.NONE
         if _must_rejoin(consumer, member):
             error = Error.REBALANCE_IN_PROGRESS
-            _tell_to_rejoin(group, member, turn)
+            _ask_to_rejoin(group, member, turn)
     response = HeartbeatResponse(error_code=error)
     answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
 
 
 def _must_rejoin(consumer: ConsumerGroup, member: ConsumerMember) -> bool:
-    """There is a newer target, something to give up, or all that it waits for is free."""
+    """True if there is a newer target, something to give up, or all that it waits for is free."""
     if member.member_epoch < consumer.target_epoch:
         return True
     match member.state:
@@ -168,21 +184,12 @@ def _leave(
     gone: dict[str, Gone],
     causes: list[Cause],
 ) -> Error:
-    by_instance_id_only = not identity.member_id
     member_id = identity.member_id or consumer.static_member_id(identity.group_instance_id) or ""
     refusal = refusal_of_member(consumer, member_id, identity.group_instance_id)
     if refusal is not None:
         return refusal
     member = consumer.members[member_id]
-    inferred = identity.inferred_cause or request.inferred_cause
-    kind = cause_of_leaving(
-        identity.reason,
-        inferred,
-        by_instance_id_only=by_instance_id_only,
-        by_another=request.client_id != member.client_id and request.client_host != member.client_host,
-    )
-    cause = history.cause_by(kind, member, identity.reason)
-    cause.is_inferred = inferred is not None
+    cause = cause_of_leave(request, identity, member)
     causes.append(cause)
-    gone.setdefault(member_id, (member, EndCause(kind), identity.reason))
+    gone.setdefault(member_id, Gone(member, EndCause(cause.kind), identity.reason, cause.is_inferred))
     return Error.NONE

@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69, v0-1): a consumer group's epochs and members as an administrator sees them.
 
-v1 tells classic members from consumers (KIP-1099). Source: GroupMetadataManager.consumerGroupDescribe,
+v1 has each member's type, classic or consumer (KIP-1099). Source: GroupMetadataManager.consumerGroupDescribe,
 ConsumerGroupMember.asConsumerGroupDescribeMember.
 """
 
@@ -31,10 +31,11 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def consumer_group_describe(group: Group, request: ConsumerGroupDescribeRequest, turn: Turn) -> None:
-    """One group. What a member is to give up counts as its own until it has; topics that are gone are left out.
+    """Describes one group. Partitions that a member must give up count as its own until then; deleted topics are left
+    out.
 
     Errors in the order checked: INVALID_GROUP_ID (the empty one), GROUP_ID_NOT_FOUND (unknown, or a classic group);
-    UNKNOWN_SERVER_ERROR where the description would be longer than what members may take, for it names their topics.
+    UNKNOWN_SERVER_ERROR if the description would be longer than what members may take.
     """
     described = _describe(group, turn)
     if request.include_authorized_operations and described.error_code is Error.NONE:
@@ -69,13 +70,13 @@ def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedCo
         group_state=consumer.state,
         group_epoch=group.generation_id,
         assignment_epoch=consumer.target_epoch,
-        assignor_name=preferred_assignor(consumer, turn.config.consumer),
+        assignor_name=preferred_assignor(consumer, turn.consumer),
         members=[_member(member, topics) for member in consumer.members.values()],
     )
 
 
 def _size(consumer: ConsumerGroup) -> int:
-    """About how many bytes the description takes: what members say, and by topic what they own and are to own."""
+    """About how many bytes the description takes: members' fields, and by topic what they own and are to own."""
     return consumer.held_bytes + sum(
         2 * len(topic) + _TOPIC_BYTES + _PARTITION_BYTES * len(partitions)
         for member in consumer.members.values()
@@ -103,7 +104,7 @@ def _member(member: ConsumerMember, topics: Mapping[str, int]) -> DescribedConsu
 def _assignment(partitions: Mapping[str, Sequence[int]], topics: Mapping[str, int]) -> DescribedAssignment:
     return DescribedAssignment(
         topic_partitions=[
-            DescribedTopicPartitions(topic_id=topic, topic_name=topic, partitions=list(partitions[topic]))
+            DescribedTopicPartitions(topic_name=topic, partitions=list(partitions[topic]))
             for topic in sorted(partitions)
             if topic in topics
         ]

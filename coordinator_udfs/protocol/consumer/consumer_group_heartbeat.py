@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68, v0-1): a member joins, says what it wants and owns, is told what it may use, leaves.
+"""ConsumerGroupHeartbeat (key 68, v0-1): a member joins, says what it wants and owns, gets what it may use, leaves.
 
 v1: the client makes its member id, and may subscribe by a regular expression. Every heartbeat is answered at once.
-The hot path of the newer protocol: a settled member that says nothing new costs no look at anybody else.
+The hot path of the newer protocol: for a Stable member with nothing new no other member is looked at.
 Source: GroupMetadataManager.consumerGroupHeartbeat, consumerGroupLeave.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
 from coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
-from coordinator_udfs.protocol.consumer.deadlines import cancel, keep_alive
-from coordinator_udfs.protocol.consumer.fencing import remove_members
+from coordinator_udfs.protocol.consumer.deadlines import cancel, is_of_another_session, keep_alive
+from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
 from coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import see_cluster, settle_state
-from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
-from coordinator_udfs.protocol.consumer.reconciliation import Said
+from coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
+from coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
+from coordinator_udfs.protocol.consumer.reconciliation import Claimed
 from coordinator_udfs.protocol.consumer.refusals import (
     JOIN,
     LEAVE,
@@ -30,6 +30,7 @@ from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns, tak
 from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import cause_by, member_updated
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import CauseKind, EndCause
@@ -38,7 +39,7 @@ from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPa
 
 
 def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
-    """Takes a member one step on and tells it where it stands.
+    """Takes a member one step further and answers with its epoch and assignment.
 
     Errors in the order checked: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR; GROUP_ID_NOT_FOUND (unknown group, one of the
     other kind that cannot be upgraded), GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, UNRELEASED_INSTANCE_ID or
@@ -49,12 +50,14 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
     if consumer is not None:
         member = consumer.members.get(request.member_id)
         if member is not None and says_nothing_new(group, consumer, member, request) and consumer.has_seen(turn.topics):
+            if is_of_another_session(member, turn):
+                member_updated(member, history.terms_of(member, turn.consumer), turn)
             keep_alive(group, member, turn)
-            interval_ms = turn.config.consumer.heartbeat_interval_ms
+            interval_ms = turn.consumer.heartbeat_interval_ms
             epoch = member.member_epoch
             accept(request, turn, member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms)
             return
-    refusal = refusal_of_request(request, turn.config.consumer)
+    refusal = refusal_of_request(request, turn.consumer)
     if refusal is not None:
         refuse(request, refusal, turn)
     elif request.member_epoch in (LEAVE, LEAVE_FOR_NOW):
@@ -66,7 +69,7 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
 def says_nothing_new(
     group: Group, consumer: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
 ) -> bool:
-    """A settled member of a settled group: unless the topics have changed, its session is all that gets longer."""
+    """Whether the request only extends the session: member and group are stable, and the topics have not changed."""
     return (
         request.member_epoch == member.member_epoch == consumer.target_epoch == group.generation_id
         and member.state is MemberState.STABLE
@@ -86,21 +89,21 @@ def says_nothing_new(
     )
 
 
-def owned_by(partitions: Sequence[ConsumerGroupTopicPartitions] | None) -> Said | None:
-    """What a request says its member owns; None where it does not say."""
+def owned_by(partitions: Sequence[ConsumerGroupTopicPartitions] | None) -> Claimed | None:
+    """What a member owns by its request; None if the request does not list it."""
     if partitions is None:
         return None
-    said: dict[str, set[int]] = {}
+    claimed: dict[str, set[int]] = {}
     for topic in partitions:
-        said.setdefault(topic.topic_id, set()).update(topic.partitions)
-    return said
+        claimed.setdefault(topic.topic, set()).update(topic.partitions)
+    return claimed
 
 
 def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
-    """A join or a heartbeat: its word is taken, and it is told its assignment where that is, or may be, news to it."""
-    said = owned_by(request.topic_partitions)
+    """A join or a heartbeat: applies its fields; answers with the assignment where that is, or may be, new."""
+    claimed = owned_by(request.topic_partitions)
     member_id = request.member_id or unused_uuid_text(group.group_id, request, group.roster.members)
-    refusal = refusal_of_beat(group, request, member_id, said, turn)
+    refusal = refusal_of_beat(group, request, member_id, claimed, turn)
     if refusal is not None:
         return refuse(request, refusal, turn)
     consumer = group.consumer
@@ -113,37 +116,37 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
         consumer = upgraded
     elif consumer is None:
         consumer = begin_consumer_group(group, request.client_id, turn)
-    _hear_of_topics(group, consumer, request, turn)
+    _apply_cluster(group, consumer, request, turn)
     is_new = member_id not in consumer.members and consumer.static_member_id(request.instance_id) is None
     member, replaces = enter(group, consumer, member_id, request.instance_id, turn)
     assigned_before = member.assigned
-    is_due = hear(group, consumer, member, _word(request, said), turn, is_new=is_new, replaces=replaces)
-    settle_state(group, consumer, turn)
-    is_told = request.member_epoch == JOIN or _is_full(request) or member.assigned != assigned_before
+    is_due = apply_fields(group, consumer, member, _fields(request, claimed), turn, is_new=is_new, replaces=replaces)
+    update_state(group, consumer, turn)
+    is_given = request.member_epoch == JOIN or _is_full(request) or member.assigned != assigned_before
     accept(
         request,
         turn,
         member_id=member_id,
         member_epoch=member.member_epoch,
-        heartbeat_interval_ms=turn.config.consumer.heartbeat_interval_ms,
-        assigned=member.assigned if is_told else None,
+        heartbeat_interval_ms=turn.consumer.heartbeat_interval_ms,
+        assigned=member.assigned if is_given else None,
     )
     if is_due:
         maybe_resolve_patterns(group, consumer, turn)
     return None
 
 
-def _hear_of_topics(group: Group, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
-    """What the request was given on its way here: which topics there are, what regular expressions stand for."""
+def _apply_cluster(group: Group, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
+    """Takes over what the request carries of the cluster: the topics, and what regular expressions match."""
     if request.cluster_topics is not None:
         consumer.learn_cluster(request.cluster_topics)
-        see_cluster(consumer, turn)
+        learn_topics(consumer, turn)
     if request.resolved_patterns is not None:
         take_patterns(group, consumer, {p: tuple(topics) for p, topics in request.resolved_patterns.items()}, turn)
 
 
-def _word(request: ConsumerGroupHeartbeatRequest, said: Said | None) -> Word:
-    return Word(
+def _fields(request: ConsumerGroupHeartbeatRequest, claimed: Claimed | None) -> MemberFields:
+    return MemberFields(
         client_id=request.client_id,
         client_host=request.client_host,
         instance_id=request.instance_id,
@@ -153,18 +156,19 @@ def _word(request: ConsumerGroupHeartbeatRequest, said: Said | None) -> Word:
         pattern=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
         classic=None,
-        owned=said,
+        owned=claimed,
+        inferred_cause=request.inferred_cause,
     )
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """It says everything, as after an answer that was lost."""
+    """Whether the request has all fields, as after an answer that was lost."""
     has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
 
 
 def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
-    """-1 removes the member, -2 marks a static one as away. The answer carries no interval: there is no next time."""
+    """-1 removes the member, -2 marks a static one as away. The answer carries no heartbeat interval."""
     refusal = refusal_of_leaving(group, request)
     if refusal is not None:
         return refuse(request, refusal, turn)
@@ -175,16 +179,17 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
         _go_away(group, consumer, member, turn)
     else:
         kind = CauseKind(request.inferred_cause or CauseKind.MEMBER_LEFT)
-        cause = history.cause_by(kind, member)
-        cause.is_inferred = request.inferred_cause is not None
-        remove_members(group, consumer, [(member, EndCause(kind.value), None)], cause, turn)
+        cause = cause_by(kind, member)
+        cause.is_inferred = is_inferred = request.inferred_cause is not None
+        gone = Gone(member, EndCause(kind.value), is_inferred=is_inferred)
+        remove_members(group, consumer, [gone], cause, turn)
     return accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)
 
 
 def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:
     """A static member leaves and means to return: it keeps what it may use, and its session runs on.
 
-    What it was giving up is free at once, and no commit of its old epochs is taken any more.
+    What it was giving up is free at once, and commits with its old epochs are refused.
     """
     owned_before = member.owned()
     kept = {topic: dict.fromkeys(partitions, 0) for topic, partitions in member.assigned.items()}
@@ -194,4 +199,4 @@ def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn
     history.member_left_for_now(member, turn)
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
-    settle_state(group, consumer, turn)
+    update_state(group, consumer, turn)

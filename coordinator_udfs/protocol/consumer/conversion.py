@@ -1,4 +1,4 @@
-"""From one protocol to the other: an Empty group as it is asked, a group with members while they go on.
+"""Converts a group from one protocol to the other: an Empty group on request, a group with members while they work.
 
 Upgrade: a consumer joins a classic group, whose members stay with their ids, generation and partitions. Downgrade: the
 last consumer goes, and the classic members that stay rebalance as such. Source: GroupMetadataManager.
@@ -18,7 +18,7 @@ from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ClassicMember,
 from coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.history import note_assigned, rebalance_ended
+from coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
 from coordinator_udfs.protocol.java_strings import hash_map_order
 from coordinator_udfs.protocol.lifecycle import create_group
 from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, select_protocol, selected_topics
@@ -72,8 +72,9 @@ def _forget_given_ids(group: Group, turn: Turn) -> None:
 
 
 def why_no_upgrade(group: Group, turn: Turn) -> str | None:
-    """Why a classic group with members takes no consumer, as far as its requests need not be disturbed to know."""
-    config = turn.config.consumer
+    """Why a classic group with members refuses a consumer, as far as that is known without answering parked
+    requests."""
+    config = turn.consumer
     if not config.migration_policy.allows_upgrade:
         return _refused(group, "online upgrade is disabled.")
     if group.protocol_type != CONSUMER:
@@ -90,8 +91,8 @@ def _refused(group: Group, why: str) -> str:
 def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     """A classic group with members -> a consumer group of classic members, each at the generation as its epoch.
 
-    Whoever waits for an answer is told REBALANCE_IN_PROGRESS, and its session starts anew. Returns why not, if their
-    bytes do not allow it: they cannot be read, or an assignment carries user data of an assignor of the clients' own.
+    Parked requests are answered REBALANCE_IN_PROGRESS, and those members' sessions start anew. Returns why not, if the
+    members' bytes cannot be read, or an assignment has user data of a custom assignor.
     """
     _answer_parked(group, turn)
     try:
@@ -114,7 +115,7 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     look_at_topics(group, consumer, turn)
     consumer.state = state_of(group, consumer)
     if consumer.state != from_state:
-        history.state_changed(group, from_state, consumer.state, turn)
+        state_changed(group, from_state, consumer.state, turn)
     return consumer
 
 
@@ -134,7 +135,8 @@ def _answer_parked(group: Group, turn: Turn) -> None:
 
 
 def _subscription(group: Group, member: Member) -> Subscription:
-    """By the group's protocol; before it has one, or where the member does not have it, by the member's first."""
+    """The subscription by the group's protocol; by the member's first, if the group has none or the member not that
+    one."""
     metadata = member.protocols.get(group.protocol_name or "")
     return decode_subscription(next(iter(member.protocols.values()), b"") if metadata is None else metadata)
 
@@ -144,7 +146,7 @@ def _assignment(member: Member) -> Assignment:
 
 
 def _leave_classic(group: Group, turn: Turn) -> None:
-    """Nothing of the classic group stays but its generation and its offsets."""
+    """Removes all of the classic group but its generation and its offsets."""
     rebalance_ended(group, "superseded", turn)
     _forget_given_ids(group, turn)
     end_pending_sync(group)
@@ -192,9 +194,9 @@ def _take_over(
 
 
 def may_downgrade(consumer: ConsumerGroup, leaving: Set[str], turn: Turn) -> bool:
-    """Only classic members stay, at least one and not more than a classic group takes, and the policy allows it."""
+    """Whether only classic members stay, at least one and no more than fit, and the policy allows it."""
     staying = [member for member_id, member in consumer.members.items() if member_id not in leaving]
-    if not turn.config.consumer.migration_policy.allows_downgrade:
+    if not turn.consumer.migration_policy.allows_downgrade:
         return False
     is_fitting = 0 < len(staying) <= turn.config.group_max_size
     return is_fitting and all(member.classic is not None for member in staying)
@@ -207,12 +209,12 @@ def downgrade(
     gone: Sequence[tuple[ConsumerMember, EndCause]],
     turn: Turn,
     *,
-    is_settled: bool = False,
+    is_at_target: bool = False,
 ) -> None:
     """A consumer group of classic members alone -> a Stable classic group with their targets, and on to a rebalance.
 
-    The generation is the epoch, the leader the first member. is_settled: the target is that of the epoch, and nobody
-    went, so that no rebalance is needed.
+    The generation is the epoch, the leader the first member. is_at_target: the target is that of the epoch and nobody
+    left, so no rebalance is needed.
     """
     from_state = str(consumer.state)
     order = [consumer.members[member_id] for member_id in dict.fromkeys([*consumer.table, *consumer.members])]
@@ -227,8 +229,8 @@ def downgrade(
         deadlines.arm_session(group, classic, classic.session_timeout_ms, turn)
     history.type_changed(group, GroupType.CONSUMER, "downgraded", turn, cause.client_id)
     if from_state != group.state:
-        history.state_changed(group, from_state, group.state, turn)
-    if not is_settled:
+        state_changed(group, from_state, group.state, turn)
+    if not is_at_target:
         prepare_rebalance(group, cause, turn, gone=gone)
         return
     for classic in group.members.values():
@@ -254,6 +256,6 @@ def _classic_member(member: ConsumerMember) -> Member:
 
 
 def assignment_bytes(partitions: Sequence[TopicPartition], classic: ClassicMember) -> bytes:
-    """Partitions as a classic member reads them: in the version of its subscription."""
+    """Partitions encoded for a classic member, in the version of its subscription."""
     version = min(int.from_bytes(classic.metadata[:2], "big", signed=True), HIGHEST_VERSION)
     return encode_assignment(Assignment(tuple(partitions)), max(version, 0))

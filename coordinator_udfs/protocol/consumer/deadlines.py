@@ -19,6 +19,13 @@ def session_timeout_ms(member: ConsumerMember, config: ConsumerConfig) -> int:
     return config.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
 
 
+def is_of_another_session(member: ConsumerMember, turn: Turn) -> bool:
+    """Whether the group's session timeout has changed since this member's last request."""
+    if member.classic is not None or member.session_deadline_ms is None:
+        return False
+    return member.session_length_ms != turn.consumer.session_timeout_ms
+
+
 def arm_session(group: Group, member: ConsumerMember, length_ms: int, turn: Turn) -> None:
     """(Re)starts a member's session timer."""
     deadline_ms = turn.armed_from_ms + length_ms
@@ -31,9 +38,9 @@ def arm_session(group: Group, member: ConsumerMember, length_ms: int, turn: Turn
 
 
 def keep_alive(group: Group, member: ConsumerMember, turn: Turn) -> None:
-    """A request that proves the member alive restarts its session timer."""
+    """Restarts the session timer of a member whose request proves it alive."""
     member.last_seen_at_ms = turn.now_ms
-    arm_session(group, member, session_timeout_ms(member, turn.config.consumer), turn)
+    arm_session(group, member, session_timeout_ms(member, turn.consumer), turn)
 
 
 def arm(group: Group, member: ConsumerMember, timer: MemberTimer, length_ms: int, turn: Turn) -> None:

@@ -1,17 +1,17 @@
 """What happens when a timer of a consumer group's member fires: it is removed.
 
-The rebalance timer spares a member that has got on since it was armed. Source: GroupMetadataManager.
+The rebalance timer spares a member that has progressed since it was armed. Source: GroupMetadataManager.
 scheduleConsumerGroupSessionTimeout, scheduleConsumerGroupRebalanceTimeout and the timers of classic members.
 """
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.fencing import remove_members
+from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.deadlines import Due
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import cause_by
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import CauseKind, EndCause
 
@@ -33,4 +33,4 @@ def expire_member(group: Group, consumer: ConsumerGroup, due: Due, turn: Turn) -
         if due.member_timer is MemberTimer.REBALANCE and armed.member_epoch != member.member_epoch:
             return
     kind, end_cause = _CAUSES[due.member_timer]
-    remove_members(group, consumer, [(member, end_cause, None)], history.cause_by(kind, member), turn)
+    remove_members(group, consumer, [Gone(member, end_cause)], cause_by(kind, member), turn)

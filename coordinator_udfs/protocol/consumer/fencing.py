@@ -1,37 +1,44 @@
-"""Members that are members no longer: they leave, expire, are removed or do not give up in time.
+"""Removes members that leave, expire, are removed by an administrator, or do not give partitions up in time.
 
-Several at once raise the epoch once. No target is computed here: the next heartbeat of a member does that. Where only
-classic members stay, the group becomes a classic one again if it may. Source: consumerGroupFenceMembers.
+The epoch rises once for all of them. No target is computed here: the next heartbeat does that. If only classic members
+stay, the group becomes a classic one again if the policy allows it. Source: consumerGroupFenceMembers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import downgrade, may_downgrade
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, settle_state
+from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
 from coordinator_udfs.protocol.consumer.regex import forget_unused_patterns
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.history import member_removed
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, EndCause
 
-Gone = tuple[ConsumerMember, EndCause, str | None]
-"""Who goes, why, and the reason it gave."""
+
+class Gone(NamedTuple):
+    """Which member is removed, why, the reason it gave, and whether the cause was inferred."""
+
+    member: ConsumerMember
+    end_cause: EndCause
+    client_reason: str | None = None
+    is_inferred: bool = False
 
 
 def remove_members(group: Group, consumer: ConsumerGroup, gone: Sequence[Gone], cause: Cause, turn: Turn) -> None:
     """Removes these members. Their partitions are free at once; the epoch rises, or the group is converted."""
-    is_last = may_downgrade(consumer, {member.member_id for member, _, _ in gone}, turn)
-    for member, end_cause, reason in gone:
-        history.member_removed(group, member, end_cause, turn, client_reason=reason)
+    is_last = may_downgrade(consumer, {each.member.member_id for each in gone}, turn)
+    for member, end_cause, reason, is_inferred in gone:
+        member_removed(group, member, end_cause, turn, client_reason=reason, is_inferred=is_inferred)
         consumer.remove(member.member_id)
-    named = [(member, end_cause) for member, end_cause, _ in gone]
+    named = [(each.member, each.end_cause) for each in gone]
     if is_last:
         downgrade(group, consumer, cause, named, turn)
         return
     forget_unused_patterns(consumer)
     look_at_topics(group, consumer, turn)
     raise_epoch(group, consumer, cause, turn, gone=named)
-    settle_state(group, consumer, turn)
+    update_state(group, consumer, turn)

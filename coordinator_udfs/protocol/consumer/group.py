@@ -39,7 +39,7 @@ NO_EPOCH = -1
 
 @dataclass(slots=True)
 class ClassicMember:
-    """What a member that speaks the classic protocol has said of itself: timeout, and metadata by protocol name."""
+    """The fields of a member that uses the classic protocol: timeout, and metadata by protocol name."""
 
     session_timeout_ms: int
     protocols: dict[str, bytes]
@@ -51,17 +51,17 @@ class ClassicMember:
 
     @property
     def metadata(self) -> bytes:
-        """The subscription it goes by."""
+        """The subscription in use."""
         return next(iter(self.protocols.values()))
 
 
 @dataclass(slots=True)
 class ArmedTimer:
-    """A timer of a member, its session apart."""
+    """A timer of a member other than its session's."""
 
     deadline_ms: int
     start: int
-    """Which of the group's timers it is, as they were started."""
+    """Its number among the group's timers, in the order in which they were started."""
     length_ms: int
     member_epoch: int = NO_EPOCH
     """The member's when it was armed."""
@@ -93,18 +93,23 @@ class ConsumerMember:
     target: Target | None = None
     """None before the first assignment that knows it."""
     classic: ClassicMember | None = None
-    """Set for one that speaks the classic protocol."""
+    """Set for a member that uses the classic protocol."""
     session_deadline_ms: int | None = None
     session_length_ms: int = 0
     session_start: int = 0
     timers: dict[MemberTimer, ArmedTimer] = field(default_factory=dict)
     last_seen_at_ms: int = 0
-    """When it was last heard; it and `session_start` are as for a classic group's member."""
+    """When its last request came; it and `session_start` are as for a classic group's member."""
 
     @property
     def name(self) -> str:
         """How the history names it: the client id, or the instance id where there is none."""
         return self.client_id or self.instance_id or self.member_id
+
+    @property
+    def group_instance_id(self) -> str | None:
+        """Its instance id, by the name that a classic group's member has for it."""
+        return self.instance_id
 
     @property
     def is_away(self) -> bool:
@@ -130,8 +135,8 @@ class ConsumerGroup:
     target_at_ms: int | None = None
     """When the last target assignment was computed, for `target_epoch`; None before the first."""
     topics: dict[str, int] = field(default_factory=dict)
-    """The subscribed topics that existed at the last look, with their partition counts; another look that differs
-    raises the epoch.
+    """The subscribed topics that existed at the last look, with their partition counts; a look that differs raises the
+    epoch.
     """
     missing: tuple[str, ...] = ()
     """The subscribed topics that did not exist then."""
@@ -141,19 +146,19 @@ class ConsumerGroup:
     resolved_at_ms: int | None = None
     """When all of them were resolved."""
     resolved_version: int = 0
-    """At which version of the topics that was."""
+    """The version of the topics then."""
     resolved_names: str = ""
-    """A fingerprint of the names of all topics then; "" where a recording told what the expressions stand for."""
+    """A fingerprint of the names of all topics then; "" if a recording gave what the expressions match."""
     cluster: dict[str, int] | None = None
-    """The topics that there are with their partition counts, as requests have told; None: as the settings say. Never
-    changed in place.
+    """The topics that exist with their partition counts, from requests; None: from the settings. Never changed in
+    place.
     """
     cluster_version: int = 0
-    """Another one whenever a topic was new in it."""
+    """Changes whenever a topic is new in it."""
     table: MemberTable = field(default_factory=MemberTable)
-    """The order in which Kafka's own table would walk the members."""
+    """Gives the order in which Kafka's own hash table would walk the members."""
     state: ConsumerGroupState = ConsumerGroupState.EMPTY
-    """The one last told of; it is derived from the rest (`lifecycle`)."""
+    """The one last reported; it is derived from the rest (`lifecycle`)."""
     _static: dict[str, str] = field(default_factory=dict)
     _pattern_users: Counter[str] = field(default_factory=Counter)
     _owners: dict[str, dict[int, str]] = field(default_factory=dict)
@@ -172,7 +177,8 @@ class ConsumerGroup:
         return self._owners.get(topic, {}).get(partition)
 
     def has_seen(self, topics: Mapping[str, int] | None) -> bool:
-        """Among these topics, those looked for last are as they were then. Topics once compared are known again."""
+        """Whether the topics looked for last are unchanged among these. A mapping that was compared once is
+        recognised."""
         if self._looked_at is topics:
             return True
         there = topics or {}
@@ -210,8 +216,8 @@ class ConsumerGroup:
 
     # ------------------------------------------------------------ members
 
-    def note_said(self, member: ConsumerMember) -> None:
-        """A member has something else to say than before."""
+    def note_changed(self, member: ConsumerMember) -> None:
+        """A member's fields have changed."""
         if self._held is not None:
             self._held.put(member.member_id, size_of_consumer(member))
         if self._named is not None:
@@ -220,7 +226,7 @@ class ConsumerGroup:
     def add(self, member: ConsumerMember) -> None:
         """Adds a member, which owns nothing yet."""
         self.members[member.member_id] = member
-        self.note_said(member)
+        self.note_changed(member)
         self._count_pattern(member.pattern, 1)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
@@ -240,7 +246,7 @@ class ConsumerGroup:
         return member
 
     def name_static(self, member: ConsumerMember, instance_id: str) -> None:
-        """A member turns out to be a static one."""
+        """Gives a member an instance id: it turns out to be static."""
         if member.instance_id is not None and self._static.get(member.instance_id) == member.member_id:
             del self._static[member.instance_id]
         member.instance_id = instance_id
@@ -260,7 +266,8 @@ class ConsumerGroup:
             del self._pattern_users[pattern]
 
     def own(self, member: ConsumerMember, assigned: Owned, pending_revocation: Owned) -> None:
-        """Gives a member these partitions in place of those it had; one that another owns is our broken invariant."""
+        """Gives a member these partitions in place of those it had. Raises if another member owns one: that would be
+        our defect."""
         self._free(member)
         member.assigned, member.pending_revocation = assigned, pending_revocation
         self._claim(member)
@@ -295,7 +302,7 @@ class ConsumerGroup:
             self._claim(member)
 
     def copy(self) -> ConsumerGroup:
-        """A group that goes its own way from here; only what never changes is shared."""
+        """An independent copy; only what never changes is shared."""
         other = copy(self)
         other.members = {member_id: copy(member) for member_id, member in self.members.items()}
         for member in other.members.values():
@@ -311,6 +318,6 @@ class ConsumerGroup:
 def size_of_consumer(member: ConsumerMember) -> int:
     """Of a consumer group's member, its partitions apart."""
     names = size_of_names(member.member_id, member.client_id, member.client_host, member.instance_id)
-    said = (member.pattern, member.rack_id or "", member.server_assignor or "")
+    texts = (member.pattern, member.rack_id or "", member.server_assignor or "")
     classic = 0 if member.classic is None else size_of_protocols(member.classic.protocols)
-    return names + sum(map(size_of_text, said)) + size_of_topics(member.topics) + classic
+    return names + sum(map(size_of_text, texts)) + size_of_topics(member.topics) + classic

@@ -1,7 +1,8 @@
 """JoinGroup (key 11) to a consumer group: a client of the classic protocol becomes, or stays, a member among consumers.
 
-It is never parked: the generation is the member's epoch, nobody leads, and nobody is told of the others. What it owns
-by its subscription acknowledges what it was to give up. Source: GroupMetadataManager.classicGroupJoinToConsumerGroup.
+It is never parked: the generation is the member's epoch, there is no leader, and nobody gets the others' metadata. What
+the subscription does not list as owned has been given up. Source: GroupMetadataManager's
+classicGroupJoinToConsumerGroup.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from __future__ import annotations
 from coordinator_udfs.protocol.answers import refuse_join, send_join
 from coordinator_udfs.protocol.claims import CONSUMER
 from coordinator_udfs.protocol.config import MigrationPolicy
-from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
 from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
 from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
-from coordinator_udfs.protocol.consumer.lifecycle import settle_state
-from coordinator_udfs.protocol.consumer.membership import Word, enter, hear
+from coordinator_udfs.protocol.consumer.lifecycle import update_state
+from coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
 from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
 from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE, join_group
+from coordinator_udfs.protocol.history import cause_by
+from coordinator_udfs.protocol.join_group import is_first_join, join_group
 from coordinator_udfs.protocol.members_room import why_no_room_to_join
 from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from coordinator_udfs.protocol.turn import Turn
@@ -30,7 +31,8 @@ from schemas.messages import JoinGroupRequest, JoinGroupResponse
 
 
 def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """Takes a classic client in, or a member of its kind on; an Empty consumer group becomes a classic one for it.
+    """Adds a classic client, or takes a classic member one step further; an Empty consumer group becomes a classic one
+    for it.
 
     Errors in the order checked: INVALID_SESSION_TIMEOUT, UNKNOWN_MEMBER_ID (an id for an Empty group),
     INCONSISTENT_GROUP_PROTOCOL (the migration policy is disabled), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL
@@ -52,8 +54,8 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
     subscription = _subscription(request)
     if subscription is None:
         return refuse_join(request, Error.UNKNOWN_SERVER_ERROR, turn, member_id="")
-    if not request.member_id and request.group_instance_id is None and request.api_version >= TWO_STEP_JOIN_SINCE:
-        member_id = unused_uuid_text(group.group_id, request, consumer.members)
+    if is_first_join(request):
+        member_id = request.recorded_member_id or unused_uuid_text(group.group_id, request, consumer.members)
         return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
     if request.member_id and request.group_instance_id is not None:
         error = refusal_of_member(consumer, request.member_id, request.group_instance_id)
@@ -63,7 +65,7 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
 
 
 def _refusal(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, turn: Turn) -> Error | None:
-    config = turn.config.consumer
+    config = turn.consumer
     if config.migration_policy is MigrationPolicy.DISABLED:
         return Error.INCONSISTENT_GROUP_PROTOCOL
     if len(consumer.members) >= config.max_size and request.member_id not in consumer.members:
@@ -91,9 +93,9 @@ def _join(
     member_id = request.member_id or unused_uuid_text(group.group_id, request, consumer.members)
     is_new = member_id not in consumer.members and consumer.static_member_id(request.group_instance_id) is None
     member, replaces = enter(group, consumer, member_id, request.group_instance_id, turn)
-    word = _word(request, subscription)
-    is_due = hear(group, consumer, member, word, turn, is_new=is_new, replaces=replaces)
-    settle_state(group, consumer, turn)
+    given = _fields(request, subscription)
+    is_due = apply_fields(group, consumer, member, given, turn, is_new=is_new, replaces=replaces)
+    update_state(group, consumer, turn)
     assert member.classic is not None
     response = JoinGroupResponse(
         generation_id=member.member_epoch,
@@ -103,9 +105,9 @@ def _join(
     )
     send_join(request, request.client_id, response, turn)
     if replaces is not None and replaces.classic is None and may_downgrade(consumer, set(), turn):
-        is_settled = consumer.target_epoch == group.generation_id
-        cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
-        return downgrade(group, consumer, cause, [], turn, is_settled=is_settled)
+        is_at_target = consumer.target_epoch == group.generation_id
+        cause = cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
+        return downgrade(group, consumer, cause, [], turn, is_at_target=is_at_target)
     cancel(member, MemberTimer.JOIN)
     arm(group, member, MemberTimer.SYNC, rebalance_timeout_of(request), turn)
     if is_due:
@@ -113,11 +115,11 @@ def _join(
     return None
 
 
-def _word(request: JoinGroupRequest, subscription: Subscription) -> Word:
+def _fields(request: JoinGroupRequest, subscription: Subscription) -> MemberFields:
     owned: dict[str, set[int]] = {}
     for topic, partition in subscription.owned_partitions:
         owned.setdefault(topic, set()).add(partition)
-    return Word(
+    return MemberFields(
         client_id=request.client_id,
         client_host=request.client_host,
         instance_id=request.group_instance_id,
@@ -128,4 +130,5 @@ def _word(request: JoinGroupRequest, subscription: Subscription) -> Word:
         server_assignor=None,
         classic=ClassicMember(request.session_timeout_ms, protocols_of(request)),
         owned=owned,
+        inferred_cause=request.inferred_cause,
     )

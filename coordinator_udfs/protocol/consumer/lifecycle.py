@@ -1,4 +1,4 @@
-"""A consumer group's beginning, its epochs and its state; and what is left of one that is loaded after a failover.
+"""A consumer group's creation, its epochs and its state, and how it is loaded after a failover.
 
 Knows how the epoch rises and how the state follows from epochs and members; knows no API. Source: ConsumerGroup,
 GroupMetadataManager.onLoaded.
@@ -15,16 +15,16 @@ from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup,
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import rebalance_ended
+from coordinator_udfs.protocol.history import rebalance_ended, state_changed
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, EndCause
 
 _NAMES_A_UNIT = 4
-"""How many names of topics are looked through in about a microsecond."""
+"""How many topic names are compared in about a microsecond."""
 
 
 def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> ConsumerGroup:
-    """The group is under the newer protocol, without members; generation_id is its epoch and its target's."""
+    """Puts the group under the newer protocol, without members; generation_id is its epoch and its target's."""
     group.generation_id = generation_id
     group.protocol_type, group.protocol_name, group.leader_id = CONSUMER, None, None
     group.subscribed_topics = None
@@ -33,14 +33,14 @@ def become_consumer_group(group: Group, generation_id: int = FIRST_EPOCH) -> Con
     return group.consumer
 
 
-def see_cluster(consumer: ConsumerGroup, turn: Turn) -> None:
-    """In this turn the topics are those that the group was told of, where it was."""
+def learn_topics(consumer: ConsumerGroup, turn: Turn) -> None:
+    """Uses the topics that a request brought, if one did, for this turn."""
     if consumer.cluster is not None:
         turn.topics, turn.topics_version = consumer.cluster, consumer.cluster_version
 
 
 def look_at_topics(group: Group, consumer: ConsumerGroup, turn: Turn) -> bool:
-    """Looks which of the subscribed topics exist and how large they are; True if that differs from the last look."""
+    """Checks which of the subscribed topics exist and how many partitions they have; True if that has changed."""
     topics = existing_topics(consumer, turn.topics)
     consumer.missing = tuple(sorted(subscribed_topics(consumer) - topics.keys()))
     names = sum(map(len, consumer.patterns.values())) + len(topics) + len(consumer.missing)
@@ -67,11 +67,11 @@ def raise_epoch(
     group.generation_id += 1
 
 
-def settle_state(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Tells of the state if it is another one; Stable and Empty end the rebalance under way."""
+def update_state(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Emits the state if it has changed; Stable and Empty end the rebalance under way."""
     state = state_of(group, consumer)
     if state is not consumer.state:
-        history.state_changed(group, consumer.state, state, turn)
+        state_changed(group, consumer.state, state, turn)
         consumer.state = state
     match state:
         case ConsumerGroupState.EMPTY:
@@ -100,7 +100,7 @@ def load_consumer_group(group: Group, consumer: ConsumerGroup, turn: Turn) -> No
     """
     for member in consumer.members.values():
         member.timers.clear()
-        arm_session(group, member, turn.config.consumer.session_timeout_ms, turn)
+        arm_session(group, member, turn.consumer.session_timeout_ms, turn)
         if member.state is MemberState.UNREVOKED and not member.is_away:
             arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
     consumer.note_looked_at(None)

@@ -1,6 +1,5 @@
-"""How many members of a consumer group name each topic, kept up to date as members come, go and name others.
-
-So that one member's leaving costs by what it named and not by what all the others do. Knows no regular expression.
+"""How many members of a consumer group name each topic, kept up to date as members join, leave and change topics. A
+member's leaving then costs by its own topics, not by those of all the others. Knows no regular expression.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class NamedTopics:
         self._counts.update(topics)
 
     def drop(self, member_id: str) -> None:
-        """This member is there no more, if it was."""
+        """Removes this member, if it is there."""
         for topic in self._by_member.pop(member_id, ()):
             self._counts[topic] -= 1
             if not self._counts[topic]:

@@ -1,36 +1,49 @@
-"""A member of a consumer group, and its group, brought to where a recorded answer shows them.
+"""Brings a member of a consumer group, and its group, to the state that a recorded answer shows.
 
-For a group that is older than its recording, and for what a recording has lost. Knows how a member comes to be told
-what it was told; must not know what proves it.
+For a group that is older than its recording, and for lost lines. Knows how a member comes to get its assignment; must
+not know what proves it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import keep_alive
-from coordinator_udfs.protocol.consumer.fencing import remove_members
+from coordinator_udfs.protocol.consumer.conversion import upgrade
+from coordinator_udfs.protocol.consumer.deadlines import arm_session, keep_alive, session_timeout_ms
+from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
 from coordinator_udfs.protocol.consumer.lifecycle import (
     become_consumer_group,
+    learn_topics,
     look_at_topics,
     raise_epoch,
-    see_cluster,
-    settle_state,
+    update_state,
 )
 from coordinator_udfs.protocol.consumer.states import MemberState
+from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.group_configs import consumer_config_of
+from coordinator_udfs.protocol.history import cause_by
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000
-"""That of a member that never said its own: what clients take unless they are told."""
+"""For a member whose own timeout is not known: the clients' default."""
 
 
 def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
-    """The group is a consumer group of at least the epoch told; the member's next step leads to what it was told."""
+    """Makes it a consumer group of at least the recorded epoch, in which the member's next step leads to its recorded
+    answer."""
     consumer = group.consumer
+    if consumer is None and group.members:
+        upgraded = upgrade(group, seen.client_id, turn)
+        consumer = None if isinstance(upgraded, str) else upgraded
     if consumer is None:
+        # The bytes of classic members are not known: each is found again by its own next answer.
+        for member_id in list(group.members):
+            group.remove(member_id)
         consumer = become_consumer_group(group, seen.told_epoch)
         history.type_changed(group, None, "observed", turn, seen.client_id)
     elif seen.told_epoch > group.generation_id:
@@ -38,24 +51,24 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         group.generation_id = seen.told_epoch
     consumer.target_epoch = group.generation_id
     member = _member(consumer, seen, turn)
-    told = seen.told_partitions or {}
+    given = seen.told_partitions or {}
     if seen.topics is not None:
         member.topics = tuple(sorted(set(seen.topics)))
     elif not member.pattern:
-        member.topics = tuple(sorted({*member.topics, *told}))
+        member.topics = tuple(sorted({*member.topics, *given}))
     if seen.pattern is not None:
         consumer.set_pattern(member, seen.pattern)
-    consumer.note_said(member)
-    _learn_topics(group, consumer, told, turn)
+    consumer.note_changed(member)
+    _learn_topics(group, consumer, given, turn)
     owned_before = member.owned()
     member.member_epoch = member.previous_epoch = seen.member_epoch
     member.state = _place(consumer, member, seen)
-    wanted = member.owned() if seen.told_partitions is None else told
+    wanted = member.owned() if seen.told_partitions is None else given
     member.target = {topic: tuple(sorted(partitions)) for topic, partitions in wanted.items() if partitions}
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
     keep_alive(group, member, turn)
-    settle_state(group, consumer, turn)
+    update_state(group, consumer, turn)
 
 
 def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> ConsumerMember:
@@ -75,20 +88,19 @@ def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> Cons
     return member
 
 
-def _learn_topics(group: Group, consumer: ConsumerGroup, told: dict[str, list[int]], turn: Turn) -> None:
-    """What a member is told that it may use is there. Topics that were not known do not set off a rebalance."""
+def _learn_topics(group: Group, consumer: ConsumerGroup, given: dict[str, list[int]], turn: Turn) -> None:
+    """Adds the topics that a member is given. Newly known topics do not set off a rebalance."""
     known = consumer.cluster or {}
-    shown = {topic: max(known.get(topic, 0), *(p + 1 for p in partitions), 0) for topic, partitions in told.items()}
+    shown = {topic: max(known.get(topic, 0), *(p + 1 for p in partitions), 0) for topic, partitions in given.items()}
     consumer.learn_cluster(known | shown)
-    see_cluster(consumer, turn)
+    learn_topics(consumer, turn)
     look_at_topics(group, consumer, turn)
 
 
 def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer) -> MemberState:
-    """What it owns before the answer, and the state out of which its next step leads to it.
-
-    Behind the target's epoch it stays with what it has, as a member that is still to give something up. What it is
-    told to use is its own alone.
+    """Sets what the member owns before the answer, and the state from which its next step leads to it. A member behind
+    the target's epoch keeps what it has, as one that must still give something up. Its partitions are removed from
+    other members.
     """
     is_behind = seen.told_epoch < consumer.target_epoch
     if seen.told_partitions is None:
@@ -96,8 +108,8 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     for other in list(consumer.members.values()):
         consumer.own(other, _without(other.assigned, seen), _without(other.pending_revocation, seen))
     if is_behind:
-        told = {t: dict.fromkeys(ps, seen.told_epoch) for t, ps in seen.told_partitions.items() if ps}
-        consumer.own(member, told, {})
+        given = {t: dict.fromkeys(ps, seen.told_epoch) for t, ps in seen.told_partitions.items() if ps}
+        consumer.own(member, given, {})
         return MemberState.UNREVOKED
     consumer.own(member, {}, {})
     return MemberState.UNRELEASED
@@ -113,7 +125,27 @@ def see_consumers_gone(group: Group, consumer: ConsumerGroup, gone: list[GoneMem
     """Removes members as their session timers would."""
     for identity in gone:
         member = consumer.members.get(identity.member_id)
-        if member is not None:
-            cause = history.cause_by(CauseKind.UNKNOWN, member)
+        if member is not None and group.consumer is consumer:
+            has_expired = identity.end_cause == EndCause.SESSION_EXPIRED
+            cause = cause_by(CauseKind.SESSION_EXPIRED if has_expired else CauseKind.UNKNOWN, member)
             cause.is_inferred = True
-            remove_members(group, consumer, [(member, EndCause(identity.end_cause), None)], cause, turn)
+            removed = Gone(member, EndCause(identity.end_cause), is_inferred=True)
+            remove_members(group, consumer, [removed], cause, turn)
+
+
+def see_alive(group: Group, consumer: ConsumerGroup, member_ids: Sequence[str], turn: Turn) -> None:
+    """Starts the sessions of these members anew without a request: they have not expired."""
+    for member_id in member_ids:
+        member = consumer.members.get(member_id)
+        if member is not None:
+            arm_session(group, member, session_timeout_ms(member, turn.consumer), turn)
+
+
+def see_sessions(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
+    """Corrects the length of running sessions: they end that long after the last heartbeat."""
+    session_ms = consumer_config_of(group.configs, turn.config.consumer).session_timeout_ms
+    for member in consumer.members.values():
+        if member.classic is None and member.session_length_ms != session_ms:
+            arm_session(group, member, session_ms, turn)
+            member.session_deadline_ms = max(turn.now_ms + 1, member.last_seen_at_ms + session_ms)
+            note_deadline(group, member.session_deadline_ms)

@@ -1,8 +1,8 @@
 """Regular expressions in RE2 syntax: whether one can be read, how large it is, and which whole names it matches.
 
-The one module of the protocol that needs another package: RE2 has no backtracking, so that an expression costs by its
-size and by the names, and Python has no such engine of its own. Pure: a text and names in, an answer out. What was
-compiled is kept for the next time, an error too. Source: Kafka's TopicRegexResolver, which uses RE2/J.
+The one module of the protocol that needs another package: RE2 has no backtracking, so the cost of an expression depends
+on its size and the names alone; Python's engine backtracks. Pure: a text and names in, an answer out. Compiled
+expressions and errors are cached. Source: Kafka's TopicRegexResolver, which uses RE2/J.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import re2
 
 LIMITED_MEMORY_BYTES = 131_072
-"""What RE2 may take for an expression where there are limits: it gives a larger one up early."""
+"""The memory of RE2 for an expression where there are limits: it gives up on a larger one early."""
 _MEMORY_BYTES = 8_388_608
 
 
 class Reading(NamedTuple):
-    """What became of an expression that was read."""
+    """The result of reading an expression."""
 
     error: str | None
     """What is wrong with it; None if it can be read."""
@@ -64,12 +64,12 @@ def work_of_reading(pattern: str) -> int:
 
 
 def work_of_matching(pattern: str, names_bytes: int) -> int:
-    """About how many microseconds it takes at worst to hold an expression against names of so many bytes."""
+    """About how many microseconds it takes at worst to match an expression against names of this many bytes."""
     return names_bytes // 30 + names_bytes * read_limited(pattern).program_size // 300
 
 
 def unicode_classes(pattern: str) -> int:
-    """How many classes such as `\\pL` an expression names: reading costs most by them."""
+    """How many classes such as `\\pL` an expression names: they make reading expensive."""
     return pattern.count("\\p") + pattern.count("\\P")
 
 

@@ -1,7 +1,7 @@
-"""One member's way from what it owns to its target: what it keeps, gives up, is given and waits for.
+"""One member's steps from what it owns to its target: what it keeps, gives up, is given and waits for.
 
-A partition is given to a member only when nobody owns it, and ceases to be a member's only when that member says so or
-is no member any more. Knows the table of steps; knows no API. Source: Kafka's CurrentAssignmentBuilder.
+A partition is given to a member only when nobody owns it. It stays a member's until that member gives it up or is
+removed. Knows the table of steps; knows no API. Source: Kafka's CurrentAssignmentBuilder.
 
 | state | condition | step |
 |---|---|---|
@@ -25,7 +25,7 @@ from coordinator_udfs.protocol.consumer.subscription import topics_of
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.turn import Turn
 
-Said = Mapping[str, Set[int]]
+Claimed = Mapping[str, Set[int]]
 """The partitions that a member says it owns, by topic."""
 
 
@@ -39,9 +39,15 @@ class Step(NamedTuple):
 
 
 def reconcile(
-    group: Group, consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, turn: Turn, *, is_forced: bool
+    group: Group,
+    consumer: ConsumerGroup,
+    member: ConsumerMember,
+    claimed: Claimed | None,
+    turn: Turn,
+    *,
+    is_forced: bool,
 ) -> None:
-    """Takes the member one step on, if there is one to take. said: None where the member does not say what it owns.
+    """Takes the member one step further, if there is one. claimed: None if the request does not list what it owns.
 
     A member left with partitions to give up has its rebalance timeout to do so, counted anew from each such step.
     """
@@ -49,7 +55,7 @@ def reconcile(
         return
     existing = turn.topics or {}
     subscribed = {topic for topic in topics_of(consumer, member) if topic in existing}
-    step = _step(consumer, member, said, subscribed, is_forced=is_forced)
+    step = _step(consumer, member, claimed, subscribed, is_forced=is_forced)
     if step is None:
         return
     before = Step(member.state, member.member_epoch, member.assigned, member.pending_revocation)
@@ -68,26 +74,28 @@ def reconcile(
 
 
 def _step(
-    consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, subscribed: Set[str], *, is_forced: bool
+    consumer: ConsumerGroup, member: ConsumerMember, claimed: Claimed | None, subscribed: Set[str], *, is_forced: bool
 ) -> Step | None:
     match member.state:
         case MemberState.STABLE if member.member_epoch != consumer.target_epoch:
-            return _advance(consumer, member, said, subscribed)
-        case MemberState.UNREVOKED if not _still_owns(member.pending_revocation, said):
-            return _advance(consumer, member, said, subscribed)
+            return _advance(consumer, member, claimed, subscribed)
+        case MemberState.UNREVOKED if not _still_owns(member.pending_revocation, claimed):
+            return _advance(consumer, member, claimed, subscribed)
         case MemberState.UNRELEASED:
-            return _advance(consumer, member, said, subscribed)
+            return _advance(consumer, member, claimed, subscribed)
         case MemberState.STABLE | MemberState.UNREVOKED:
-            return _shrink(member, said, subscribed) if is_forced else None
+            return _shrink(member, claimed, subscribed) if is_forced else None
 
 
-def _still_owns(partitions: Owned, said: Said | None) -> bool:
-    """Whether the member may own any of these; silence counts as yes."""
-    return said is None or any(not said.get(topic, frozenset()).isdisjoint(partitions[topic]) for topic in partitions)
+def _still_owns(partitions: Owned, claimed: Claimed | None) -> bool:
+    """Whether the member may still own any of these; yes if its request does not say."""
+    return claimed is None or any(
+        not claimed.get(topic, frozenset()).isdisjoint(partitions[topic]) for topic in partitions
+    )
 
 
-def _advance(consumer: ConsumerGroup, member: ConsumerMember, said: Said | None, subscribed: Set[str]) -> Step:
-    """Towards the target of the target's epoch. What it has acknowledged is free, what is wanted and free is given."""
+def _advance(consumer: ConsumerGroup, member: ConsumerMember, claimed: Claimed | None, subscribed: Set[str]) -> Step:
+    """A step towards the current target. What the member gave up is free; what it is to own and is free it gets."""
     epoch, target = consumer.target_epoch, member.target or {}
     kept: Owned = {}
     revoked: Owned = {}
@@ -102,15 +110,15 @@ def _advance(consumer: ConsumerGroup, member: ConsumerMember, said: Said | None,
         free = {p: epoch for p in missing if consumer.owner_of(topic, p) in (None, member.member_id)}
         _put(given, topic, free)
         is_waiting = is_waiting or len(free) < len(missing)
-    if revoked and _still_owns(revoked, said):
+    if revoked and _still_owns(revoked, claimed):
         return Step(MemberState.UNREVOKED, member.member_epoch, kept, revoked)
     for topic, partitions in given.items():
         kept[topic] = kept.get(topic, {}) | partitions
     return Step(MemberState.UNRELEASED if is_waiting else MemberState.STABLE, epoch, kept, {})
 
 
-def _shrink(member: ConsumerMember, said: Said | None, subscribed: Set[str]) -> Step | None:
-    """Takes away what the member subscribes to no longer, before any new target does; its epoch stays."""
+def _shrink(member: ConsumerMember, claimed: Claimed | None, subscribed: Set[str]) -> Step | None:
+    """Takes away topics that the member no longer subscribes to, before there is a new target; its epoch stays."""
     dropped = {topic: partitions for topic, partitions in member.assigned.items() if topic not in subscribed}
     if not dropped:
         return None
@@ -118,7 +126,7 @@ def _shrink(member: ConsumerMember, said: Said | None, subscribed: Set[str]) -> 
     pending = dict(member.pending_revocation)
     for topic, partitions in dropped.items():
         pending[topic] = pending.get(topic, {}) | partitions
-    if _still_owns(pending, said):
+    if _still_owns(pending, claimed):
         return Step(MemberState.UNREVOKED, member.member_epoch, kept, pending)
     return Step(member.state, member.member_epoch, kept, {})
 

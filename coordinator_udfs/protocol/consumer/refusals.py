@@ -10,7 +10,7 @@ from coordinator_udfs.protocol.config import ConsumerConfig
 from coordinator_udfs.protocol.consumer.answers import Refusal
 from coordinator_udfs.protocol.consumer.conversion import why_no_upgrade
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
-from coordinator_udfs.protocol.consumer.reconciliation import Said
+from coordinator_udfs.protocol.consumer.reconciliation import Claimed
 from coordinator_udfs.protocol.consumer.regex import why_refused
 from coordinator_udfs.protocol.group import Group, Roster
 from coordinator_udfs.protocol.members_room import why_no_room_to_beat
@@ -62,7 +62,7 @@ def refusal_of_request(request: ConsumerGroupHeartbeatRequest, config: ConsumerC
 
 
 def refusal_of_leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
-    """Why this member cannot leave. Neither its epoch nor anything else it says is looked at."""
+    """Why this member cannot leave. Its epoch and other fields are not checked."""
     if not group.is_known:
         return Refusal(Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
     if group.consumer is None:
@@ -73,9 +73,9 @@ def refusal_of_leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> 
 
 
 def refusal_of_beat(
-    group: Group, request: ConsumerGroupHeartbeatRequest, member_id: str, said: Said | None, turn: Turn
+    group: Group, request: ConsumerGroupHeartbeatRequest, member_id: str, claimed: Claimed | None, turn: Turn
 ) -> Refusal | None:
-    """Why this heartbeat is not taken. member_id: the request's, or the one made for it."""
+    """Why this heartbeat is refused. member_id: the request's, or the one made for it."""
     is_join = request.member_epoch == JOIN
     if not group.is_known and not is_join:
         return Refusal(Error.GROUP_ID_NOT_FOUND, f"Consumer group {group.group_id} not found.")
@@ -88,11 +88,11 @@ def refusal_of_beat(
         if why is not None:
             return Refusal(Error.GROUP_ID_NOT_FOUND, why)
     roster = group.roster
-    if len(roster.members) >= turn.config.consumer.max_size and member_id not in roster.members:
-        limit = turn.config.consumer.max_size
+    if len(roster.members) >= turn.consumer.max_size and member_id not in roster.members:
+        limit = turn.consumer.max_size
         message = f"The consumer group has reached its maximum capacity of {limit} members."
         return Refusal(Error.GROUP_MAX_SIZE_REACHED, message)
-    refusal = _refusal_of_member(group.consumer, roster, request, member_id, said)
+    refusal = _refusal_of_member(group.consumer, roster, request, member_id, claimed)
     if refusal is not None:
         return refusal
     why = why_no_room_to_beat(group, request, member_id, turn.config)
@@ -114,7 +114,7 @@ def _refusal_of_member(
     roster: Roster,
     request: ConsumerGroupHeartbeatRequest,
     member_id: str,
-    said: Said | None,
+    claimed: Claimed | None,
 ) -> Refusal | None:
     if request.member_epoch == JOIN:
         return _refusal_of_static_join(consumer, roster, member_id, request.instance_id)
@@ -124,13 +124,13 @@ def _refusal_of_member(
         refusal = _refusal_of_dynamic(consumer, request)
     else:
         refusal = _refusal_of_static(consumer, member_id, request.instance_id)
-    return refusal or _refusal_of_epoch(consumer.members[member_id], request.member_epoch, said)
+    return refusal or _refusal_of_epoch(consumer.members[member_id], request.member_epoch, claimed)
 
 
 def _refusal_of_static_join(
     consumer: ConsumerGroup | None, roster: Roster, member_id: str, instance_id: str | None
 ) -> Refusal | None:
-    """A living consumer keeps its instance id, even against a join of its own; an absent or a classic one gives it."""
+    """A live consumer keeps its instance id, even against its own join; one that is absent or classic gives it up."""
     owner_id = roster.static_member_id(instance_id)
     if owner_id is None or consumer is None:
         return None
@@ -161,11 +161,11 @@ def _refusal_of_static(consumer: ConsumerGroup, member_id: str, instance_id: str
     return None
 
 
-def _refusal_of_epoch(member: ConsumerMember, epoch: int, said: Said | None) -> Refusal | None:
-    """The previous epoch is taken from a member that shows that it missed the answer: it owns no more than it may."""
+def _refusal_of_epoch(member: ConsumerMember, epoch: int, claimed: Claimed | None) -> Refusal | None:
+    """The previous epoch is accepted if the member owns only what it may: it has missed the last answer."""
     if epoch == member.member_epoch:
         return None
-    if epoch < member.member_epoch and epoch == member.previous_epoch and _is_within(said, member.assigned):
+    if epoch < member.member_epoch and epoch == member.previous_epoch and _is_within(claimed, member.assigned):
         return None
     size = "greater" if epoch > member.member_epoch else "smaller"
     message = (
@@ -175,5 +175,7 @@ def _refusal_of_epoch(member: ConsumerMember, epoch: int, said: Said | None) -> 
     return Refusal(Error.FENCED_MEMBER_EPOCH, message)
 
 
-def _is_within(said: Said | None, assigned: Owned) -> bool:
-    return said is not None and all(partitions <= assigned.get(topic, {}).keys() for topic, partitions in said.items())
+def _is_within(claimed: Claimed | None, assigned: Owned) -> bool:
+    return claimed is not None and all(
+        partitions <= assigned.get(topic, {}).keys() for topic, partitions in claimed.items()
+    )

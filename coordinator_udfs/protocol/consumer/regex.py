@@ -1,7 +1,6 @@
-"""Regular expressions that members subscribe to: when they are resolved to topics, and what that leads to.
-
-A broker resolves them beside its requests; here that happens at the end of the very turn that asked for it, once the
-request is answered. Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
+"""Regular expressions that members subscribe to: when they are resolved to topics, and what follows. A broker resolves
+them in the background; here it happens at the end of the same turn, once the request is answered. Source:
+GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
 from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, settle_state
+from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
 from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable, work_of_matching, work_of_reading
 from coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
 from coordinator_udfs.protocol.group import Group
@@ -22,16 +21,16 @@ from schemas.causes import Cause, CauseKind
 
 
 class PatternChange(NamedTuple):
-    """What a request did to the expressions."""
+    """How a request changed the expressions."""
 
     is_changed: bool = False
     is_resolved: bool = False
-    """Its member's topics are known as they are now."""
+    """Whether the topics of the member's expression are known."""
     is_due: bool = False
 
 
 def why_refused(group: Group, member_id: str, pattern: str | None, turn: Turn) -> str | None:
-    """What is wrong with a new expression; one that a member uses already has been read, and has its room."""
+    """What is wrong with a new expression; one already in use has been checked."""
     consumer = group.consumer
     in_use = {} if consumer is None else consumer.patterns_in_use
     if not pattern or pattern in in_use:
@@ -46,7 +45,7 @@ def why_refused(group: Group, member_id: str, pattern: str | None, turn: Turn) -
 
 
 def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str | None, turn: Turn) -> PatternChange:
-    """A member subscribes to an expression (None: as it was, "": to none), and whether all are to be resolved anew."""
+    """Sets a member's expression (None: unchanged, "": none); returns whether all are to be resolved anew."""
     if not pattern and not consumer.patterns_in_use:
         return PatternChange()
     resolved_at_ms, resolved_count = consumer.resolved_at_ms, len(consumer.patterns)
@@ -61,16 +60,14 @@ def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str
     is_due = is_new or (
         len(consumer.patterns_in_use) != resolved_count
         or version != turn.topics_version
-        or (
-            resolved_at_ms is not None and turn.now_ms > resolved_at_ms + turn.config.consumer.regex_refresh_interval_ms
-        )
+        or (resolved_at_ms is not None and turn.now_ms > resolved_at_ms + turn.consumer.regex_refresh_interval_ms)
     )
     is_early = resolved_at_ms is not None and turn.now_ms <= resolved_at_ms + PATTERN_REFRESH_MIN_INTERVAL_MS
     return PatternChange(is_changed, is_resolved, bool(consumer.patterns_in_use) and is_due and not is_early)
 
 
 def forget_unused_patterns(consumer: ConsumerGroup) -> None:
-    """What nobody subscribes to any longer need not be known."""
+    """Forgets expressions that no member uses any more."""
     for pattern in [pattern for pattern in consumer.patterns if pattern not in consumer.patterns_in_use]:
         del consumer.patterns[pattern]
     if not consumer.patterns:
@@ -78,12 +75,11 @@ def forget_unused_patterns(consumer: ConsumerGroup) -> None:
 
 
 def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
-    """Holds the group's expressions against all topics, unless what they stand for is told.
-
-    Where the topics are those of the last time, only expressions that were not there then are matched. The epoch rises
-    once if any of them matches other topics than before; the target follows with the next heartbeat.
+    """Matches the group's expressions against all topics, unless a recording gives what they match. If the topics have
+    not changed, only new expressions are matched. The epoch rises once if any matches other topics than before; the
+    target follows with the next heartbeat.
     """
-    if turn.config.are_patterns_told:
+    if turn.config.are_patterns_recorded:
         return
     names = turn.topics or {}
     fingerprint = _fingerprint(names)
@@ -95,11 +91,11 @@ def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) ->
     has_other_topics = _keep(group, consumer, found, turn, fingerprint)
     if is_changed or has_other_topics:
         raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED), turn)
-        settle_state(group, consumer, turn)
+        update_state(group, consumer, turn)
 
 
 def take_patterns(group: Group, consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn) -> None:
-    """Takes over what expressions stand for by a recording, which shows it by an epoch that has risen."""
+    """Takes over what expressions match from a recording, which shows it by a risen epoch."""
     _keep(group, consumer, {p: found[p] for p in sorted(found.keys() & consumer.patterns_in_use.keys())}, turn)
     raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True), turn)
 
@@ -111,7 +107,7 @@ def _fingerprint(names: Iterable[str]) -> str:
 def _keep(
     group: Group, consumer: ConsumerGroup, found: dict[str, tuple[str, ...]], turn: Turn, fingerprint: str = ""
 ) -> bool:
-    """The expressions stand for these topics now; True if the topics that the group subscribes to are others then."""
+    """Keeps what the expressions match; True if the topics that the group subscribes to have changed."""
     consumer.patterns, consumer.resolved_names = found, fingerprint
     consumer.resolved_at_ms, consumer.resolved_version = turn.now_ms, turn.topics_version
     history.patterns_resolved(consumer, turn)

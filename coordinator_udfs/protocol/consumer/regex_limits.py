@@ -1,6 +1,6 @@
 """Whether a group has room for a further regular expression; Kafka takes any number of any size.
 
-Knows the limits and what reading an expression says of its size; knows no request and no group.
+Knows the limits and how large a compiled expression is; knows no request and no group.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from coordinator_udfs.protocol.config import ExpressionLimits
 from coordinator_udfs.protocol.consumer.patterns import read_limited, unicode_classes
 
 _NAME_BYTES = 3
-"""What a name takes in a document beside its characters."""
+"""Bytes that a name takes in a document beside its characters."""
 
 
 def why_above(
@@ -19,9 +19,9 @@ def why_above(
 ) -> str | None:
     """Why a new expression cannot be taken beside the others of its group; None if it can.
 
-    others: the topics that each stands for, None if it is not resolved yet. names: all topics. In the order checked:
+    others: the topics that each matches, None if it is not resolved yet. names: all topics. In the order checked:
     how many expressions, their bytes, the new one's Unicode classes, whether it can be read, how many instructions all
-    have, how many bytes of topics they may stand for; a group's only expression may stand for any number.
+    have, how many bytes of topics they may match; a group's only expression may match any number.
     """
     if len(others) >= limits.count:
         return f"the group has {len(others)} regular expressions already, at most {limits.count} are taken"
@@ -50,5 +50,5 @@ def why_above(
 
 
 def bytes_of(names: Iterable[str]) -> int:
-    """What a list of names takes in a document."""
+    """Bytes that a list of names takes in a document."""
     return sum(len(name) + _NAME_BYTES for name in names)

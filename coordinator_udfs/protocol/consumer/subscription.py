@@ -1,6 +1,6 @@
 """What members subscribe to: names, resolved regular expressions, and the topics of these that exist.
 
-Knows when the subscribed topics are others than at the last look; knows not what follows from it.
+Knows when the subscribed topics have changed; must not know what follows from it.
 Source: ConsumerGroup.computeSubscribedTopicNames, computeSubscriptionType, computeMetadataHash.
 """
 
@@ -12,7 +12,7 @@ from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMemb
 
 
 def topics_of(consumer: ConsumerGroup, member: ConsumerMember) -> frozenset[str]:
-    """The names a member subscribes to, those of its regular expression too once that is resolved."""
+    """The names a member subscribes to, including those of its regular expression once that is resolved."""
     if not member.pattern:
         return frozenset(member.topics)
     return frozenset((*member.topics, *consumer.patterns.get(member.pattern, ())))
@@ -32,6 +32,6 @@ def existing_topics(consumer: ConsumerGroup, topics: Mapping[str, int] | None) -
 
 
 def is_homogeneous(consumer: ConsumerGroup) -> bool:
-    """All members subscribe to the same: the same names, or nothing but the same regular expression."""
+    """Whether all members subscribe to the same names, or all to the same regular expression alone."""
     distinct = {(member.topics, member.pattern) for member in consumer.members.values()}
     return len(distinct) < 2 and not any(topics and pattern for topics, pattern in distinct)

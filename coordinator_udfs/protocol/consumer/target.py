@@ -1,6 +1,5 @@
-"""The target assignment: what each member is to own, worked out inside a heartbeat or a JoinGroup and nowhere else.
-
-Knows when one is due, which assignor the members want and what it is given. Source: Kafka's TargetAssignmentBuilder,
+"""The target assignment: what each member is to own, computed only inside a heartbeat or a JoinGroup. Knows when one is
+due, which assignor the members want and its input. Source: Kafka's TargetAssignmentBuilder,
 GroupMetadataManager.maybeUpdateTargetAssignment, ConsumerGroup.computePreferredServerAssignor.
 """
 
@@ -23,14 +22,14 @@ from coordinator_udfs.protocol.turn import Turn
 def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, turn: Turn) -> None:
     """Computes the target of the group's epoch unless it has one, or the last one is younger than the interval.
 
-    asking: the member whose request this is; one that is new stands last among equals.
+    asking: the member that sent the request; a new one comes last among equals.
     """
     if consumer.target_epoch >= group.generation_id:
         return
-    interval_ms = turn.config.consumer.assignment_interval_ms
+    interval_ms = turn.consumer.assignment_interval_ms
     if consumer.target_at_ms is not None and turn.now_ms < consumer.target_at_ms + interval_ms:
         return
-    assignor = preferred_assignor(consumer, turn.config.consumer, asking)
+    assignor = preferred_assignor(consumer, turn.consumer, asking)
     topics = existing_topics(consumer, turn.topics)
     specs = _specs(consumer, topics)
     group.work += 10 * len(specs) + sum(topics.values())
@@ -63,10 +62,10 @@ def _specs(consumer: ConsumerGroup, topics: dict[str, int]) -> list[MemberSpec]:
     specs = []
     for member_id in hash_map_order([*consumer.table, *consumer.members]):
         member = consumer.members[member_id]
-        said = (member.topics, member.pattern)
-        if said not in subscriptions:
-            subscriptions[said] = frozenset(topics.keys() & topics_of(consumer, member))
-        specs.append(MemberSpec(member_id, member.instance_id, subscriptions[said], member.target or {}))
+        subscription = (member.topics, member.pattern)
+        if subscription not in subscriptions:
+            subscriptions[subscription] = frozenset(topics.keys() & topics_of(consumer, member))
+        specs.append(MemberSpec(member_id, member.instance_id, subscriptions[subscription], member.target or {}))
     return specs
 
 
@@ -77,7 +76,7 @@ def _target_of(assigned: dict[str, list[int]]) -> Target:
 def preferred_assignor(consumer: ConsumerGroup, config: ConsumerConfig, asking: ConsumerMember | None = None) -> str:
     """The assignor that most members name, the configured first one if none does.
 
-    A tie goes to the first configured, but to the asking member's where that is the only one with its choice.
+    A tie goes to the first configured; but to the asking member's choice if only that member named one.
     """
     known = config.assignors
     votes = Counter(m.server_assignor for m in consumer.members.values() if m.server_assignor in known)

@@ -1,6 +1,6 @@
 """The uniform assignor where members subscribe to different topics: sticky, and balanced as far as subscriptions allow.
 
-Chains of overlapping subscriptions may end one apart from link to link, as in Kafka. Sizes count all of a member's
+As in Kafka, members with overlapping subscriptions may end one apart each. Sizes count all of a member's
 partitions. Source: UniformHeterogeneousAssignmentBuilder.
 """
 
@@ -16,8 +16,8 @@ MOST_ROUNDS = 16
 def assign_mixed(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Plan:
     """Everybody keeps what it still subscribes to; what is free goes to the least loaded; then the topics are balanced.
 
-    members: their order decides between members of equal load. Topics with the most partitions a subscriber come
-    first, then those with fewer subscribers, then by the order of `topics`.
+    members: their order decides between members of equal load. Topics with the most partitions per subscriber come
+    first, then those with fewer subscribers, then in the order of `topics`.
     """
     mixed = _Mixed(members, topics)
     order = sorted(mixed.subscribers, key=mixed.place_of)
@@ -31,7 +31,7 @@ def assign_mixed(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Pl
 
 
 class _Mixed:
-    """The assignment on its way. Members are numbers, by their place."""
+    """The assignment being built. Members are numbered by their place."""
 
     def __init__(self, members: Sequence[MemberSpec], topics: Mapping[str, int]) -> None:
         self.members, self.topics = members, topics
@@ -53,7 +53,8 @@ class _Mixed:
         return -self.topics[topic] / subscribers, subscribers, topic
 
     def fill(self, topic: str) -> None:
-        """Free partitions, in rising order, one each to the least loaded, who are more when they have risen."""
+        """Gives free partitions, in rising order, one each to the least loaded members, until these reach the next
+        level."""
         subscribers = self.subscribers[topic]
         held: set[int] = set().union(*(self.owned[place].get(topic, ()) for place in subscribers))
         order = sorted(subscribers, key=lambda place: (self.sizes[place], place))
@@ -70,7 +71,7 @@ class _Mixed:
     def balance(self, topic: str) -> int:
         """Takes from the most loaded and gives to the least loaded, while they are two or more apart; how many moved.
 
-        What a member was given by this does not go on from it.
+        A partition that was given here is not moved again.
         """
         subscribers = self.subscribers[topic]
         loads = [self.sizes[place] for place in subscribers]
@@ -112,7 +113,8 @@ class _Mixed:
 
 
 class _Givers:
-    """Who gives next: the most loaded, from the last to the first; a level lower, with whom that takes in, again."""
+    """Which member gives next: the most loaded ones, from last to first; then those one level lower as well, and so
+    on."""
 
     def __init__(self, order: list[int], sizes: list[int]) -> None:
         self.sizes = sizes
@@ -136,5 +138,5 @@ class _Givers:
         return self._left.pop()
 
     def put_aside(self, place: int) -> None:
-        """This one, just named, has nothing of the topic to give."""
+        """The member returned last has nothing of the topic to give."""
         self._all.remove(place)

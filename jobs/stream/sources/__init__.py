@@ -1,7 +1,7 @@
-"""Where requests come from: each source gives a stream of rows of `schemas.tables.REQUESTS`, whatever it reads.
+"""The sources of requests: each returns a stream of rows of `schemas.tables.REQUESTS`.
 
-Each file has one source. A source passes on what it cannot make into a row as well (null group_id, the text as it
-came), so that it goes to quarantine. Must not know what becomes of its rows.
+Each file has one source. An input that cannot become a row is passed on with a null group_id and its text, so that it
+goes to quarantine. Must not know what is done with the rows.
 """
 
 from __future__ import annotations
@@ -18,4 +18,4 @@ from jobs.stream.sources.kafka import load_kafka
 Source = Callable[[SparkSession, Home, JobConfig], DataFrame]
 
 SOURCES: dict[str, Source] = {"delta": load_delta, "kafka": load_kafka, "request-log": load_delta}
-"""By the name that spark.coordinator.source gives them. A request log's importer writes into the request table."""
+"""By the value of spark.coordinator.source. A request log's importer writes into the request table."""

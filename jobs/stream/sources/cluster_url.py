@@ -1,6 +1,6 @@
 """The address of a Kafka cluster, or of a topic in it, as a user writes it: `kafka://host:port,host:port/topic`.
 
-Knows its form alone; must not know who reads what there.
+Knows only its form.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from gateway.settings import Address
+from listeners.addresses import Address
 
 SCHEME = "kafka://"
 
@@ -32,5 +32,5 @@ class ClusterUrl(NamedTuple):
 
     @property
     def server_texts(self) -> list[str]:
-        """Each server as Kafka's clients are told it."""
+        """Each server as Kafka's clients write it."""
         return [str(server) for server in self.servers]

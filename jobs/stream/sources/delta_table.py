@@ -24,7 +24,8 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.sources.runner import outlive_signals
 from schemas.tables import REQUESTS
-from tables.delta_log import DeltaLog
+from tables.rows import fitted
+from tables.versions import Versions
 
 FORMAT = "rollcall_requests"
 _FILES_A_PARTITION = 8
@@ -62,7 +63,7 @@ class Appended(NamedTuple):
 
 
 class Files(InputPartition):
-    """Parquet files for one task, which takes the n-th of so many equal shares of the rows of each."""
+    """Parquet files for one task, which takes the n-th of several equal shares of the rows of each."""
 
     def __init__(self, paths: list[str], n: int = 0, shares: int = 1) -> None:
         self.paths = paths
@@ -76,7 +77,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
         outlive_signals()
         self.path = path
-        self._log = DeltaLog(Path(path))
+        self._versions = Versions(Path(path))
         self.tick_ms = tick_ms
         self.max_requests = max_requests
         self._commits: dict[int, Appended] = {}
@@ -90,7 +91,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.max_requests)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._last_version = self._log.latest()
+        self._last_version = self._versions.latest()
         self.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
@@ -128,7 +129,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Files)
         for path in partition.paths:
-            rows = _rows(path)
+            rows = fitted(pq.ParquetFile(path).read(), REQUESTS.arrow)
             first, last = (rows.num_rows * n // partition.shares for n in (partition.n, partition.n + 1))
             yield from rows.slice(first, last - first).to_batches()
 
@@ -141,7 +142,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _check(self, version: int) -> None:
         """Raises RuntimeError: the log has lost commits after this version, or is another table's."""
-        versions = self._log.versions()
+        versions = self._versions.all()
         if not versions:
             return
         if version > max(versions):
@@ -161,21 +162,10 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._commits.get(version)
         if found is not None:
             return found
-        commit = self._log.read(version)
-        if commit is None:
+        files = self._versions.appended(version)
+        if files is None:
             return None
-        paths = tuple(str(self._log.path_of(file)) for file in commit.appended)
-        rows = sum(1 if file.rows is None else file.rows for file in commit.appended)
+        paths = tuple(str(file.path) for file in files)
+        rows = sum(1 if file.rows is None else file.rows for file in files)
         self._commits[version] = Appended(paths, rows)
         return self._commits[version]
-
-
-def _rows(path: str) -> pa.Table:
-    """A file's rows in the declared columns; a column that the file lacks is null."""
-    table = pq.ParquetFile(path).read()
-    have = set(table.schema.names)
-    columns = [
-        table[field.name].cast(field.type) if field.name in have else pa.nulls(table.num_rows, field.type)
-        for field in REQUESTS.arrow
-    ]
-    return pa.Table.from_arrays(columns, schema=REQUESTS.arrow)

@@ -1,7 +1,7 @@
 """The records of a cluster's `__consumer_offsets`, as a stream of rows of `schemas.tables.RECORDS`.
 
-What nothing is made of never reaches Python: Spark's own expressions tell it by the first bytes of the key, which are
-the record's type. Knows Spark's Kafka connector and where a key names its group; must not know what a record says.
+Skipped records never reach Python: Spark's own expressions find them by the first bytes of the key, the record's type.
+Knows Spark's Kafka connector and where a key names its group. Must not know what a record says.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TOPIC = "__consumer_offsets"
 COUNTS = "records"
 """The name of the counts that each batch's progress carries: see Counted."""
 TICK_MS = 2_000
-"""How often a batch runs while no record comes, for what waits for the rest of a request's records."""
+"""How often a batch runs without records, for facts that wait for the other records of a request."""
 
 
 class Counted(NamedTuple):
-    """What a batch has read, as its progress says it."""
+    """How many records a batch has read, from its progress."""
 
     read: int = 0
     commits: int = 0
@@ -34,16 +34,17 @@ class Counted(NamedTuple):
     """Of these, records of a type that nobody knows, which are skipped."""
 
 
-def load_offsets_topic(spark: SparkSession, config: JobConfig, *, has_commits: bool) -> DataFrame:
+def load_offsets_topic(spark: SparkSession, config: JobConfig, *, has_commits: bool, checkpoint: str = "") -> DataFrame:
     """All partitions of the topic, from its beginning unless the settings say otherwise, with ticks in between.
 
     Records of aborted transactions are left out by the consumer. has_commits: False leaves committed offsets out.
+    checkpoint: as load_ticks.
     """
     reader = spark.readStream.format("kafka").options(**{"kafka.isolation.level": "read_committed"})
     reader = reader.options(**dict(config.kafka_options)).option("subscribe", TOPIC)
     reader = reader.option("startingOffsets", config.kafka_starting_offsets)
     records = reader.option("maxOffsetsPerTrigger", config.source_max_requests).load()
-    ticks = load_ticks(spark, TICK_MS)
+    ticks = load_ticks(spark, TICK_MS, checkpoint)
     nothing = ticks.select([F.lit(None).cast(column.type).alias(column.name) for column in RECORDS.columns])
     return record_rows(records, has_commits=has_commits).union(nothing)
 
@@ -57,7 +58,7 @@ def record_rows(records: DataFrame, *, has_commits: bool) -> DataFrame:
         F.count_if(is_commit).alias("commits"),
         F.count_if(is_unknown).alias("unknown"),
     ]
-    # What has no type that can be read goes on, into quarantine.
+    # A record whose type cannot be read goes to quarantine.
     is_wanted = ~F.coalesce(is_unknown, F.lit(False))
     if not has_commits:
         is_wanted &= ~F.coalesce(is_commit, F.lit(False))
@@ -76,13 +77,13 @@ def record_rows(records: DataFrame, *, has_commits: bool) -> DataFrame:
 
 
 def _is_of_type(*numbers: int) -> Column:
-    """Whether a record is of one of these types; null where its key has none."""
+    """Whether a record is of one of these types; null if its key has no type."""
     types = ", ".join(f"X'{number:04X}'" for number in numbers)
     return F.expr(f"substring(key, 1, 2) IN ({types})")
 
 
 def _group_id() -> Column:
-    """The text that follows the type in every key, led by its length in two bytes; null where it cannot be read."""
+    """The text after the type in every key, with its length in two bytes before it; null if it cannot be read."""
     length = "CAST(conv(hex(substring(key, 3, 2)), 16, 10) AS INT)"
     text = f"CAST(substring(key, 5, {length}) AS STRING)"
     return F.expr(f"CASE WHEN length(key) >= 4 + {length} AND is_valid_utf8({text}) THEN {text} END")

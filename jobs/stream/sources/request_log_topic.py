@@ -6,33 +6,51 @@ group and commits no offset: its caller keeps the position. Knows topics and tim
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer as KafkaConsumer
 
 from jobs.stream.sources.cluster_url import SCHEME, ClusterUrl
 from request_log.lines.clock import LogClock
 from request_log.lines.files import LogFileError, LogLine
 from request_log.lines.tail import Position
 
-POLL_MS = 50
-BOOTSTRAP_MS = 10_000
+POLL_S = 0.05
+BOOTSTRAP_S = 10.0
+_SETTINGS = {
+    "client.id": "rollcall-shadow",
+    # The library asks for the name of a group; none is joined, for partitions are assigned here.
+    "group.id": "rollcall-shadow",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+    "enable.partition.eof": "true",
+}
+_REFUSALS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART)
+# The library writes a line a second while a broker is away.
+_quiet = logging.getLogger("jobs.kafka")
+_quiet.setLevel(logging.CRITICAL)
+
+
+class Message(Protocol):
+    """A record, or what became of a partition, by the methods of confluent-kafka's that are used here."""
+
+    def error(self) -> KafkaError | None: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def value(self) -> bytes | None: ...
+    def timestamp(self) -> tuple[int, int]: ...
 
 
 class Consumer(Protocol):
-    """The methods of `KafkaConsumer` that are used here."""
+    """The methods of confluent-kafka's consumer that are used here once its topic is known."""
 
-    def partitions_for_topic(self, topic: str) -> set[int] | None: ...
-    def assign(self, partitions: list[TopicPartition]) -> None: ...
-    def seek(self, partition: TopicPartition, offset: int) -> None: ...
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
-    def position(self, partition: TopicPartition) -> int | None: ...
-    def highwater(self, partition: TopicPartition) -> int | None: ...
-    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]: ...
-    def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]: ...
+    def assign(self, partitions: list[TopicPartition], /) -> None: ...
+    def consume(self, num_messages: int, timeout: float) -> Sequence[Message]: ...
     def close(self) -> None: ...
 
 
@@ -40,7 +58,7 @@ class _Read(NamedTuple):
     """A record that was read."""
 
     at_ms: int
-    """The timestamp of its first line; the record's own where that line has none."""
+    """The timestamp of its first line; the record's own if that line has none."""
     text: bytes
     next_offset: int
     """The offset after the record."""
@@ -49,55 +67,51 @@ class _Read(NamedTuple):
 class TopicTail:
     """Follows a topic: `poll` gives the new lines, and `position` is where the next poll goes on."""
 
-    def __init__(self, consumer: Consumer, topic: str, zone: ZoneInfo, position: Position) -> None:
-        """Raises LogFileError: there is no such topic."""
+    def __init__(
+        self, consumer: Consumer, topic: str, partitions: list[int], zone: ZoneInfo, position: Position
+    ) -> None:
         self.topic = topic
         self.position = position
         self._consumer = consumer
         self._clock = LogClock(zone)
-        partitions = sorted(consumer.partitions_for_topic(topic) or ())
-        if not partitions:
-            raise LogFileError(f"LOG={SCHEME}.../{topic}: there is no such topic")
-        self._ahead: dict[TopicPartition, deque[_Read]] = {TopicPartition(topic, n): deque() for n in partitions}
-        consumer.assign(list(self._ahead))
-        self._ends = consumer.end_offsets(list(self._ahead))
-        for partition in self._ahead:
-            if partition.partition in position.offsets:
-                consumer.seek(partition, position.offsets[partition.partition])
-            else:
-                consumer.seek_to_beginning(partition)
+        self._ahead: dict[int, deque[_Read]] = {partition: deque() for partition in sorted(partitions)}
+        self._at_end: set[int] = set()
+        """The partitions that were read to their ends at the last look."""
+        consumer.assign([TopicPartition(topic, n, position.offsets.get(n, OFFSET_BEGINNING)) for n in self._ahead])
 
     def poll(self, lines_at_most: int) -> list[LogLine]:
-        """The new lines, about so many at most."""
-        for partition, records in self._consumer.poll(timeout_ms=POLL_MS, max_records=lines_at_most).items():
-            self._ahead[partition] += [self._read(record) for record in records]
+        """The new lines, at most about this many. Raises LogFileError: the topic is gone, or not for this user."""
+        for message in self._consumer.consume(lines_at_most, POLL_S):
+            self._take(message)
         lines: list[LogLine] = []
-        while len(lines) < lines_at_most and not any(self._awaits(partition) for partition in self._ahead):
-            partition = min((p for p, ahead in self._ahead.items() if ahead), key=self._next_ms, default=None)
+        # A partition that has records which were not read yet may have the earliest of all.
+        while len(lines) < lines_at_most and all(ahead or n in self._at_end for n, ahead in self._ahead.items()):
+            partition = min((n for n, ahead in self._ahead.items() if ahead), key=self._next_ms, default=None)
             if partition is None:
                 break
             record = self._ahead[partition].popleft()
-            self.position.offsets[partition.partition] = record.next_offset
+            self.position.offsets[partition] = record.next_offset
             lines += [self._line(text) for text in record.text.removesuffix(b"\n").split(b"\n")]
         return lines
 
     def close(self) -> None:
         self._consumer.close()
 
-    def _read(self, record: Any) -> _Read:
-        text: bytes = record.value or b""
-        return _Read(self._clock.read(text) or record.timestamp or 0, text, record.offset + 1)
+    def _take(self, message: Message) -> None:
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is None and partition is not None and offset is not None:
+            text = message.value() or b""
+            self._ahead[partition].append(
+                _Read(self._clock.read(text) or max(message.timestamp()[1], 0), text, offset + 1)
+            )
+            self._at_end.discard(partition)
+        elif error is not None and error.code() == KafkaError._PARTITION_EOF and partition is not None:
+            self._at_end.add(partition)
+        elif error is not None and error.code() in _REFUSALS:
+            raise LogFileError(f"LOG={SCHEME}.../{self.topic}: {error.str()}")
 
-    def _next_ms(self, partition: TopicPartition) -> int:
+    def _next_ms(self, partition: int) -> int:
         return self._ahead[partition][0].at_ms
-
-    def _awaits(self, partition: TopicPartition) -> bool:
-        """Whether a partition has records that were not read yet, one of which may be the earliest of all."""
-        if self._ahead[partition]:
-            return False
-        # The consumer knows no high watermark before a partition's first records have come.
-        end = self._consumer.highwater(partition) or self._ends[partition]
-        return (self._consumer.position(partition) or 0) < end
 
     def _line(self, text: bytes) -> LogLine:
         position = self.position
@@ -111,18 +125,16 @@ class TopicTail:
 def open_topic(url: str, zone: ZoneInfo, position: Position) -> TopicTail:
     """Opens the topic of `kafka://host:port,host:port/topic`. Raises LogFileError: no such topic, no broker answers."""
     servers, topic = servers_and_topic(url)
+    consumer = KafkaConsumer({**_SETTINGS, "bootstrap.servers": ",".join(servers)}, logger=_quiet)
     try:
-        consumer = KafkaConsumer(
-            bootstrap_servers=servers,
-            bootstrap_timeout_ms=BOOTSTRAP_MS,
-            client_id="rollcall-shadow",
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        return TopicTail(consumer, topic, zone, position)
-    except KafkaError as error:
-        raise LogFileError(f"LOG={url}: no broker there gives that topic: {error}") from None
+        found = consumer.list_topics(topic, BOOTSTRAP_S).topics[topic]
+    except KafkaException as error:
+        consumer.close()
+        raise LogFileError(f"LOG={url}: no broker there gives that topic: {error.args[0].str()}") from None
+    if found.error is not None or not found.partitions:
+        consumer.close()
+        raise LogFileError(f"LOG={SCHEME}.../{topic}: there is no such topic")
+    return TopicTail(consumer, topic, list(found.partitions), zone, position)
 
 
 def servers_and_topic(url: str) -> tuple[list[str], str]:

@@ -1,33 +1,43 @@
 """A source without rows whose offset is the time in whole ticks.
 
 Beside a source that does not tick (Kafka's) it makes Spark run one batch a tick, so deadlines fire in an idle query
-too. Knows the system's clock; must not know requests.
+too. A query whose deadlines all come within a few ticks need not tick on while its other sources bring nothing. Knows
+the system's clock; must not know requests.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
+from jobs.stream.checkpoint import last_offsets
 from jobs.stream.sources.runner import outlive_signals
 from schemas.tables import REQUESTS
 
 FORMAT = "rollcall_ticks"
+BATCHES_UNTIL_REST = 3
+"""After so many batches that read nothing a query is at rest."""
+REST_MS = 60_000
+"""How often a query at rest runs a batch, which says that it is alive."""
 
 
-def load_ticks(spark: SparkSession, tick_ms: int) -> DataFrame:
-    """A stream without requests that has a new offset each tick."""
+def load_ticks(spark: SparkSession, tick_ms: int, checkpoint: str = "") -> DataFrame:
+    """A stream without requests that has a new offset each tick.
+
+    checkpoint: of a query that may rest, on this machine's disk; empty: it may not.
+    """
     spark.dataSource.register(Ticks)
-    return spark.readStream.format(FORMAT).option("tick_ms", tick_ms).load()
+    return spark.readStream.format(FORMAT).option("tick_ms", tick_ms).option("checkpoint", checkpoint).load()
 
 
 class Ticks(DataSource):
-    """Declares the source to Spark; option tick_ms."""
+    """Declares the source to Spark; options tick_ms and checkpoint."""
 
     @classmethod
     def name(cls) -> str:
@@ -37,15 +47,16 @@ class Ticks(DataSource):
         return REQUESTS.ddl
 
     def streamReader(self, schema: Any) -> TicksReader:
-        return TicksReader(int(self.options["tick_ms"]))
+        return TicksReader(int(self.options["tick_ms"]), self.options["checkpoint"])
 
 
 class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets {"tick": the time in whole ticks}; a stream that ends when it is drained does not tick."""
 
-    def __init__(self, tick_ms: int) -> None:
+    def __init__(self, tick_ms: int, checkpoint: str = "") -> None:
         outlive_signals()
         self.tick_ms = tick_ms
+        self._checkpoint = Path(checkpoint) if checkpoint else None
 
     def initialOffset(self) -> dict[str, int]:
         return {"tick": 0}
@@ -55,7 +66,20 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         tick = int(time.time() * 1000) // self.tick_ms if self.tick_ms else 0
-        return {"tick": max(tick, start["tick"])}
+        passed = tick - start["tick"]
+        if passed <= 0 or (passed * self.tick_ms < REST_MS and self._is_at_rest()):
+            return start
+        return {"tick": tick}
+
+    def _is_at_rest(self) -> bool:
+        """Whether the last batches left every other source where it was."""
+        if self._checkpoint is None:
+            return False
+        batches = [
+            [offset for offset in offsets if offset.keys() != {"tick"}]
+            for offsets in last_offsets(self._checkpoint, BATCHES_UNTIL_REST + 1)
+        ]
+        return len(batches) > BATCHES_UNTIL_REST and all(offsets == batches[0] for offsets in batches)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return []

@@ -1,4 +1,4 @@
-"""Who writes the effects table: one writer a table, chosen by spark.coordinator.effects.writer.
+"""The writers of the effects table: each table has one, chosen by spark.coordinator.effects.writer.
 
 A writer takes a batch's effects as texts (`schemas.effect_rows.texts_of`). It appends the quarantined rows to
 the quarantine, then the others to the effects table, each in one commit that carries the batch's number; so a batch
@@ -29,5 +29,5 @@ class Writer(Protocol):
 
 
 def make_writer(spark: SparkSession, home: Home, config: JobConfig) -> Writer:
-    """The writer that the configuration names. It makes the tables that it writes."""
+    """The writer in the configuration. It creates its tables."""
     return DriverWriter(home, config) if config.effects_writer == "driver" else ClusterWriter(spark, home, config)

@@ -1,4 +1,4 @@
-"""What a writer reports about a batch. Knows no table."""
+"""A writer's result for a batch. Knows no table."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class BatchResult(NamedTuple):
 
     batch_id: int
     effects: int
-    """Rows for the effects table, also where a run before this one wrote them."""
+    """Rows for the effects table, also if an earlier run of this batch wrote them."""
     quarantined: int
-    """Rows for the quarantine, likewise."""
+    """Rows for the quarantine, in the same way."""
     put_off: tuple[str, ...] = ()
-    """The groups whose turn had cost what a turn may, so that the rest of it goes on in the next batch."""
+    """The groups whose turn reached its limit, so that their other requests go to the next batch."""
 
 
 class BatchTooLarge(ValueError):

@@ -1,6 +1,6 @@
-"""The cluster's writer: Spark's own Delta sink, for object stores, many machines, and batches too large for a driver.
+"""The cluster's writer: Spark's own sink, for object stores, many machines, and batches too large for a driver.
 
-Knows Spark's Delta writer; must not know what an effect means.
+Knows Spark's writer; must not know what an effect means.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from programs.version import VERSION
 from schemas.effect_names import EffectName
 from schemas.effect_rows import QUARANTINED
 from schemas.tables import EFFECTS, QUARANTINE, Table
+from tables import in_spark
 from tables.properties import differing
 
 VERSION_PROPERTY = "rollcall.version"
 PARTITIONS_PROPERTY = "rollcall.shuffle.partitions"
-"""What a home in an object store was made with, as properties of its tables."""
+"""The table property with the number of shuffle partitions, for a home in an object store."""
 
 
 class ClusterWriter:
@@ -46,7 +47,7 @@ class ClusterWriter:
             tell(different_partitions(home.shown, kept, own), is_error=True)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
-        """Writes a batch. Its rows are kept while that goes on, so the stateful part runs once for all uses of them."""
+        """Writes a batch. Its rows are cached meanwhile, so that the stateful part runs only once."""
         batch = typed_effects(batch).persist()
         try:
             is_quarantined = F.col("effect") == QUARANTINED
@@ -64,8 +65,8 @@ class ClusterWriter:
         return BatchResult(batch_id, facts, unfit, tuple(put_off))
 
     def _append(self, path: str, rows: DataFrame, batch_id: int) -> None:
-        writer = rows.write.format("delta").mode("append").option("txnAppId", self.query_id.result())
-        writer.option("txnVersion", batch_id).save(path)
+        options = in_spark.append_options(self.query_id.result(), batch_id)
+        rows.write.format(in_spark.FORMAT).mode("append").options(**options).save(path)
 
 
 def open_table(
@@ -75,21 +76,13 @@ def open_table(
     properties: dict[str, str],
     made_with: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The table at a path, made if it is not there, with these properties afterwards; gives those that it had.
+    """Creates the table at a path if missing, and sets these properties; returns those that it had before.
 
     made_with: properties that only a new table gets.
     """
-    partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
-    spark.sql(
-        f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({table.ddl}) USING delta {partitioned} "
-        f"TBLPROPERTIES ({_listed({**properties, **made_with})})"
-    )
-    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
+    spark.sql(in_spark.make(path, table, {**properties, **made_with}))
+    (detail,) = spark.sql(in_spark.describe(path)).collect()
     changes = differing(detail["properties"], properties)
     if changes:
-        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({_listed(changes)})")
+        spark.sql(in_spark.set_properties(path, changes))
     return dict(detail["properties"])
-
-
-def _listed(properties: dict[str, str]) -> str:
-    return ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())

@@ -5,19 +5,18 @@ Exit status 1 if something misses its goal by far. Knows the command line and in
 
 from __future__ import annotations
 
-import subprocess
+import multiprocessing
 import sys
 import tempfile
 from pathlib import Path
 
 import click
-import msgspec
 
 from programs.command_line import examples, run_command
 from tests.attack.cost.broker import Broker
 from tests.attack.cost.commands import costs_of_commands, costs_of_readers
-from tests.attack.cost.pages import ROOT, costs_of_pages
-from tests.attack.cost.search import Found
+from tests.attack.cost.pages import costs_of_pages
+from tests.attack.cost.search import Found, search
 from tests.attack.cost.table import far_off, keep, written
 from tests.page.homes import hostile
 
@@ -29,7 +28,7 @@ NAME = "python -m tests.attack.cost"
 @click.option("--write", is_flag=True, help="Write the tables into SECURITY.md.")
 def command(seconds: float, write: bool) -> int:
     """Find out what the dearest request of each kind costs."""
-    apis = {api: _searched(api, seconds) for api in apis_served()}
+    apis = _searched(apis_served(), seconds)
     with tempfile.TemporaryDirectory() as folder:
         home, small, place = (Path(folder) / name for name in ("home", "small", "out"))
         for each in (home, small, place):
@@ -55,10 +54,12 @@ def apis_served() -> list[str]:
         broker.close()
 
 
-def _searched(api: str, seconds: float) -> Found:
-    words = [sys.executable, "-m", "tests.attack.cost.search", api, str(seconds)]
-    said = subprocess.run(words, cwd=ROOT, check=True, capture_output=True).stdout
-    return msgspec.json.decode(said, type=Found)
+def _searched(apis: list[str], seconds: float) -> dict[str, Found]:
+    """What was found of each: in a process of its own, whose memory is measured, with all that is imported once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.attack.cost.__main__"])
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return dict(zip(apis, pool.starmap(search, [(api, seconds) for api in apis], chunksize=1), strict=True))
 
 
 def main(arguments: list[str] | None = None) -> int:

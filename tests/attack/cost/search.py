@@ -1,13 +1,11 @@
-"""Searches for the request of an API that costs most within its limits: `python -m tests.attack.cost.search API`.
+"""Searches for the request of an API that costs most within its limits.
 
-Each API is searched in a process of its own, so that its memory can be measured. Writes what it found as JSON. Knows
-shapes and costs; must not know what an API does.
+Knows shapes and costs; must not know what an API does.
 """
 
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from random import Random
 
@@ -88,7 +86,3 @@ def cost_of(broker: Broker, spoken: Codec, shape: Shape) -> Cost | None:
         return None
     broker.renew()
     return broker.cost_of(frame)
-
-
-if __name__ == "__main__":
-    print(msgspec.json.encode(search(sys.argv[1], float(sys.argv[2]))).decode())

@@ -11,6 +11,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -18,6 +19,7 @@ import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -30,6 +32,7 @@ public final class Worker {
         "cooperative-sticky", CooperativeStickyAssignor.class);
 
     private static String told = "";
+    private static long nextCommitMs;
 
     private Worker() { }
 
@@ -44,9 +47,17 @@ public final class Worker {
         reader.start();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings(options))) {
             subscribe(consumer, List.of(options.get("topic")));
+            long commitMs = Long.parseLong(options.getOrDefault("commit-ms", "0"));
+            Map<TopicPartition, OffsetAndMetadata> read = new HashMap<>();
             while (true) {
-                consumer.poll(Duration.ofMillis(100));
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    read.put(new TopicPartition(record.topic(), record.partition()),
+                        new OffsetAndMetadata(record.offset() + 1));
+                }
                 tell(consumer.assignment());
+                if (commitMs > 0) {
+                    maybeCommit(consumer, read, commitMs);
+                }
                 String command = commands.poll();
                 if (command != null && !obey(consumer, command.split(" "))) {
                     return;
@@ -90,6 +101,30 @@ public final class Worker {
             settings.put("ssl.truststore.location", options.get("ca"));
         }
         return settings;
+    }
+
+    /** Commits what was read, and says so; what a rebalance refuses is read again. */
+    private static void maybeCommit(
+            KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, OffsetAndMetadata> read, long everyMs) {
+        read.keySet().retainAll(consumer.assignment());
+        if (read.isEmpty() || System.currentTimeMillis() < nextCommitMs) {
+            return;
+        }
+        long sentMs = System.currentTimeMillis();
+        nextCommitMs = sentMs + everyMs;
+        try {
+            consumer.commitSync(read);
+        } catch (KafkaException refused) {
+            read.clear();
+            return;
+        }
+        String offsets = read.entrySet().stream()
+            .map(one -> String.format("\"%s/%d\":%d",
+                one.getKey().topic(), one.getKey().partition(), one.getValue().offset()))
+            .collect(Collectors.joining(","));
+        System.out.printf("{\"event\":\"progress\",\"sent_ms\":%d,\"at_ms\":%d,\"offsets\":{%s}}%n",
+            sentMs, System.currentTimeMillis(), offsets);
+        read.clear();
     }
 
     private static void read(ConcurrentLinkedQueue<String> commands) {

@@ -20,19 +20,19 @@ def say(*words: object) -> None:
 
 
 def main() -> None:
-    told = options()
+    given = options()
     consumer = Consumer(
         {
-            "bootstrap.servers": told.bootstrap,
-            "group.id": told.group,
-            "client.id": told.client_id,
-            "session.timeout.ms": told.session_ms,
-            "heartbeat.interval.ms": told.heartbeat_ms,
+            "bootstrap.servers": given.bootstrap,
+            "group.id": given.group,
+            "client.id": given.client_id,
+            "session.timeout.ms": given.session_ms,
+            "heartbeat.interval.ms": given.heartbeat_ms,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
         }
     )
-    consumer.subscribe([told.topic])
+    consumer.subscribe([given.topic])
     commands = Commands()
     while commands.next() != ["close"]:
         runs: dict[int, tuple[int, int]] = {}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import IllegalStateError, KafkaError
 from aiokafka.helpers import create_ssl_context
 
-from tests.peers_clients.workers.lines import Commands, Told, options, place, say
+from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say, usual_settings
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -21,34 +21,28 @@ ASSIGNORS = {
 
 
 async def main() -> None:
-    told = options()
-    security: dict[str, Any] = {}
-    if told.user:
-        security = {
-            "security_protocol": "SASL_SSL" if told.ca else "SASL_PLAINTEXT",
-            "sasl_mechanism": told.mechanism,
-            "sasl_plain_username": told.user,
-            "sasl_plain_password": told.password,
-            "ssl_context": create_ssl_context(cafile=told.ca) if told.ca else None,
-        }
+    given = options()
+    certificate = {"ssl_context": create_ssl_context(cafile=given.ca)} if given.ca else {}
     consumer = AIOKafkaConsumer(
-        told.topic,
-        bootstrap_servers=told.bootstrap,
-        group_id=told.group,
-        client_id=told.client_id,
-        group_instance_id=told.instance_id,
-        session_timeout_ms=told.session_ms,
-        heartbeat_interval_ms=told.heartbeat_ms,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        partition_assignment_strategy=(ASSIGNORS[told.assignor],),
-        **security,
+        given.topic,
+        partition_assignment_strategy=(ASSIGNORS[given.assignor],),
+        **usual_settings(given),
+        **certificate,
     )
     await consumer.start()
-    commands, assignment = Commands(), Told()
+    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
     while True:
-        await consumer.getmany(timeout_ms=100)
-        assignment.tell((p.topic, p.partition) for p in consumer.assignment())
+        for key, records in (await consumer.getmany(timeout_ms=100)).items():
+            uncommitted.read(key.topic, key.partition, records[-1].offset)
+        held = {(p.topic, p.partition) for p in consumer.assignment()}
+        assignment.tell(held)
+        if due := uncommitted.due(held):
+            try:
+                await consumer.commit({TopicPartition(*key): offset for key, offset in due.items()})
+                uncommitted.say_progress(due)
+            except (KafkaError, IllegalStateError):
+                # A rebalance is under way: what was read is read again.
+                pass
         match commands.next():
             case ["commit", where, offset]:
                 await consumer.commit({TopicPartition(*place(where)): int(offset)})

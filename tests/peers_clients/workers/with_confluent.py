@@ -5,57 +5,62 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from tests.peers_clients.workers.lines import Commands, Told, options, place, say
+from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say
 
 NONE = -1001
 """librdkafka's word for no offset."""
 
 
-def settings_of(told: SimpleNamespace) -> dict[str, Any]:
+def settings_of(given: SimpleNamespace) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "bootstrap.servers": told.bootstrap,
-        "group.id": told.group,
-        "client.id": told.client_id,
+        "bootstrap.servers": given.bootstrap,
+        "group.id": given.group,
+        "client.id": given.client_id,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
         "reconnect.backoff.max.ms": 500,
     }
-    if told.protocol == "consumer":
+    if given.protocol == "consumer":
         # So long a member may hold on to what it is to give up: librdkafka waits one interval for a heartbeat's answer,
         # and where that was lost it may not ask for its assignment again.
-        settings |= {"group.protocol": "consumer", "max.poll.interval.ms": told.max_poll_ms}
+        settings |= {"group.protocol": "consumer", "max.poll.interval.ms": given.max_poll_ms}
     else:
         settings |= {
-            "session.timeout.ms": told.session_ms,
-            "heartbeat.interval.ms": told.heartbeat_ms,
-            "partition.assignment.strategy": told.assignor,
+            "session.timeout.ms": given.session_ms,
+            "heartbeat.interval.ms": given.heartbeat_ms,
+            "partition.assignment.strategy": given.assignor,
         }
-    if told.instance_id:
-        settings["group.instance.id"] = told.instance_id
-    if told.user:
+    if given.instance_id:
+        settings["group.instance.id"] = given.instance_id
+    if given.user:
         settings |= {
-            "security.protocol": "SASL_SSL" if told.ca else "SASL_PLAINTEXT",
-            "sasl.mechanisms": told.mechanism,
-            "sasl.username": told.user,
-            "sasl.password": told.password,
+            "security.protocol": "SASL_SSL" if given.ca else "SASL_PLAINTEXT",
+            "sasl.mechanisms": given.mechanism,
+            "sasl.username": given.user,
+            "sasl.password": given.password,
         }
-    if told.ca:
-        settings["ssl.ca.location"] = told.ca
+    if given.ca:
+        settings["ssl.ca.location"] = given.ca
     return settings
 
 
 def main() -> None:
-    told = options()
-    consumer = Consumer(settings_of(told))
-    consumer.subscribe([told.topic])
-    commands, assignment = Commands(), Told()
+    given = options()
+    consumer = Consumer(settings_of(given))
+    consumer.subscribe([given.topic])
+    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
     while True:
         message = consumer.poll(0.1)
         if message is not None and message.error():
             say("error", what=str(message.error()))
-        assignment.tell((p.topic, p.partition) for p in consumer.assignment())
+        elif message is not None:
+            uncommitted.read(*_place_of(message))
+        held = {(p.topic, p.partition) for p in consumer.assignment()}
+        assignment.tell(held)
+        if due := uncommitted.due(held):
+            _commit(consumer, uncommitted, due)
         match commands.next():
             case ["commit", where, offset]:
                 consumer.commit(offsets=[TopicPartition(*place(where), int(offset))], asynchronous=False)
@@ -76,6 +81,23 @@ def main() -> None:
                 return
             case _:
                 pass
+
+
+def _place_of(message: Message) -> tuple[str, int, int]:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return topic, partition, offset
+
+
+def _commit(consumer: Consumer, uncommitted: Uncommitted, due: dict[tuple[str, int], int]) -> None:
+    """Commits and says so. What a rebalance refuses is read again."""
+    try:
+        consumer.commit(offsets=[TopicPartition(*key, offset) for key, offset in due.items()], asynchronous=False)
+    except KafkaException:
+        return
+    uncommitted.say_progress(due)
 
 
 if __name__ == "__main__":

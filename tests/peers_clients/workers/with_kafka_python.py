@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from tests.peers_clients.workers.lines import Commands, Told, options, place, say
+from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say, usual_settings
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -20,36 +19,32 @@ ASSIGNORS = {
 
 
 def main() -> None:
-    told = options()
-    security: dict[str, Any] = {}
-    if told.user:
-        security = {
-            "security_protocol": "SASL_SSL" if told.ca else "SASL_PLAINTEXT",
-            "sasl_mechanism": told.mechanism,
-            "sasl_plain_username": told.user,
-            "sasl_plain_password": told.password,
-            "ssl_cafile": told.ca,
-        }
+    given = options()
+    certificate = {"ssl_cafile": given.ca} if given.ca else {}
     consumer = KafkaConsumer(
-        told.topic,
-        bootstrap_servers=told.bootstrap,
-        group_id=told.group,
-        client_id=told.client_id,
-        group_instance_id=told.instance_id,
-        session_timeout_ms=told.session_ms,
-        heartbeat_interval_ms=told.heartbeat_ms,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        partition_assignment_strategy=[ASSIGNORS[told.assignor]],
-        **security,
+        given.topic,
+        partition_assignment_strategy=[ASSIGNORS[given.assignor]],
+        **usual_settings(given),
+        **certificate,
     )
     # The library joins before it knows the topic and again once it does; if a poll's time is over just then, it takes
     # the second join for done and never sees its share. So it gets to know the topic first.
-    consumer.partitions_for_topic(told.topic)
-    commands, assignment = Commands(), Told()
+    consumer.partitions_for_topic(given.topic)
+    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
     while True:
-        consumer.poll(timeout_ms=100)
-        assignment.tell(consumer.assignment())
+        for key, records in consumer.poll(timeout_ms=100).items():
+            uncommitted.read(key.topic, key.partition, records[-1].offset)
+        held = {(p.topic, p.partition) for p in consumer.assignment()}
+        assignment.tell(held)
+        if due := uncommitted.due(held):
+            try:
+                consumer.commit(
+                    {TopicPartition(*key): OffsetAndMetadata(offset, "", -1) for key, offset in due.items()}
+                )
+                uncommitted.say_progress(due)
+            except KafkaError:
+                # A rebalance is under way: what was read is read again.
+                pass
         match commands.next():
             case ["commit", where, offset]:
                 consumer.commit({TopicPartition(*place(where)): OffsetAndMetadata(int(offset), "", -1)})

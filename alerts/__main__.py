@@ -1,0 +1,111 @@
+"""The alarms as a process: `rollcall alerts`, or `python -m alerts`, with the same options.
+
+Works beside whatever writes the home, so that no receiver can hold that up. Ends at SIGTERM or Ctrl-C. Knows how the
+program is started; must not know a trouble, nor a receiver's form.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event as Flag
+
+import click
+import msgspec
+
+from alerts.alarm import Alarm, read_kept
+from alerts.receivers import Receiver, receivers_of
+from alerts.sending import NotTaken
+from alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
+from programs.command_line import conf_option, examples, home_option, run_command, set_option
+from programs.errors import ConfigError, UserError
+from programs.log_lines import log_to_standard_error
+from programs.settings import from_texts, read_file, read_pairs
+from programs.visible import visible
+from tables.home_location import folder_of, is_in_a_store
+
+NAME = "python -m alerts"
+WHATS = ("run", "test", "history")
+
+
+@click.command(
+    epilog=examples(
+        "rollcall alerts --conf conf/mine.conf",
+        'rollcall alerts test --set "rollcall.alerts.webhook=http://127.0.0.1:8000/"',
+        "rollcall alerts history --home .rollcall",
+    )
+)
+@click.argument("what", type=click.Choice(WHATS), default="run", metavar="[run|test|history]")
+@home_option
+@conf_option
+@set_option("A setting, over the file's")
+def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> int:
+    """Send alarms of a home, or try their receivers."""
+    from alerts.watching import Alarms
+
+    log_to_standard_error(logging.WARNING)
+    if is_in_a_store(home):
+        raise ConfigError(
+            f"{home}: {NOT_IN_A_STORE}: `rollcall export` serves it to Prometheus, whose rules tell of it."
+        )
+    if not folder_of(home).is_dir():
+        raise ConfigError(f"{home} is no home on this machine's disk; name another home.")
+    folder = folder_of(home)
+    if what == "history":
+        for one in read_kept(folder).sent:
+            shown = (
+                f"{one.receiver} {one.event} {one.alarm.id} {one.alarm.group_id}: {one.alarm.sentence} ({one.answer})"
+            )
+            print(f"{datetime.fromtimestamp(one.at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} {visible(shown)}")
+        return 0
+    pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
+    settings = from_texts(AlertSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
+    receivers = receivers_of(settings)
+    if not receivers:
+        raise ConfigError(
+            f"{PREFIX}webhook, slack.file, teams.file, alertmanager, pagerduty.file or command names a receiver"
+        )
+    if what == "test":
+        return 0 if all([_is_taken(receiver, settings) for receiver in receivers]) else 1
+    ended = Flag()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: ended.set())
+    alarms = Alarms(folder, settings, receivers)
+    try:
+        receivers_named = ", ".join(receiver.name for receiver in receivers)
+        print(f"rollcall: troubles of {home} are sent to {receivers_named}; Ctrl-C stops it.", flush=True)
+        alarms.run(ended)
+    except OSError as error:
+        raise UserError(f"{home}: what is remembered of alarms cannot be written: {error.strerror or error}.") from None
+    finally:
+        alarms.close()
+    return 0
+
+
+def _is_taken(receiver: Receiver, settings: AlertSettings) -> bool:
+    """Sends an example that is opened and closed, and says what was answered."""
+    now_ms = int(time.time() * 1000)
+    sentence = "this is only a test: nobody held a partition for 12.3 s"
+    alarm = Alarm("0" * 16, "example-group", "standstills", now_ms - 12_300, now_ms, sentence, settings.page)
+    try:
+        receiver.send("opened", alarm, now_ms)
+        answer = receiver.send("closed", msgspec.structs.replace(alarm, closed_ms=now_ms), now_ms)
+    except NotTaken as failure:
+        print(f"{receiver.name}: {visible(str(failure))}")
+        return False
+    print(f"{receiver.name}: taken, answered {visible(answer)}")
+    return True
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: see `programs.running`."""
+    return run_command(command, NAME, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

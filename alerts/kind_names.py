@@ -1,0 +1,31 @@
+"""The kinds of trouble that alarms are of, and how bad each is: those that views find, and what time alone shows.
+
+Knows names; must not know how a trouble is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from programs.errors import ConfigError
+from views.catalog import DETECTORS
+from views.view import Severity
+
+MEMBERS_REMOVED, WENT_EMPTY, REBALANCE_GOES_ON = "members_removed", "went_empty", "rebalance_goes_on"
+JOB_BEHIND, LEFT_OUT = "job_behind", "alarms_left_out"
+KINDS: dict[str, Severity] = {
+    **{name: view.detector.severity for name, view in DETECTORS.items() if view.detector is not None},
+    MEMBERS_REMOVED: "warning",
+    WENT_EMPTY: "critical",
+    REBALANCE_GOES_ON: "critical",
+    JOB_BEHIND: "critical",
+    LEFT_OUT: "warning",
+}
+"""Unless some are named, alarms are of all but those of severity info."""
+
+
+def refuse_unknown(name: str, kinds: Iterable[str]) -> None:
+    """Raises ConfigError: there is no such kind."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ConfigError(f"{name}={kind}: is no trouble; there are {', '.join(KINDS)}")

@@ -1,0 +1,163 @@
+"""The kinds of trouble that alarms are of: those that views find, and what only shows with the time that passes.
+
+Knows the page's lists, how long something may last, and what a job says of itself; must not know an alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+from alerts.alarm import id_of
+from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT, MEMBERS_REMOVED, REBALANCE_GOES_ON, WENT_EMPTY
+from alerts.settings import AlertSettings
+from exporter.settings import chosen_groups
+from page.history import History, ms_of, timestamp
+from page.lists import TROUBLE_MS, detectors, troubles_now
+from page.live import Liveness, liveness_of
+from schemas.causes import CauseKind, name_of
+from views.view import Detector, Severity, View
+from why.words import count, duration, filled
+
+EMPTY_MS, REBALANCING_MS, BEHIND_MS = 300_000, 360_000, 120_000
+"""So long a restart may leave a group without members, Kafka's clients may take to come back, a job may do nothing."""
+REMOVING = (
+    CauseKind.SESSION_EXPIRED,
+    CauseKind.POLL_TIMEOUT,
+    CauseKind.SYNC_TIMEOUT,
+    CauseKind.REBALANCE_TIMEOUT,
+)
+"""By these a member goes that is silent or slow."""
+NEWS_MS = 24 * 3_600_000
+"""A group that has been empty for longer when it is first looked at has been given up, and is no news."""
+
+
+class Found(NamedTuple):
+    """A trouble that is there now. Times in ms since the epoch."""
+
+    group_id: str
+    """Empty: it is of the home's job, or of alarms themselves."""
+    kind: str
+    since_ms: int
+    until_ms: int
+    goes_on: bool
+    sentence: str
+    is_news: bool = True
+    who: str = ""
+    """The client that it is about, where what was found says so."""
+    rebalance: Literal["first", "latest"] | None = "first"
+    """Which one is part of it: see `views.view.Detector`."""
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind]
+
+    @property
+    def id(self) -> str:
+        return id_of(self.group_id, self.kind, self.since_ms)
+
+
+def found_in(history: History, settings: AlertSettings, now_ms: int) -> Iterator[Found]:
+    """The trouble of each kind that each group has now. Raises OSError, duckdb.Error: the home cannot be read.
+
+    Where the home's job does nothing any more, groups are as they were at the last fact: nobody knows what became of
+    them since.
+    """
+    live = liveness_of(history)
+    as_of_ms = _told_until_ms(history, live, now_ms)
+    wanted = settings.kinds or [name for name, severity in KINDS.items() if severity != "info"]
+    condition, patterns = chosen_groups(settings.groups, settings.groups_excluded)
+    for view, kind in detectors():
+        if view.name in wanted:
+            yield from _by_detector(history, view, kind, condition, patterns, as_of_ms)
+    for one in (*_of_groups(history, condition, patterns, as_of_ms), *_of_the_job(live, now_ms)):
+        if one.kind in wanted:
+            yield one
+
+
+def _told_until_ms(history: History, live: Liveness, now_ms: int) -> int:
+    if live.state == "running" and now_ms - (live.last_at_ms or 0) < BEHIND_MS:
+        return now_ms
+    span = history.span_ms()
+    return now_ms if span is None else min(span[1], now_ms)
+
+
+def _by_detector(
+    history: History, view: View, kind: Detector, condition: str, patterns: list[str], now_ms: int
+) -> Iterator[Found]:
+    """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others."""
+    known = "(SELECT coalesce(created_at, found_at) FROM all_groups g WHERE g.group_id = found.group_id)"
+    sql = (
+        f"SELECT *, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
+        f"FROM {troubles_now(view, kind, now_ms)} AS found WHERE {condition} AND ({kind.worth_an_alarm}) "
+        "ORDER BY group_id, known_since"
+    )
+    for group_id, each in groupby(history.all(sql, patterns), itemgetter("group_id")):
+        first, *others = each
+        more = f"; {len(others)} more like it" if others else ""
+        until_ms = ms_of(max(row[kind.until] for row in (first, *others)))
+        goes_on = any(row["goes_on"] for row in (first, *others))
+        sentence = filled(kind.sentence, first) + more
+        since_ms = ms_of(first["known_since"])
+        who = first.get("client_id") or first.get("cause_client_id") or ""
+        yield Found(group_id, view.name, since_ms, until_ms, goes_on, sentence, who=who, rebalance=kind.rebalance)
+
+
+def _of_groups(history: History, condition: str, patterns: list[str], now_ms: int) -> Iterator[Found]:
+    """Groups that lost a member, that had members and have none, or that do not come out of a rebalance."""
+    removing = f"cause IN ({', '.join(repr(str(cause)) for cause in REMOVING)})"
+    lost = (
+        "SELECT group_id, cause, cause_client_id, known_from, ended_at FROM all_rebalances "
+        f"WHERE {removing} AND coalesce(ended_at, known_from) >= {timestamp(now_ms - TROUBLE_MS)} AND {condition} "
+        "ORDER BY group_id, known_from"
+    )
+    for group_id, rows in groupby(history.all(lost, patterns), itemgetter("group_id")):
+        first, *others = rows
+        more = f"; {count(len(others), 'more rebalance')} of that kind" if others else ""
+        sentence = f"{first['cause_client_id'] or 'a member'} was removed: {name_of(first['cause'])}{more}"
+        last_ms = ms_of(max(row["ended_at"] or row["known_from"] for row in (first, *others)))
+        yield Found(group_id, MEMBERS_REMOVED, ms_of(first["known_from"]), last_ms, False, sentence)
+    empty = f"state = 'Empty' AND generation_id > 0 AND state_since <= {timestamp(now_ms - EMPTY_MS)}"
+    rebalancing = f"state NOT IN ('Empty', 'Stable', 'Dead') AND state_since <= {timestamp(now_ms - REBALANCING_MS)}"
+    sql = (
+        f"SELECT group_id, state, state_since FROM all_groups WHERE ({empty} OR {rebalancing}) AND {condition} "
+        "ORDER BY group_id"
+    )
+    for row in history.all(sql, patterns):
+        since_ms = ms_of(row["state_since"])
+        lasted = duration(now_ms - since_ms)
+        if row["state"] == "Empty":
+            is_news = now_ms - since_ms < NEWS_MS
+            yield Found(row["group_id"], WENT_EMPTY, since_ms, since_ms, True, f"no member since {lasted}", is_news)
+        else:
+            sentence = f"rebalancing for {lasted} ({row['state']})"
+            yield Found(row["group_id"], REBALANCE_GOES_ON, since_ms, now_ms, True, sentence)
+
+
+def _of_the_job(live: Liveness, now_ms: int) -> Iterator[Found]:
+    """The coordinator or shadow that writes the home, if it was not stopped and has done nothing for a while."""
+    if live.state not in ("running", "failed") or live.last_at_ms is None:
+        return
+    if now_ms - live.last_at_ms < BEHIND_MS:
+        return
+    last = f"its last batch was done {duration(now_ms - live.last_at_ms)} ago"
+    sentence = f"the job that writes this history is behind: {last}"
+    if live.reason is not None:
+        sentence = f"the job that writes this history failed ({live.reason}); {last}"
+    elif not live.is_live:
+        sentence = f"the job that writes this history is gone without a status; {last}"
+    yield Found("", JOB_BEHIND, live.last_at_ms, now_ms, True, sentence)
+
+
+def left_out(waiting: list[Found], per_minute: int, now_ms: int) -> Found:
+    """What is reported of alarms that are more than a minute may have."""
+    counts: dict[str, int] = {}
+    for one in waiting:
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+    kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    sentence = (
+        f"{len(waiting)} alarms more than the {per_minute} that a minute may have wait for the next ones: {kinds}"
+    )
+    return Found("", LEFT_OUT, now_ms, now_ms, True, sentence)

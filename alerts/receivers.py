@@ -1,0 +1,245 @@
+"""The receivers of alarms: what each is sent, in the form that it knows.
+
+What a client or a group calls itself cannot become a mention, a link or a command in any of them. What is said of a
+failure names the receiver and never its address or its key, which may be secret. Knows forms; must not know when what
+is sent, nor how it gets there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from alerts.alarm import Alarm, Event
+from alerts.sending import NotTaken, Reach, post, run
+from alerts.settings import PREFIX, AlertSettings
+from programs.errors import ConfigError
+from programs.timestamps import iso_utc
+from views.view import Severity
+
+VERSION = 1
+"""Of the webhook's JSON."""
+OPEN_FOR_MS = 2 * 3_600_000
+"""After this time Alertmanager resolves an alarm, unless it gets the alarm again."""
+SHOWN_NAME, SHOWN_TEXT = 200, 2_000
+"""At most this many characters of a group's name, and of what happened, stand where people read."""
+SHOWN_ANSWER = 200
+SHORT = 7
+"""A part of an address that is no longer is no secret, and may be a word of any answer."""
+_SUMMARY_AT_MOST = 1_024
+"""PagerDuty's limit."""
+_HOUR_MS = 3_600_000
+_SEVERITIES = get_args(Severity)
+
+Written = tuple[str, dict[str, str], bytes]
+"""An address, headers and a body."""
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A receiver of alarms."""
+
+    name: str
+    deliver: Callable[[Event, Alarm, int], str]
+    """Says what was answered. Raises NotTaken."""
+    repeats_ms: int = 0
+    """How often it gets an open alarm again; 0: never."""
+    least: Severity = "info"
+    """The least severity of its alarms."""
+    secrets: tuple[str, ...] = ()
+    """What no answer may show."""
+
+    def wants(self, alarm: Alarm) -> bool:
+        return rank(alarm.severity) >= rank(self.least)
+
+    def send(self, event: Event, alarm: Alarm, now_ms: int) -> str:
+        """What it answered. Raises NotTaken."""
+        try:
+            return self._shown(self.deliver(event, alarm, now_ms))
+        except NotTaken as failure:
+            raise NotTaken(self._shown(str(failure))) from None
+
+    def _shown(self, said: str) -> str:
+        for secret in sorted(filter(None, self.secrets), key=len, reverse=True):
+            said = said.replace(secret, "***")
+        return said[:SHOWN_ANSWER]
+
+
+def rank(severity: Severity) -> int:
+    """The higher, the worse."""
+    return _SEVERITIES.index(severity)
+
+
+def receivers_of(settings: AlertSettings) -> list[Receiver]:
+    """Those that the settings name. Raises ConfigError: a file of a secret cannot be read."""
+    return list(_receivers_of(settings))
+
+
+def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
+    reach = Reach(settings.private_addresses, settings.redirects)
+
+    def posted(write: Callable[[Event, Alarm, int], Written]) -> Callable[[Event, Alarm, int], str]:
+        return lambda *sent: post(*write(*sent), reach)
+
+    if settings.webhook:
+        secret = _secret("webhook.secret.file", settings.webhook_secret_file)
+        written = posted(lambda *sent: webhook(settings.webhook, secret.encode(), *sent))
+        yield Receiver("webhook", written, 0, settings.webhook_severity, (*_parts(settings.webhook), secret))
+    if settings.slack_file is not None:
+        of_slack = _address("slack.file", settings.slack_file)
+        written = posted(lambda *sent: slack(of_slack, *sent))
+        yield Receiver("slack", written, 0, settings.slack_severity, _parts(of_slack))
+    if settings.teams_file is not None:
+        of_teams = _address("teams.file", settings.teams_file)
+        written = posted(lambda *sent: teams(of_teams, *sent))
+        yield Receiver("teams", written, 0, settings.teams_severity, _parts(of_teams))
+    if settings.alertmanager:
+        address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
+        written = posted(lambda *sent: alertmanager(address, *sent))
+        secrets = (settings.alertmanager,)
+        yield Receiver("alertmanager", written, _HOUR_MS, settings.alertmanager_severity, secrets)
+    if settings.pagerduty_file is not None:
+        key = _secret("pagerduty.file", settings.pagerduty_file)
+        events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
+        written = posted(lambda *sent: pagerduty(events, key, *sent))
+        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key,))
+    if settings.command:
+        within_s = settings.command_timeout_ms / 1000
+        yield Receiver(
+            "command", lambda *sent: run(settings.command, as_json(*sent), within_s), 0, settings.command_severity
+        )
+
+
+def as_json(event: Event, alarm: Alarm, now_ms: int) -> bytes:
+    """An alarm as the webhook and the command get it."""
+    body = {
+        "version": VERSION,
+        "event": event,
+        "id": alarm.id,
+        "group": alarm.group_id,
+        "kind": alarm.kind,
+        "severity": alarm.severity,
+        "since": iso_utc(alarm.since_ms / 1000),
+        "closed": None if alarm.closed_ms is None else iso_utc(alarm.closed_ms / 1000),
+        "sentence": alarm.sentence,
+        "why": alarm.why,
+        "who": alarm.who,
+        "cost": alarm.cost,
+        "link": alarm.link,
+        "sent": iso_utc(now_ms / 1000),
+    }
+    return json.dumps(body).encode()
+
+
+def webhook(address: str, secret: bytes, event: Event, alarm: Alarm, now_ms: int) -> Written:
+    """JSON, signed where there is a secret: X-Rollcall-Signature is sha256= and the HMAC of the body."""
+    body = as_json(event, alarm, now_ms)
+    signed = {"X-Rollcall-Signature": f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"} if secret else {}
+    return address, signed, body
+
+
+def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+    """Slack's message."""
+    name, text_of_alarm = (_slack_text(text) for text in (_named(alarm), alarm.text[:SHOWN_TEXT]))
+    state = ":white_check_mark: over" if event == "closed" else f":rotating_light: {alarm.severity}"
+    text = f"{state} *{name}*: {text_of_alarm} Since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
+    return address, {}, json.dumps({"text": text}).encode()
+
+
+def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+    """An adaptive card, as a workflow that begins with a webhook request takes it. Its runs of text are no markup."""
+    state = "Over" if event == "closed" else alarm.severity.capitalize()
+    colour = {"Over": "Good", "Critical": "Attention", "Warning": "Warning"}.get(state, "Default")
+    lines: list[dict[str, Any]] = [
+        {"text": f"{state}: {_named(alarm)}", "weight": "Bolder", "color": colour},
+        {"text": alarm.text[:SHOWN_TEXT]},
+        {"text": f"Since {iso_utc(alarm.since_ms / 1000)}", "isSubtle": True},
+    ]
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", **line}]} for line in lines],
+        "actions": [{"type": "Action.OpenUrl", "title": "The group then", "url": alarm.link}],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return address, {}, json.dumps({"type": "message", "attachments": [attachment]}).encode()
+
+
+def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+    """Alertmanager's v2 API: the same labels for the same alarm."""
+    ends_ms = now_ms + OPEN_FOR_MS if alarm.closed_ms is None else max(alarm.closed_ms, alarm.since_ms + 1)
+    body: dict[str, Any] = {
+        "labels": {
+            "alertname": "RollcallTrouble",
+            "group": alarm.group_id,
+            "kind": alarm.kind,
+            "severity": alarm.severity,
+            "rollcall_id": alarm.id,
+        },
+        "annotations": {"summary": f"{alarm.group_id}: {alarm.sentence}", "description": alarm.text},
+        "startsAt": iso_utc(alarm.since_ms / 1000),
+        "endsAt": iso_utc(ends_ms / 1000),
+        "generatorURL": alarm.link,
+    }
+    return address, {}, json.dumps([body]).encode()
+
+
+def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+    """PagerDuty's Events API v2: what is triggered and what is resolved have the alarm's id as their key."""
+    body: dict[str, Any] = {"routing_key": key, "dedup_key": alarm.id, "event_action": "resolve"}
+    if event != "closed":
+        body |= {
+            "event_action": "trigger",
+            "client": "Rollcall",
+            "client_url": alarm.link,
+            "links": [{"href": alarm.link, "text": "The group then"}],
+            "payload": {
+                "summary": f"{_named(alarm)}: {alarm.sentence}"[:_SUMMARY_AT_MOST],
+                "source": _named(alarm),
+                "severity": alarm.severity,
+                "timestamp": iso_utc(alarm.since_ms / 1000),
+                "class": alarm.kind,
+                "custom_details": {"why": alarm.why, "who": alarm.who, "cost": alarm.cost},
+            },
+        }
+    return address, {}, json.dumps(body).encode()
+
+
+def _named(alarm: Alarm) -> str:
+    return alarm.group_id[:SHOWN_NAME] or "Rollcall"
+
+
+def _address(name: str, path: Path) -> str:
+    """A file's address. Raises ConfigError."""
+    address = _secret(name, path)
+    if not address.startswith(("http://", "https://")):
+        raise ConfigError(f"{PREFIX}{name}={path}: holds no address that begins with https://")
+    return address
+
+
+def _parts(address: str) -> tuple[str, ...]:
+    """What an answer may show of a secret address: all of it, and what stands behind the host."""
+    behind = address.split("/", 3)[3:]
+    return (address, *(part for part in behind if len(part) > SHORT))
+
+
+def _secret(name: str, path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        found = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{PREFIX}{name}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
+    if not found:
+        raise ConfigError(f"{PREFIX}{name}={path}: is empty")
+    return found
+
+
+def _slack_text(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,113 @@
+"""The settings of alarms: receivers, kinds of trouble and limits. Must not know how anything is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from alerts.quiet import QuietTimes, Zone
+from exporter.settings import Pattern
+from programs.errors import ConfigError
+from programs.settings import setting
+from views.view import Severity
+
+PREFIX = "rollcall.alerts."
+NOT_IN_A_STORE = "a home in an object store has no alarms of its own"
+_LEAST = "the least severity that it is told of: info, warning or critical"
+
+
+class Arguments(tuple[str, ...]):
+    """A program and its arguments, as a list in JSON."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Raises ValueError: it is no such list."""
+        try:
+            arguments = json.loads(text) if text else []
+        except ValueError:
+            arguments = None
+        if not isinstance(arguments, list) or not all(
+            isinstance(argument, str) and "\0" not in argument for argument in arguments
+        ):
+            raise ValueError('is no list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is')
+        return cls(arguments)
+
+    def __str__(self) -> str:
+        return json.dumps(self) if self else ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """Receivers, and which troubles they are told of. An address that is secret stands in a file.
+
+    Raises ConfigError: an address that is none, or a kind of trouble that nobody knows.
+    """
+
+    webhook: str = setting(PREFIX + "webhook", "", "an address that takes alarms as JSON by POST")
+    webhook_secret_file: Path | None = setting(
+        PREFIX + "webhook.secret.file", None, "the file of the key that signs what the webhook gets"
+    )
+    webhook_severity: Severity = setting(PREFIX + "webhook.severity", "info", _LEAST)
+    slack_file: Path | None = setting(
+        PREFIX + "slack.file", None, "the file of the address of Slack's incoming webhook"
+    )
+    slack_severity: Severity = setting(PREFIX + "slack.severity", "info", _LEAST)
+    teams_file: Path | None = setting(
+        PREFIX + "teams.file", None, "the file of the address of a workflow of Teams that takes adaptive cards"
+    )
+    teams_severity: Severity = setting(PREFIX + "teams.severity", "info", _LEAST)
+    alertmanager: str = setting(PREFIX + "alertmanager", "", "the address of an Alertmanager, http://host:9093")
+    alertmanager_severity: Severity = setting(PREFIX + "alertmanager.severity", "info", _LEAST)
+    pagerduty_file: Path | None = setting(
+        PREFIX + "pagerduty.file", None, "the file of the routing key of PagerDuty's Events API v2"
+    )
+    pagerduty_address: str = setting(
+        PREFIX + "pagerduty.address", "https://events.pagerduty.com", "where that API is; another one in the EU"
+    )
+    pagerduty_severity: Severity = setting(PREFIX + "pagerduty.severity", "info", _LEAST)
+    command: Arguments = setting(
+        PREFIX + "command", Arguments(), "a program and its arguments, as a list in JSON: it gets the webhook's JSON"
+    )
+    command_timeout_ms: int = setting(
+        PREFIX + "command.timeout.ms", 10_000, "after which time it is killed with all that it started", least=100
+    )
+    command_severity: Severity = setting(PREFIX + "command.severity", "info", _LEAST)
+    groups: Pattern = setting(PREFIX + "groups", Pattern(".*"), "of which groups: a regular expression")
+    groups_excluded: Pattern = setting(
+        PREFIX + "groups.excluded", Pattern(""), "the groups that are left out all the same; empty: none"
+    )
+    kinds: tuple[str, ...] = setting(PREFIX + "kinds", (), "of which troubles, by their names; empty: all")
+    quiet: QuietTimes = setting(
+        PREFIX + "quiet", QuietTimes.from_text(""), "when no alarm is opened: Mon-Fri 22:00-06:00, Sat, Sun"
+    )
+    quiet_zone: Zone = setting(PREFIX + "quiet.zone", Zone("UTC"), "the zone of these times, as Europe/Berlin")
+    quiet_severity: Severity = setting(
+        PREFIX + "quiet.severity", "critical", "from which severity on alarms are opened in these times too"
+    )
+    opened_per_minute: int = setting(
+        PREFIX + "per.minute", 30, "how many alarms are opened a minute at most, the others later", least=1
+    )
+    redirects: bool = setting(PREFIX + "redirects", False, "true: a receiver's redirects are followed")
+    private_addresses: bool = setting(
+        PREFIX + "private.addresses", True, "false: nothing is sent to addresses of private networks or this machine"
+    )
+    interval_ms: int = setting(PREFIX + "interval.ms", 5_000, "how often the home is looked at", least=100)
+    page: str = setting(PREFIX + "page", "http://127.0.0.1:8080", "where the page is, to which alarms link")
+
+    def __post_init__(self) -> None:
+        if self.kinds:
+            # Whoever has no alarms does without the views.
+            from alerts.kind_names import refuse_unknown
+
+            refuse_unknown(f"{PREFIX}kinds", self.kinds)
+        for name in ("webhook", "alertmanager", "pagerduty_address", "page"):
+            address = getattr(self, name)
+            if address and not address.startswith(("http://", "https://")):
+                # The address may hold a secret.
+                raise ConfigError(
+                    f"{PREFIX}{name.replace('_', '.')}: is no address that begins with http:// or https://"
+                )

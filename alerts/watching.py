@@ -1,0 +1,238 @@
+"""Watches a home for troubles, opens and closes alarms, and sends them: each receiver in order, in a thread of its own.
+
+What is to be sent is kept in the home before it is sent. A receiver that does not take it is asked again, at longer and
+longer distances, for a day. Knows which troubles are told of; must not know how one is found, nor a receiver's form.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+
+from alerts.alarm import Alarm, Due, Event, Sent, key_of, read_kept, write_kept
+from alerts.kind_names import LEFT_OUT
+from alerts.kinds import Found, found_in, left_out
+from alerts.reason import Reason, reason_of
+from alerts.receivers import Receiver, rank
+from alerts.sending import NotTaken
+from alerts.sent_table import SentTable
+from alerts.settings import AlertSettings
+from page.history import History
+from programs.errors import UserError
+from programs.visible import visible
+
+GIVEN_UP_MS = 24 * 3_600_000
+FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
+_LOOK_S = 0.2
+_MINUTE_MS = 60_000
+log = logging.getLogger("rollcall.alerts")
+
+
+class Alarms:
+    """The alarms of one home, which nobody else sends meanwhile."""
+
+    def __init__(
+        self, home: Path, settings: AlertSettings, receivers: Sequence[Receiver], history: History | None = None
+    ) -> None:
+        """history: of the home, kept current by somebody else; None: it is read here.
+
+        Raises UserError: others send the home's alarms, or what it remembers cannot be read.
+        """
+        self._home, self._settings = home, settings
+        self._receivers = {receiver.name: receiver for receiver in receivers}
+        self._lock = threading.Lock()
+        self._held = (home / "alerts.lock").open("w")
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{home}: another process sends its alarms already") from None
+        self.kept = read_kept(home)
+        # A former receiver gets nothing.
+        self.kept.due = [due for due in self.kept.due if due.receiver in self._receivers]
+        self._own = None if history is not None else History(home)
+        self._history: History = history if self._own is None else self._own  # type: ignore[assignment]
+        self._sent_table = SentTable(home)
+        self.kept.sent_count = max(self.kept.sent_count, self._sent_table.count)
+        self._minute, self._opened = 0, 0
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+        self._held.close()
+
+    # ------------------------------------------------------------ what is found
+
+    def look(self, now_ms: int) -> None:
+        """Opens and closes what has changed. Raises OSError, duckdb.Error: the home cannot be read just now."""
+        if self._own is not None:
+            self._own.refresh()
+            if not self._own.is_ready:
+                self._own.make_lists()
+        if not self._history.is_ready:
+            return
+        found = {key_of(one.group_id, one.kind): one for one in found_in(self._history, self._settings, now_ms)}
+        over = [key for key in self.kept.open if key not in found and not key.startswith(LEFT_OUT)]
+        waiting, new, covered = self._sorted_out(found, over, now_ms)
+        opened = [self._alarm_of(one, now_ms) for one in new]
+        with self._lock:
+            was_covered, self.kept.covered = self.kept.covered, covered
+            for key in over:
+                self._close(key, now_ms)
+            for alarm in opened:
+                self._open(alarm, now_ms)
+            said = self._say_what_waits(waiting, now_ms)
+            self._repeat(now_ms)
+            if over or opened or said or was_covered != covered:
+                write_kept(self._home, self.kept)
+            sent, count = self.kept.sent, self.kept.sent_count
+        self._sent_table.add(sent, count)
+
+    def _sorted_out(
+        self, found: Mapping[str, Found], over: Sequence[str], now_ms: int
+    ) -> tuple[list[Found], list[Found], set[str]]:
+        """What has to wait for another minute, what is opened, and the ids of what an alarm of the group covers.
+
+        An incident is told once: while a group has an alarm, its other troubles that are not more severe belong to it.
+        Such a trouble becomes an alarm of its own only where it still goes on after that one is over.
+        """
+        open_now = {key: alarm for key, alarm in self.kept.open.items() if key not in over}
+        worst = dict[str, int]()
+        for alarm in open_now.values():
+            worst[alarm.group_id] = max(worst.get(alarm.group_id, -1), rank(alarm.severity))
+        is_quiet = self._settings.quiet.hold(now_ms, self._settings.quiet_zone)
+        waiting, new, covered = list[Found](), list[Found](), set[str]()
+        room = self._room(now_ms)
+        for key, one in sorted(found.items(), key=lambda item: -rank(item[1].severity)):
+            if key in open_now:
+                continue
+            has_alarm = bool(one.group_id) and worst.get(one.group_id, -1) >= rank(one.severity)
+            if has_alarm or (one.id in self.kept.covered and not one.goes_on):
+                covered.add(one.id)
+            elif not one.is_news or (is_quiet and rank(one.severity) < rank(self._settings.quiet_severity)):
+                continue
+            else:
+                (new if len(new) < room else waiting).append(one)
+                worst[one.group_id] = rank(one.severity)
+        self._opened += len(new)
+        return waiting, new, covered
+
+    def _room(self, now_ms: int) -> int:
+        """How many alarms may still be opened in this minute."""
+        if now_ms // _MINUTE_MS != self._minute:
+            self._minute, self._opened = now_ms // _MINUTE_MS, 0
+        return max(0, self._settings.opened_per_minute - self._opened)
+
+    def _say_what_waits(self, waiting: list[Found], now_ms: int) -> bool:
+        """An alarm says that others wait, as long as they do. Whether there is news of that."""
+        key = key_of("", LEFT_OUT)
+        if bool(waiting) == (key in self.kept.open):
+            return False
+        if waiting:
+            self._open(self._alarm_of(left_out(waiting, self._settings.opened_per_minute, now_ms), now_ms), now_ms)
+        else:
+            self._close(key, now_ms)
+        return True
+
+    def _alarm_of(self, one: Found, now_ms: int) -> Alarm:
+        place = f"/group?{urlencode({'group': one.group_id, 'at': one.until_ms})}" if one.group_id else ""
+        try:
+            reason = reason_of(self._history, one)
+        except Exception:
+            # The troubles that were found are sent all the same.
+            log.exception("why %s of %s happened is not known", one.kind, visible(one.group_id))
+            reason = Reason()
+        return Alarm(
+            id=one.id,
+            group_id=one.group_id,
+            kind=one.kind,
+            since_ms=one.since_ms,
+            opened_ms=now_ms,
+            sentence=one.sentence,
+            link=f"{self._settings.page}{place}",
+            severity=one.severity,
+            **reason._asdict(),
+        )
+
+    def _open(self, alarm: Alarm, now_ms: int) -> None:
+        self.kept.open[key_of(alarm.group_id, alarm.kind)] = alarm
+        self._tell("opened", alarm, now_ms, self._receivers)
+
+    def _close(self, key: str, now_ms: int) -> None:
+        alarm = msgspec.structs.replace(self.kept.open.pop(key), closed_ms=now_ms)
+        self._tell("closed", alarm, now_ms, self._receivers)
+
+    def _repeat(self, now_ms: int) -> None:
+        for receiver in self._receivers.values():
+            if not receiver.repeats_ms:
+                continue
+            for alarm in self.kept.open.values():
+                times = [
+                    one.at_ms for one in self.kept.sent if one.receiver == receiver.name and one.alarm.id == alarm.id
+                ]
+                if times and now_ms - times[-1] >= receiver.repeats_ms:
+                    self._tell("goes_on", alarm, now_ms, [receiver.name])
+
+    def _tell(self, event: Event, alarm: Alarm, now_ms: int, receivers: Iterable[str]) -> None:
+        waits = {(due.receiver, due.event, due.alarm.id) for due in self.kept.due}
+        for name in receivers:
+            if self._receivers[name].wants(alarm) and (name, event, alarm.id) not in waits:
+                self.kept.due.append(Due(name, event, alarm, now_ms, now_ms))
+
+    # ------------------------------------------------------------ what is sent
+
+    def send_one(self, name: str, now_ms: int) -> bool:
+        """Sends a receiver what it waits for longest, if that is due; whether it was."""
+        with self._lock:
+            due = next((one for one in self.kept.due if one.receiver == name), None)
+        if due is None or due.next_ms > now_ms:
+            return False
+        try:
+            answer = self._receivers[name].send(due.event, due.alarm, now_ms)
+        except NotTaken as failure:
+            if now_ms - due.since_ms < GIVEN_UP_MS:
+                if due.tries == 0:
+                    log.warning("%s: an alarm was not taken and is sent again: %s", name, failure)
+                due.tries += 1
+                due.next_ms = now_ms + min(FIRST_WAIT_MS << min(due.tries - 1, 20), LONGEST_WAIT_MS)
+                return True
+            answer = f"given up: {failure}"
+        with self._lock:
+            self.kept.due.remove(due)
+            self.kept.remember(Sent(now_ms, name, due.event, due.alarm, answer))
+            write_kept(self._home, self.kept)
+        return True
+
+    def run(self, ended: threading.Event) -> None:
+        """Looks and sends until it is ended."""
+        threads = [threading.Thread(target=self._send, args=(name, ended), daemon=True) for name in self._receivers]
+        for thread in threads:
+            thread.start()
+        is_failing = False
+        while not ended.is_set():
+            try:
+                self.look(int(time.time() * 1000))
+                is_failing = False
+            except Exception:
+                if not is_failing and not ended.is_set():
+                    log.exception("alarms cannot be looked after just now")
+                is_failing = True
+            ended.wait(self._settings.interval_ms / 1000)
+        for thread in threads:
+            thread.join()
+
+    def _send(self, name: str, ended: threading.Event) -> None:
+        while not ended.is_set():
+            try:
+                was_due = self.send_one(name, int(time.time() * 1000))
+            except Exception:
+                log.exception("%s: an alarm could not be sent just now", name)
+                was_due = False
+            if not was_due:
+                ended.wait(_LOOK_S)

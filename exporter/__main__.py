@@ -1,0 +1,81 @@
+"""The exporter as a process: `rollcall export`, or `python -m exporter`, with the same options.
+
+Serves /metrics and /health of any home: one that runs, a replay's, a shadow's, one in a store. Needs no Spark and only
+reads. Ends at SIGTERM or Ctrl-C. Knows how the program is started; must not know a metric.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+
+import click
+
+from exporter.settings import PREFIX
+from programs.command_line import conf_option, examples, home_option, run_command, set_option
+from programs.errors import ConfigError
+from programs.log_lines import log_to_standard_error
+from programs.settings import read_file, read_pairs
+from schemas.tables import EFFECTS_FOLDER, FETCHES_FOLDER, LOG_ENDS_FOLDER
+
+NAME = "python -m exporter"
+DEFAULT_PLACE = "127.0.0.1:9308"
+"""kafka_exporter's port."""
+_TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
+
+
+@click.command(
+    epilog=examples(
+        "rollcall export", 'rollcall export --home .rollcall-d-kill --set "rollcall.export.groups=clicks-.*"'
+    )
+)
+@home_option
+@conf_option
+@set_option("A setting, over the file's")
+@click.option("--listen", metavar="HOST:PORT", default="", help=f"Where it is served; {DEFAULT_PLACE} else.")
+@click.option("--allow-others", is_flag=True, help="Let others than this machine reach it: nobody authenticates there.")
+def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, allow_others: bool) -> None:
+    """Serve Prometheus the metrics of a home's groups."""
+    from exporter.serving import Exporter
+    from exporter.settings import ExportSettings
+    from listeners.addresses import parse_address
+    from listeners.monitor import Monitor
+    from listeners.ports import refuse_unusable
+    from page.__main__ import read_home
+    from programs.settings import from_texts
+
+    log_to_standard_error(logging.WARNING)
+    pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
+    settings = from_texts(ExportSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
+    address = parse_address("--listen", listen or DEFAULT_PLACE)
+    if not address.is_loopback and not allow_others:
+        raise ConfigError(
+            f"--listen={address}: others reach it and nobody has to authenticate: give --allow-others, or an address "
+            "of this machine alone"
+        )
+    refuse_unusable(address, "--listen", "the exporter")
+    ended = Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: ended.set())
+    with ExitStack() as ends:
+        exporter = Exporter(ends.enter_context(read_home(home, _TABLES)), settings)
+        ends.callback(exporter.stop)
+        monitor = Monitor(address, exporter, exporter.health)
+        ends.callback(monitor.close)
+        exporter.start()
+        print(f"rollcall: the metrics of {home} are at http://{monitor.address}/metrics; Ctrl-C stops it.", flush=True)
+        ended.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: see `programs.running`."""
+    return run_command(command, NAME, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Appends requests in few commits: at once after a pause, else once an interval.
+
+Knows rows and where they go. Must not know what a request says, nor who waits for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+
+from gateway.tables.request_sink import NotAppended, RequestSink
+from tables.request_rows import RequestRow, table_of
+
+log = logging.getLogger("gateway")
+
+_LINGER_S = 0.002
+"""How long a flush waits for more requests after its first."""
+_QUEUED_MAX_BYTES = 67_108_864
+"""Most bytes that wait to be appended: a disk or a topic may be slower than clients."""
+
+
+class RequestWriter:
+    """The queue before a request table or topic. not_taken: called for each row that could not be appended."""
+
+    def __init__(
+        self, requests: RequestSink, threads: Executor, interval_ms: int, not_taken: Callable[[str, Exception], None]
+    ) -> None:
+        self._requests = requests
+        self._threads = threads
+        self._interval_s = interval_ms / 1000
+        self._not_taken = not_taken
+        self._queue: list[tuple[RequestRow, Callable[[], None] | None]] = []
+        self._queued_bytes = 0
+        """Of all that is not appended yet."""
+        self._wake = asyncio.Event()
+        self._appending = asyncio.Lock()
+        self.is_failing = False
+        """Whether requests could not be appended the last time."""
+
+    def has_room_for(self, size_bytes: int) -> bool:
+        return self._queued_bytes + size_bytes <= _QUEUED_MAX_BYTES
+
+    def put(self, row: RequestRow, appended: Callable[[], None] | None = None) -> None:
+        """A row behind all others. appended: called once it is in the table."""
+        self._queue.append((row, appended))
+        self._queued_bytes += len(row.request)
+        self._wake.set()
+
+    async def write(self) -> None:
+        """Appends what is queued, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(_LINGER_S)
+            self._wake.clear()
+            began = loop.time()
+            # Stopping this task does not stop an append: its rows have left the queue.
+            await asyncio.shield(self.flush())
+            await asyncio.sleep(max(0.0, self._interval_s - (loop.time() - began)))
+
+    async def flush(self) -> None:
+        async with self._appending:
+            queue, self._queue = self._queue, []
+            if queue:
+                rows = [row for row, _ in queue]
+                if await self._append(rows):
+                    for _, appended in queue:
+                        if appended is not None:
+                            appended()
+                self._queued_bytes -= sum(len(row.request) for row in rows)
+
+    async def _append(self, rows: list[RequestRow]) -> bool:
+        """Whether all of them are in the table."""
+        refused: Iterable[RequestRow] = rows
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._threads, lambda: self._requests.append(table_of(rows)))
+            self.is_failing = False
+            return True
+        except Exception as error:
+            if isinstance(error, NotAppended):
+                refused = [row for row in rows if row.request_id in error.request_ids]
+            # A row that is too long for the topic does not concern the others.
+            self.is_failing = not (isinstance(error, NotAppended) and error.are_too_long)
+            for row in refused:
+                self._not_taken(row.request_id, error)
+            log.error("requests: some of %d could not be appended: %s", len(rows), error)
+            return False

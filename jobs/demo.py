@@ -1,0 +1,39 @@
+"""`rollcall demo`: a recorded incident in a browser, without Java and without a cluster.
+
+Replays the packaged log into a temporary folder and serves its page until Ctrl-C. Knows which incident it is. Must not
+know how a log is replayed or what is on a page.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from pathlib import Path
+
+from jobs.home import Home
+from jobs.replay.command import replay
+from jobs.shown.terminal import Terminal
+from page.__main__ import serve
+
+LOG = Path(__file__).with_name("demo.log.gz")
+"""tests/captures/d-kill: a real broker with three groups, in each of which one consumer was killed."""
+BEGINS = "rebalance?group=clicks-agg&generation=2"
+SAYS = (
+    "rollcall: a real broker's request log, in which three consumers were killed, is on the page:",
+    "rollcall:   {address}{begins} explains one of the three rebalances",
+    "rollcall:   {address} has all groups, and the box for SQL",
+    "rollcall: Ctrl-C ends it and leaves nothing behind.",
+)
+
+
+def show_demo(listen: str, *, opens_browser: bool) -> None:
+    """Serves the incident until Ctrl-C. Raises UserError: the address cannot be listened on."""
+    with tempfile.TemporaryDirectory(prefix="rollcall-demo-") as folder:
+        replay(Home(folder), [LOG], {}, "UTC", Terminal(quiet=True))
+
+        def begun(address: str) -> None:
+            print("\n".join(SAYS).format(address=address, begins=BEGINS), flush=True)
+            if opens_browser:
+                webbrowser.open(address + BEGINS)
+
+        serve(folder, None, listen, begun)

@@ -1,0 +1,180 @@
+"""`rollcall doctor`: what this machine and a cluster lack for Rollcall, with a sentence that says what to do.
+
+Knows the checks and their order. Must not know how a program starts, or what it does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
+
+from duck_sql.engine import ask
+from gateway.settings import Settings
+from gateway.tables.request_topic import client_settings
+from jobs.home import Home
+from jobs.preflight import check_java, check_python, find_java
+from jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
+from jobs.stream.sources.offsets_topic import TOPIC
+from listeners.addresses import Address
+from listeners.ports import refuse_unusable
+from page.settings import DEFAULT_ADDRESS
+from programs.errors import ConfigError, UserError
+from schemas.tables import EFFECTS_FOLDER
+from tables.versions import is_table
+
+FREE_BYTES = 2_000_000_000
+"""A set-up takes 1.3 GB, a busy day's history some hundred MB."""
+WITHIN_S = 10.0
+AHEAD_MS = 60_000
+
+
+class Finding(NamedTuple):
+    """The result of one check."""
+
+    what: str
+    is_fine: bool
+    sentence: str
+
+
+def findings(home: Home, kafka: Mapping[str, str]) -> Iterator[Finding]:
+    """Runs all checks. kafka: settings `kafka.*` of the cluster to check; empty: none."""
+    checks: list[tuple[str, Callable[[], str]]] = [
+        ("Python", _python),
+        ("Java", _java),
+        ("JARs", _jars),
+        ("home", lambda: _home(home)),
+        ("disk", lambda: _disk(home)),
+        ("clock", lambda: _clock(home)),
+        ("port of the gateway", lambda: _port(Settings().listen, "LISTEN", "the gateway")),
+        ("port of the page", lambda: _port(DEFAULT_ADDRESS, "PAGE", "the page")),
+    ]
+    if kafka:
+        checks += [("cluster", lambda: _cluster(kafka)), (TOPIC, lambda: _offsets_topic(kafka))]
+    for what, check in checks:
+        try:
+            yield Finding(what, True, check())
+        except UserError as error:
+            yield Finding(what, False, str(error.args[0]))
+
+
+def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
+    """The settings `kafka.*` with which a cluster would be followed; empty without a cluster. Raises ConfigError."""
+    if not cluster:
+        return {}
+    # Imported here: it takes a second, and most checks need no Spark.
+    from jobs.shadow.topic import topic_config
+
+    return dict(topic_config(cluster, conf).kafka_options)
+
+
+def answer_doctor(home: Home, kafka: Mapping[str, str]) -> int:
+    """Prints a line for each check; returns 1 if one failed, else 0."""
+    found = []
+    for finding in findings(home, kafka):
+        print(f"{'ok  ' if finding.is_fine else 'FAIL'}  {finding.what}: {finding.sentence}", flush=True)
+        found.append(finding)
+    return 0 if all(finding.is_fine for finding in found) else 1
+
+
+def _python() -> str:
+    check_python()
+    return "it is new enough."
+
+
+def _java() -> str:
+    check_java()
+    return f"{find_java(os.environ)} is new enough."
+
+
+def _jars() -> str:
+    missing = missing_jars()
+    if missing and not IS_CHECKOUT:
+        return f"{JARS_FOLDER} will have Delta's once something has started Spark, which fetches them."
+    if missing:
+        raise UserError(f"{JARS_FOLDER} lacks {missing[0]}: `make jars` fetches it; only what starts Spark needs it.")
+    return f"{JARS_FOLDER} has Delta's."
+
+
+def _home(home: Home) -> str:
+    if not home.is_local:
+        return f"{home.shown} is in an object store: `rollcall sql --home {home.shown}` shows whether it can be read."
+    folder = _there(home)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"nobody may write into {folder} as this user: change its owner, or name another home.")
+    if folder != home.path:
+        return f"{home.shown} is not there yet, and can be made."
+    worker = home.worker()
+    return f"{home.shown} can be written; {worker or 'nobody'} works in it."
+
+
+def _there(home: Home) -> Path:
+    """The home's folder, or its nearest parent that exists."""
+    return next(folder for folder in (home.path, *home.path.parents) if folder.is_dir())
+
+
+def _disk(home: Home) -> str:
+    if not home.is_local:
+        return "the home is not on it."
+    free = shutil.disk_usage(_there(home)).free
+    shown = f"{free / 1e9:.1f} GB are free where {home.shown} lies"
+    if free < FREE_BYTES:
+        raise UserError(f"{shown}, which is little: `rollcall maintain` removes what is old.")
+    return f"{shown}."
+
+
+def _clock(home: Home) -> str:
+    if not home.is_local or not is_table(home.path / EFFECTS_FOLDER):
+        return "no history here says another time."
+    ((fact_at_ms,),) = ask(home.path, "select max(at_ms) from effects", is_duckdbs=True).rows
+    if fact_at_ms is not None and fact_at_ms > time.time() * 1000 + AHEAD_MS:
+        raise UserError(f"{home.shown} has facts of later than now: set this machine's clock, or the broker's.")
+    return f"no fact of {home.shown} is of later than now."
+
+
+def _port(address: Address, another: str, who: str) -> str:
+    refuse_unusable(address, another, who)
+    return f"{address} is free."
+
+
+def _asked(kafka: Mapping[str, str]) -> AdminClient:
+    return AdminClient({**client_settings(kafka), "log_level": "0"})
+
+
+def _cluster(kafka: Mapping[str, str]) -> str:
+    servers = kafka["kafka.bootstrap.servers"]
+    try:
+        found = _asked(kafka).list_topics(timeout=WITHIN_S)
+    except (KafkaException, ConfigError) as error:
+        raise UserError(
+            f"{servers} does not answer ({_reason(error)}): check the address, the network, and kafka.security.*."
+        ) from None
+    return f"{servers} answers; it has {len(found.brokers)} brokers."
+
+
+def _offsets_topic(kafka: Mapping[str, str]) -> str:
+    try:
+        # The client lives until its answers are there.
+        admin = _asked(kafka)
+        asked = admin.describe_topics(
+            TopicCollection([TOPIC]), include_authorized_operations=True, request_timeout=WITHIN_S
+        )
+        rights = set(asked[TOPIC].result().authorized_operations or ())
+    except (KafkaException, ConfigError) as error:
+        raise UserError(
+            f"it cannot be described ({_reason(error)}): this user needs DESCRIBE and READ on it."
+        ) from None
+    lacking = [right.name for right in (AclOperation.DESCRIBE, AclOperation.READ) if right not in rights]
+    if lacking:
+        raise UserError(f"this user has no right {' and '.join(lacking)} on it, without which it cannot be followed.")
+    return "this user may read it."
+
+
+def _reason(error: Exception) -> str:
+    return str(error.args[0].str()) if isinstance(error, KafkaException) else str(error)

@@ -1,0 +1,139 @@
+"""`rollcall lag [GROUP] [--watch]`: how far behind groups are, by partition, in the columns of Kafka's own tool.
+
+    from jobs.lag_report import lag_of
+    lag_of(Home(".rollcall"), "orders")          a row for each partition, by column
+
+Knows how the question is asked and printed. Must not know how lag is computed (`views.lag`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from duck_sql.engine import ask
+from jobs.group_facts import NoSuchGroup
+from jobs.home import Home
+from jobs.queries import check_home
+from programs.timestamps import read_moment
+from programs.visible import visible, visible_json
+from tables.duck_database import quoted
+from views.lag import TREND_MS
+
+WATCH_S = 5
+_COLUMNS = [
+    *("group_id", "topic", "partition", "committed_offset", "end_offset", "lag_records", "lag_ms", "records_lost"),
+    *("is_moving", "member_id", "client_host", "client_id", "fetched_offset", "log_start_offset", "end_known_at"),
+    "caught_up_at",
+]
+_SHOWN = (
+    ("GROUP", "group_id"),
+    ("TOPIC", "topic"),
+    ("PARTITION", "partition"),
+    ("CURRENT-OFFSET", "committed_offset"),
+    ("LOG-END-OFFSET", "end_offset"),
+    ("LAG", "lag_records"),
+    ("TIME-LAG", "lag_ms"),
+    ("TREND", "trend_records"),
+    ("CONSUMER-ID", "member_id"),
+    ("HOST", "client_host"),
+    ("CLIENT-ID", "client_id"),
+    ("LOST", "records_lost"),
+    ("KNOWN-AT", "end_known_at"),
+)
+_TEXTS = {"group_id", "topic", "member_id", "client_host", "client_id", "end_known_at"}
+
+
+def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[dict[str, Any]]:
+    """The lag of a group (empty: of all groups) at until_ms, None: now.
+
+    A row's keys: those of the view `lag`, and trend_records: by how much lag_records grew in the minute before the
+    latest known end; None if the lag was not known then. Raises HomeError.
+    """
+    with home.read_here() as here:
+        check_home(here)
+        rows = _asked(here, group_id, until_ms)
+        known = [row["end_known_at"] for row in rows if row["end_known_at"] is not None]
+        if not known:
+            return [{**row, "trend_records": None} for row in rows]
+        before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
+    lag_then = {_key(row): row["lag_records"] for row in before}
+    return [{**row, "trend_records": _less(row["lag_records"], lag_then.get(_key(row)))} for row in rows]
+
+
+def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
+    where, order = "", "lag_records desc nulls last, group_id, topic, partition"
+    if group_id:
+        where, order = f" where group_id = '{quoted(group_id)}'", "topic, partition"
+    query = f"select {', '.join(_COLUMNS)} from lag{where} order by {order}"
+    answer = ask(here.path, query, until_ms, is_duckdbs=True)
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in answer.rows]
+
+
+def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, out: TextIO | None = None) -> None:
+    """Prints the lag of a group, or of all. watches: again and again, until Ctrl-C.
+
+    Raises, in this order: MomentError; HomeError; NoSuchGroup.
+    """
+    out = sys.stdout if out is None else out
+    until_ms = read_moment(at).from_ms if at else None
+    while True:
+        rows = lag_of(home, group_id, until_ms)
+        if not rows and group_id:
+            raise NoSuchGroup(f"{home.shown} knows of no partition that group {group_id} owns or has committed.")
+        if watches and out.isatty():
+            out.write("\x1b[H\x1b[2J")
+        _write(rows, form, out)
+        out.flush()
+        if not watches:
+            return
+        time.sleep(WATCH_S)
+
+
+def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
+    if form == "json":
+        for row in rows:
+            out.write(visible_json(json.dumps(row, default=_iso)) + "\n")
+        return
+    if rows and all(row["end_offset"] is None for row in rows):
+        out.write("Where logs end is not known: no FETCH or LIST_OFFSETS lines were read, and no broker was asked.\n")
+    table = [[title for title, _ in _SHOWN], *([_text(name, row[name]) for _, name in _SHOWN] for row in rows)]
+    widths = [max(len(line[place]) for line in table) for place in range(len(_SHOWN))]
+    for line in table:
+        cells = (
+            cell.ljust(width) if name in _TEXTS else cell.rjust(width)
+            for cell, width, (_, name) in zip(line, widths, _SHOWN, strict=True)
+        )
+        out.write("  ".join(cells).rstrip() + "\n")
+
+
+def _text(name: str, value: Any) -> str:
+    """A value as people read it; an unknown one is a dash, as in Kafka's tool."""
+    match name:
+        case _ if value is None:
+            return "-"
+        case "lag_ms":
+            return f"{value / 1000:.1f}s"
+        case "trend_records":
+            return f"{value:+d}"
+        case "end_known_at":
+            return f"{value:%H:%M:%S}"
+        case _:
+            return visible(str(value))
+
+
+def _iso(value: Any) -> str:
+    assert isinstance(value, datetime)
+    return f"{value.isoformat(timespec='milliseconds')}Z"
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["group_id"], row["topic"], row["partition"]
+
+
+def _less(now: int | None, then: int | None) -> int | None:
+    return None if now is None or then is None else now - then

@@ -1,0 +1,44 @@
+"""The settings of jobs whose input is a broker's request log, replayed or followed.
+
+Their clock is the log's, and their broker's settings are those that the user gives or the log shows. Must not know how
+a log is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.settings import Clock
+from jobs.config import JobConfig, Writer
+from programs.settings import from_texts
+from request_log.configs_given import split_given
+
+WRITER: Writer = "driver"
+TRIGGER_INTERVAL_MS = 250
+"""A shadow's: as often as it commits requests. Without an interval Spark asks for new ones fifty times a second."""
+OUT_OF_ORDER_MS = 86_400_000
+"""How far rows of different groups may be apart in time, since rows of one group may be held back."""
+
+
+def replay_config(settings: Mapping[str, str]) -> JobConfig:
+    """A replay's. settings: the broker's; those of single groups are ignored. Raises ConfigError."""
+    return _config(settings, upkeep_interval_ms=0)
+
+
+def shadow_config(settings: Mapping[str, str]) -> JobConfig:
+    """A shadow's, whose groups may be at different times; else as replay_config."""
+    return _config(settings, watermark_delay_ms=OUT_OF_ORDER_MS, trigger_interval_ms=TRIGGER_INTERVAL_MS)
+
+
+def _config(settings: Mapping[str, str], **more: Any) -> JobConfig:
+    broker, _ = split_given(settings)
+    return JobConfig(
+        group=from_texts(GroupConfig, broker),
+        clock=Clock.EVENT,
+        source="request-log",
+        source_tick_ms=0,
+        effects_writer=WRITER,
+        **more,
+    )

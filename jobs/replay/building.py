@@ -1,0 +1,112 @@
+"""A replay's tables while they are made, apart from the home, so that a stopped replay leaves nothing behind.
+
+And the tools to read an input: processes, a folder, progress bars, and writers of tables. Knows a home's folders and
+tables. Must not know what is replayed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from jobs.home import Home
+from jobs.processes import Processes
+from jobs.replay.row_files import take_rows
+from tables.appending import OpenTable, append
+
+BYTES_A_COMMIT = 16 << 20
+
+
+@contextmanager
+def built(home: Home) -> Iterator[Home]:
+    """A home for building: its tables are moved into this one when all are complete; on an error they are deleted."""
+    building = home.building
+    shutil.rmtree(building.location, ignore_errors=True)
+    try:
+        building.path.mkdir(parents=True)
+        yield building
+        for made, place in zip(_tables_of(building), _tables_of(home), strict=True):
+            if Path(made).exists():
+                Path(made).rename(place)
+    finally:
+        shutil.rmtree(building.location, ignore_errors=True)
+
+
+def _tables_of(home: Home) -> tuple[str, ...]:
+    """The effects come last: with them a replay is complete."""
+    return home.requests, home.quarantine, home.log_ends, home.fetches, home.effects
+
+
+class Show(Protocol):
+    """Shows the name of the work, how much more of it is done, and its total."""
+
+    def __call__(self, what: str, more: int, *, total: int) -> None: ...
+
+
+class Work(NamedTuple):
+    """The tools to read an input."""
+
+    pool: Processes
+    show: Show
+    folder: Path
+    """The folder for files in between."""
+    buckets: int
+    """How many buckets its groups are spread over; one process works on a bucket."""
+
+
+class Shown:
+    """The progress of a replay, with a bar for each kind of work."""
+
+    def __init__(self, console: Console) -> None:
+        columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
+        self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, what: str, more: int, *, total: int) -> None:
+        """more: how much was done since the last call."""
+        if what not in self._tasks:
+            for earlier in self._tasks.values():
+                self.progress.update(earlier, completed=self.progress.tasks[earlier].total)
+            self._tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.advance(self._tasks[what], more)
+
+
+class TableWriters:
+    """Appends rows from files to tables, by the files' suffixes, many at once."""
+
+    def __init__(self, tables: Mapping[str, OpenTable]) -> None:
+        self._tables = {f".{name}": table for name, table in tables.items()}
+        self._held: dict[str, list[pa.Table]] = {suffix: [] for suffix in self._tables}
+
+    def add(self, files: Iterable[Path]) -> None:
+        """Takes files of rows, and deletes them."""
+        for file in files:
+            held = self._held[file.suffix]
+            held.append(take_rows(file))
+            if sum(rows.nbytes for rows in held) >= BYTES_A_COMMIT:
+                self._append(file.suffix)
+
+    def flush(self) -> None:
+        """Appends the held rows."""
+        for suffix in self._tables:
+            self._append(suffix)
+
+    def _append(self, suffix: str) -> None:
+        if held := self._held[suffix]:
+            append(self._tables[suffix], pa.concat_tables(held))
+            held.clear()

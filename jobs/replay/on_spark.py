@@ -1,0 +1,286 @@
+"""A log replayed by Spark, if it is too large for one machine: a batch job with the functions of the process pool.
+
+Tasks read the log's sections. A shuffle brings each group's requests, sorted, to one task, which follows the group.
+Spark writes the results to the home's Delta tables. The effects are written last, in one commit: with them the replay
+is complete. Every worker must see the log under its path. Must not know a line's text, a rule of the protocol or how
+answers are compared.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial, reduce
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+
+from coordinator_udfs.group_udf import typed_effects
+from coordinator_udfs.protocol.config import GroupConfig
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.log_config import replay_config
+from jobs.quarantined import quarantine_row
+from jobs.replay.report import Replayed
+from jobs.stream.home_tables import properties_of
+from jobs.stream.writers.cluster_writer import open_table
+from request_log.configs_given import split_given
+from request_log.entries import Entry, decode, encode
+from request_log.group_following import GroupFollowing
+from request_log.group_rows import GroupRows
+from request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
+from request_log.lines.sections import Section, sections_of
+from request_log.lines.silences import BEFORE_MS
+from request_log.log_ends import lag_of
+from request_log.parity import Parity
+from request_log.recorded import Quarantined, Tally
+from request_log.section_reading import Placed, SectionReading, each_once
+from request_log.survey import Survey, Surveying, is_looked_at
+from schemas.effect_rows import texts_of
+from schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQUESTS, Table
+from tables import in_spark
+from tables.lag_rows import ends_table, fetches_table
+from tables.request_rows import request_line
+
+REQUEST, LOOKED_AT, UNFIT, SECTION = "request", "looked_at", "unfit", "section"
+"""Kinds of rows from a section."""
+FACTS, ROWS, FOLLOWED = "facts", "rows", "followed"
+"""Kinds of rows from groups."""
+_PLACE = ("order_ms", "file_number", "section", "place")
+_READ = "kind string, group_id string, order_ms long, file_number int, section int, place long, mark long, api string, "
+_READ += "version int, data binary"
+_OF_GROUPS = "kind string, text string, data binary"
+_ROWS_AT_ONCE = 2_000
+_TASKS_A_CORE = 4
+"""Groups differ in size, and small tasks share the work more evenly."""
+_MOST_WINDOWS = 100
+_encoder = msgspec.json.Encoder()
+
+
+def replay_on_spark(
+    spark: SparkSession,
+    home: Home,
+    path: Path,
+    given: Mapping[str, str],
+    zone: ZoneInfo,
+    console: Console,
+) -> Replayed:
+    """Writes a log's history into a home's tables. given: broker settings that the user knows. Raises LogFileError."""
+    started = time.monotonic()
+    sections = list(sections_of(path, zone))
+    tasks = spark.sparkContext.defaultParallelism * _TASKS_A_CORE
+    rows = [(section.number, pickle.dumps(section)) for section in sections]
+    given_rows = spark.createDataFrame(rows, "number int, section binary").repartition(len(sections), "number")
+    read = given_rows.mapInArrow(partial(_read_sections, zone), _READ).persist(StorageLevel.DISK_ONLY)
+    followed: DataFrame | None = None
+    try:
+        with console.status(f"reading {len(sections)} sections"):
+            tally, times, floors = _added_up(read)
+            in_order = _in_order(spark, read, floors)
+            gaps = _with_groups(in_order, times.gaps(), tasks)
+            survey = _survey(in_order, gaps, tally)
+            _, survey.group_configs = split_given(given)
+        inferred = {key: value for key, value in survey.settings.items() if key not in given}
+        config = replay_config({**inferred, **given})
+        work = partial(_follow_groups, spark.sparkContext.broadcast(survey), config.group)
+        followed = _of_groups(in_order.where(F.col("kind") == REQUEST), tasks).mapInArrow(work, _OF_GROUPS)
+        followed = followed.persist(StorageLevel.DISK_ONLY)
+        with console.status("following groups"):
+            parity = Parity()
+            for row in followed.where(F.col("kind") == FOLLOWED).select("data").toLocalIterator():
+                of_task, compared = pickle.loads(row.data)
+                tally.add(of_task)
+                parity.add(compared)
+        if tally.of_lag:
+            with console.status("reading what the log tells of lag"):
+                _write_lag(spark, home, config, path, zone)
+        with console.status("writing the tables"):
+            _write(spark, home, config, read, followed)
+    finally:
+        read.unpersist()
+        if followed is not None:
+            followed.unpersist()
+    return Replayed(tally, parity, inferred, time.monotonic() - started)
+
+
+# ------------------------------------------------------------ reading
+
+
+def _read_sections(zone: ZoneInfo, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for section in map(pickle.loads, batch["section"].to_pylist()):
+            yield from _batches(_read_section(section, zone), _READ_SCHEMA)
+
+
+def _read_section(section: Section, zone: ZoneInfo) -> Iterator[tuple[object, ...]]:
+    unfit: list[Quarantined] = []
+    reading = SectionReading(section, zone, unfit.append)
+    of_section = (section.file_number, section.number)
+    for place, placed in enumerate(reading):
+        logged = placed.logged
+        row = (logged.group_id, placed.order_ms, *of_section, place, placed.text_mark, *encode(logged))
+        yield REQUEST, *row
+        if is_looked_at(logged):
+            yield LOOKED_AT, *row
+    for line in unfit:
+        yield UNFIT, None, None, *of_section, line.line, None, None, None, _encoder.encode(quarantine_row(line))
+    found = pickle.dumps((reading.tally, reading.times))
+    yield SECTION, None, None, *of_section, -1, None, None, None, found
+
+
+def _added_up(read: DataFrame) -> tuple[Tally, BrokerTimes, list[tuple[int, int]]]:
+    """The tally of all lines, the times at which brokers wrote, and for each section its file's latest time before."""
+    tally, times, floors = Tally(), BrokerTimes(), []
+    latest: dict[int, int] = {}
+    rows = read.where(F.col("kind") == SECTION).select("section", "file_number", "data").orderBy("section")
+    for section, file_number, data in rows.collect():
+        of_section, written = pickle.loads(data)
+        tally.add(of_section)
+        times.add(written)
+        floors.append((section, latest.get(file_number, 0)))
+        latest[file_number] = max(latest.get(file_number, 0), of_section.last_at_ms or 0)
+    return tally, times, floors
+
+
+def _in_order(spark: SparkSession, read: DataFrame, floors: list[tuple[int, int]]) -> DataFrame:
+    """The requests, with an order_ms that never falls within a file."""
+    above = F.broadcast(spark.createDataFrame(floors, "section int, floor_ms long"))
+    rising = read.join(above, "section").withColumn("order_ms", F.greatest("order_ms", "floor_ms"))
+    return rising.select("kind", "group_id", *_PLACE, "mark", "api", "version", "data")
+
+
+def _survey(in_order: DataFrame, gaps: list[tuple[Gap, set[str]]], tally: Tally) -> Survey:
+    surveying = Surveying()
+    rows = in_order.where(F.col("kind") == LOOKED_AT).orderBy(*_PLACE)
+    local = rows.select("order_ms", "mark", "api", "version", "data").toLocalIterator(prefetchPartitions=True)
+    placed = (Placed(decode(Entry(row.api, row.version, bytes(row.data))), row.order_ms, row.mark) for row in local)
+    for entry in each_once(placed, Tally()):
+        surveying.note(entry)
+    return surveying.found(gaps, tally.last_at_ms or 0)
+
+
+def _with_groups(in_order: DataFrame, gaps: list[Gap], tasks: int) -> list[tuple[Gap, set[str]]]:
+    """Each silence with the groups that came back after it."""
+    back: dict[Gap, set[str]] = {gap: set() for gap in gaps}
+    if gaps:
+        requests = in_order.where(F.col("kind") == REQUEST)
+        if len(gaps) <= _MOST_WINDOWS:
+            near = [F.col("order_ms").between(gap.from_ms - BEFORE_MS, gap.until_ms + BEFORE_MS) for gap in gaps]
+            requests = requests.where(reduce(lambda one, other: one | other, near))
+        came_back = _of_groups(requests, tasks).mapInArrow(partial(_came_back, gaps), "data binary")
+        for row in came_back.collect():
+            for gap, group_id in pickle.loads(row.data):
+                back[gap].add(group_id)
+    return list(back.items())
+
+
+def _came_back(gaps: list[Gap], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    entries = (entry for _, of_group in _groups(batches) for entry in each_once(of_group, Tally()))
+    yield from _batches([(pickle.dumps(gaps_come_back_from(gaps, entries)),)], _CAME_BACK_SCHEMA)
+
+
+# ------------------------------------------------------------ following
+
+
+def _of_groups(requests: DataFrame, tasks: int) -> DataFrame:
+    """Each group's requests in one task, in order of their lines."""
+    return requests.repartition(tasks, "group_id").sortWithinPartitions("group_id", *_PLACE)
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Placed]]]:
+    names = ("group_id", "order_ms", "mark", "api", "version", "data")
+    rows = chain.from_iterable(zip(*(batch[name].to_pylist() for name in names), strict=True) for batch in batches)
+    for group_id, of_group in groupby(rows, itemgetter(0)):
+        yield group_id, (Placed(decode(Entry(*row[3:])), row[1], row[2]) for row in of_group)
+
+
+def _follow_groups(found: object, config: GroupConfig, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from _batches(_followed(found.value, config, batches), _OF_GROUPS_SCHEMA)  # type: ignore[attr-defined]
+
+
+def _followed(found: Survey, config: GroupConfig, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[object, ...]]:
+    tally, parity = Tally(), Parity()
+    for group_id, placed in _groups(batches):
+        rows = GroupRows(parity)
+        following = GroupFollowing(group_id, found, config, tally, rows)
+        for number, entry in enumerate(each_once(placed, tally), 1):
+            following.read(entry)
+            if number % _ROWS_AT_ONCE == 0:
+                yield from _taken_out(group_id, rows)
+        following.finish()
+        rows.close()
+        yield from _taken_out(group_id, rows)
+    yield FOLLOWED, None, pickle.dumps((tally, parity))
+
+
+def _taken_out(group_id: str, rows: GroupRows) -> Iterator[tuple[object, ...]]:
+    for text in texts_of(group_id, rows.facts):
+        yield FACTS, text, None
+    for request in rows.requests:
+        yield ROWS, request_line(request, group_id).decode(), None
+    rows.facts.clear()
+    rows.requests.clear()
+
+
+def _batches(rows: Iterable[tuple[object, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    left = iter(rows)
+    while held := list(islice(left, _ROWS_AT_ONCE)):
+        columns = zip(zip(*held, strict=True), schema, strict=True)
+        yield pa.record_batch([pa.array(column, each.type) for column, each in columns], schema)
+
+
+# ------------------------------------------------------------ writing
+
+
+def _write(spark: SparkSession, home: Home, config: JobConfig, read: DataFrame, followed: DataFrame) -> None:
+    for place, table in ((home.requests, REQUESTS), (home.quarantine, QUARANTINE), (home.effects, EFFECTS)):
+        open_table(spark, place, table, properties_of(config))
+    unfit = read.where(F.col("kind") == UNFIT).orderBy(*_PLACE[1:])
+    lines = unfit.select(F.from_json(F.col("data").cast("string"), QUARANTINE.ddl).alias("row"))
+    _overwrite(lines.select("row.*"), home.quarantine)
+    rows = followed.where(F.col("kind") == ROWS).select(F.from_json("text", REQUESTS.ddl).alias("row"))
+    _overwrite(rows.select("row.*"), home.requests)
+    facts = followed.where(F.col("kind") == FACTS).select(F.col("text").alias("effects"))
+    _overwrite(typed_effects(facts), home.effects)
+
+
+def _write_lag(spark: SparkSession, home: Home, config: JobConfig, path: Path, zone: ZoneInfo) -> None:
+    """Writes log ends and fetches, in the driver, since their lines must be read in the order of the whole log."""
+    written = set[str]()
+
+    def append(place: str, table: Table, rows: pa.Table) -> None:
+        if not rows.num_rows:
+            return
+        if place not in written:
+            open_table(spark, place, table, properties_of(config))
+        mode = "append" if place in written else "overwrite"
+        written.add(place)
+        spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).save(place)
+
+    for rows in lag_of(path, zone):
+        append(home.log_ends, LOG_ENDS, ends_table(rows.ends, None, None))
+        append(home.fetches, FETCHES, fetches_table(rows.fetches))
+
+
+def _overwrite(rows: DataFrame, place: str) -> None:
+    """Also removes the rows that a stopped replay left."""
+    rows.write.format(in_spark.FORMAT).mode("overwrite").save(place)
+
+
+_ARROW = {"string": pa.string(), "long": pa.int64(), "int": pa.int32(), "binary": pa.binary()}
+
+
+def _schema_of(ddl: str) -> pa.Schema:
+    return pa.schema([(name, _ARROW[kind]) for name, kind in (column.split() for column in ddl.split(", "))])
+
+
+_READ_SCHEMA, _OF_GROUPS_SCHEMA, _CAME_BACK_SCHEMA = map(_schema_of, (_READ, _OF_GROUPS, "data binary"))

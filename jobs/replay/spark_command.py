@@ -1,0 +1,55 @@
+"""`rollcall replay --engine spark`: a log replayed by Spark, on this machine or submitted to a cluster, and its report.
+
+Knows how the program is started and what a home may hold already. Must not know how the replay works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from jobs.home import Home, HomeError
+from jobs.replay.command import FRESH, replay_home
+from jobs.replay.inputs import InputError, LogInput, input_of
+from jobs.replay.on_spark import replay_on_spark
+from jobs.replay.report import say_log, tell_home
+from jobs.spark.home_lease import held
+from jobs.spark.session import spark_session
+from request_log.lines.clock import zone_of
+from tables import in_spark
+
+_APP = "rollcall replay"
+
+
+def replay_by_spark(
+    home: Home, paths: Sequence[Path], given: Mapping[str, str], zone: str, console: Console, *, is_fresh: bool = False
+) -> None:
+    """As `jobs.replay.command.replay`, for a log; the home may be in an object store. Raises UserError."""
+    log_zone = zone_of(zone)
+    if not isinstance(input_of(paths, given, log_zone), LogInput):
+        named = " ".join(map(str, paths))
+        raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")
+    if home.is_local:
+        with replay_home(home, is_fresh=is_fresh):
+            replayed = replay_on_spark(spark_session(_APP), home, paths[0], given, log_zone, console)
+    else:
+        spark = spark_session(_APP)
+        with held(spark, home, "a replay"):
+            if not is_fresh and _holds_facts(spark, home):
+                raise HomeError(f"{home.shown} holds a history already: {FRESH} clears it, or name another home.")
+            replayed = replay_on_spark(spark, home, paths[0], given, log_zone, console)
+    say_log(console, replayed)
+    tell_home(console, home)
+
+
+def _holds_facts(spark: SparkSession, home: Home) -> bool:
+    try:
+        return bool(spark.read.format(in_spark.FORMAT).load(home.effects).take(1))
+    except AnalysisException as error:
+        if any(name in str(error) for name in in_spark.NO_TABLE):
+            return False
+        raise

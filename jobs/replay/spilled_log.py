@@ -1,0 +1,192 @@
+"""A log that may be larger than memory: its sections are sorted into files, from which each group's requests are read.
+
+Any number of processes read sections and follow groups, in any order; one process does the work in between. Groups are
+spread over buckets; a process follows one bucket, with a few seconds of it in memory. Knows no rule of the parts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from coordinator_udfs.protocol.config import GroupConfig
+from jobs.processes import note_done
+from jobs.replay.spill import Piece, Spill, bucket_of, pieces_of
+from request_log.broker_settings import SettingsSeen
+from request_log.entries import Entry, decode, encode
+from request_log.group_following import GroupFollowing, Listener
+from request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
+from request_log.lines.files import about_bytes
+from request_log.lines.sections import Section, sections_of
+from request_log.recorded import LoggedRequest, Quarantined, Tally
+from request_log.section_reading import Placed, SectionReading, each_once, in_order
+from request_log.survey import Survey, Surveying, is_looked_at
+
+if TYPE_CHECKING:
+    # A process that follows groups needs neither bars nor tables.
+    from jobs.replay.building import Work
+
+_NOTE_EVERY_BYTES = 1 << 20
+_Kept = tuple[int, int, str, int, bytes]
+_decoder = msgspec.msgpack.Decoder(list[_Kept])
+_unfit_decoder = msgspec.msgpack.Decoder(list[Quarantined])
+LOOKED_AT, UNFIT = -1, -2
+"""Two more buckets: the requests that the survey reads, and the bad lines."""
+T = TypeVar("T")
+
+
+@dataclass
+class SectionRead:
+    """The result of reading a section."""
+
+    file_number: int
+    number: int
+    first_ms: int
+    """The time of its first request, which is its earliest."""
+    spilled: Path
+    tally: Tally
+    times: BrokerTimes
+    pieces: list[Piece]
+
+
+def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -> SectionRead:
+    """Sorts a section into a file of the folder, and counts the bytes that are done."""
+    spill = Spill(folder / f"section-{section.number:06}")
+
+    def add_unfit(line: Quarantined) -> None:
+        spill.add(UNFIT, line, len(line.text))
+
+    reading = SectionReading(section, zone, add_unfit)
+    noted_bytes, first_ms = 0, None
+    for placed in reading:
+        logged = placed.logged
+        first_ms = placed.order_ms if first_ms is None else first_ms
+        entry = encode(logged)
+        kept = (placed.order_ms, placed.text_mark, *entry)
+        spill.add(bucket_of(logged.group_id, buckets), kept, len(entry.data))
+        if is_looked_at(logged):
+            spill.add(LOOKED_AT, kept, len(entry.data))
+        if reading.bytes - noted_bytes >= _NOTE_EVERY_BYTES:
+            note_done(reading.bytes - noted_bytes)
+            noted_bytes = reading.bytes
+    note_done(reading.bytes - noted_bytes)
+    spill.end()
+    place = (section.file_number, section.number, first_ms or 0)
+    return SectionRead(*place, spill.path, reading.tally, reading.times, spill.pieces)
+
+
+class Share(NamedTuple):
+    """The pieces of one bucket: all that another process needs to follow it."""
+
+    files: list[tuple[int, list[tuple[Path, list[Piece]]]]]
+    """By file of the log, its first time and its sections in order."""
+
+    def entries(self, tally: Tally) -> Iterator[LoggedRequest]:
+        """The requests in order of their lines, each once."""
+        files = [
+            (first_ms, (placed for section in sections for placed in _placed(*section)))
+            for first_ms, sections in self.files
+        ]
+        return each_once(in_order(files), tally)
+
+
+class SpilledLog:
+    """All sections of a log, after reading."""
+
+    def __init__(self, sections: Iterable[SectionRead], buckets: int) -> None:
+        self.survey = Survey()
+        """The result of the first pass over the whole log."""
+        self.tally, times = Tally(), BrokerTimes()
+        self._buckets = buckets
+        self._shares: defaultdict[int, dict[int, tuple[int, list[tuple[Path, list[Piece]]]]]] = defaultdict(dict)
+        self._requests = 0
+        for section in sorted(sections, key=lambda section: section.number):
+            self.tally.add(section.tally)
+            times.add(section.times)
+            of_bucket: defaultdict[int, list[Piece]] = defaultdict(list)
+            for piece in section.pieces:
+                of_bucket[piece.bucket].append(piece)
+                self._requests += piece.items if piece.bucket >= 0 else 0
+            for bucket, pieces in of_bucket.items():
+                _, of_file = self._shares[bucket].setdefault(section.file_number, (section.first_ms, []))
+                of_file.append((section.spilled, pieces))
+        self.gaps = times.gaps()
+
+    def share(self, bucket: int) -> Share:
+        """The pieces of a bucket."""
+        return Share([sections for _, sections in sorted(self._shares[bucket].items())])
+
+    def unfit(self) -> Iterator[list[Quarantined]]:
+        """The bad lines, some at a time."""
+        for _, sections in self.share(UNFIT).files:
+            for path, pieces in sections:
+                for data in pieces_of(path, pieces):
+                    yield _unfit_decoder.decode(data)
+
+    def each_bucket(self, function: Callable[..., T], work: Work, *more: object) -> Iterator[T]:
+        """Calls function(bucket, share, survey, more...) for every bucket; yields the results."""
+        found = replace(self.survey, seen=SettingsSeen())
+        given = ((bucket, self.share(bucket), found, *more) for bucket in range(self._buckets))
+        return work.pool.each(function, given, partial(work.show, "following groups", total=self._requests))
+
+
+def read_log(path: Path, zone: ZoneInfo, work: Work) -> SpilledLog:
+    """Reads a log, and makes the survey of what other groups' lines show. Raises LogFileError."""
+    show = partial(work.show, "reading the log", total=about_bytes(path))
+    given = ((section, zone, work.folder, work.buckets) for section in sections_of(path, zone))
+    log = SpilledLog(work.pool.each(read_section, given, show), work.buckets)
+    back: dict[Gap, set[str]] = {gap: set() for gap in log.gaps}
+    if back:
+        for found in work.pool.each(groups_back, ((log.share(bucket), log.gaps) for bucket in range(work.buckets))):
+            for gap, group_id in found:
+                back[gap].add(group_id)
+    surveying = Surveying()
+    for entry in log.share(LOOKED_AT).entries(Tally()):
+        surveying.note(entry)
+    log.survey = surveying.found(back.items(), log.tally.last_at_ms or 0)
+    return log
+
+
+def groups_back(share: Share, gaps: list[Gap]) -> set[tuple[Gap, str]]:
+    """The silences after which groups of a bucket came back."""
+    return gaps_come_back_from(gaps, share.entries(Tally()))
+
+
+def follow_bucket(
+    share: Share,
+    found: Survey,
+    config: GroupConfig,
+    listener_of: Callable[[str], Listener],
+    progress: Callable[[int], None] = lambda count: None,
+) -> Tally:
+    """Follows the groups of a bucket; returns the tally of their requests. progress: gets how many more were read."""
+    tally = Tally()
+    groups: dict[str, GroupFollowing] = {}
+    read = 0
+    for entry in share.entries(tally):
+        group = groups.get(entry.group_id)
+        if group is None:
+            listener = listener_of(entry.group_id)
+            group = groups[entry.group_id] = GroupFollowing(entry.group_id, found, config, tally, listener)
+        group.read(entry)
+        read += 1
+        if read >= 1_000:
+            progress(read)
+            read = 0
+    for group in groups.values():
+        group.finish()
+    progress(read)
+    return tally
+
+
+def _placed(path: Path, pieces: list[Piece]) -> Iterator[Placed]:
+    for data in pieces_of(path, pieces):
+        for order_ms, mark, api, version, kept in _decoder.decode(data):
+            yield Placed(decode(Entry(api, version, kept)), order_ms, mark)

@@ -1,0 +1,98 @@
+"""A cluster's topics and the offsets of their logs, by confluent-kafka's admin client.
+
+Knows that client. Must not know when it is asked for what.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from gateway.settings import Settings
+from gateway.upstream.upstream_login import login_of
+from jobs.shadow.log_ends_sampler import Listed, Partition
+
+_T = TypeVar("_T")
+CLIENT_ID = "rollcall-ends"
+ANSWER_WITHIN_S = 15.0
+# The library writes a line a second while a broker is away.
+_quiet = logging.getLogger("jobs.kafka")
+_quiet.setLevel(logging.CRITICAL)
+
+
+def upstream_settings(gateway: Settings) -> dict[str, str]:
+    """How a gateway reaches the Kafka behind it, as confluent-kafka has it. Raises ConfigError: no such password."""
+    login = login_of(gateway)
+    found = {
+        "bootstrap.servers": str(gateway.upstream),
+        "security.protocol": gateway.upstream_security_protocol,
+    }
+    if login.mechanism is not None:
+        found |= {"sasl.mechanisms": login.mechanism, "sasl.username": login.name, "sasl.password": login.password}
+    files = {
+        "ssl.ca.location": gateway.upstream_ssl_ca,
+        "ssl.certificate.location": gateway.upstream_ssl_certificate,
+        "ssl.key.location": gateway.upstream_ssl_key or gateway.upstream_ssl_certificate,
+    }
+    return found | {name: str(file) for name, file in files.items() if file is not None}
+
+
+class ListedOffsets:
+    """One cluster. Every method raises OSError: the cluster does not answer."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._admin = AdminClient({**settings, "client.id": CLIENT_ID}, logger=_quiet)
+
+    def close(self) -> None:
+        """The client ends with its last reference."""
+
+    def cluster_id(self) -> str | None:
+        return _asked(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).cluster_id
+
+    def partitions(self, topics: Collection[str]) -> tuple[list[Partition], dict[str, str]]:
+        """The partitions of topics that exist and may be described; for the others the broker's reason."""
+        known = _asked(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).topics
+        found = [
+            (topic, number) for topic in sorted(topics) if topic in known for number in sorted(known[topic].partitions)
+        ]
+        missing = {
+            topic: "there is no such topic, or this user may not know it" for topic in topics if topic not in known
+        }
+        return found, missing
+
+    def ends(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+
+    def starts(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+
+    def stable_ends(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def _listed(self, partitions: Collection[Partition], spec: OffsetSpec, isolation: IsolationLevel) -> Listed:
+        if not partitions:
+            return Listed({}, {})
+        asked = {TopicPartition(topic, number): spec for topic, number in partitions}
+        futures = _asked(
+            lambda: self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=ANSWER_WITHIN_S)
+        )
+        listed = Listed({}, {})
+        for one, future in futures.items():
+            try:
+                listed.offsets[one.topic, one.partition] = future.result().offset
+            except KafkaException as error:
+                listed.refused[one.topic] = error.args[0].str()
+        if len(listed.refused) == len({topic for topic, _ in partitions}) and not listed.offsets:
+            raise OSError(next(iter(listed.refused.values())))
+        return listed
+
+
+def _asked(ask: Callable[[], _T]) -> _T:
+    try:
+        return ask()
+    except KafkaException as error:
+        raise OSError(error.args[0].str()) from None

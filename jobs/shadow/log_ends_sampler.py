@@ -1,0 +1,204 @@
+"""Asks a cluster for log ends, at intervals and when groups rebalance, and writes the changes into a home.
+
+It asks for the topics that the home's groups commit to or are assigned. Each sample is one kind of ListOffsets, and so
+one request to each broker. Between two samples of ends, it asks in turns for the log starts and the last stable
+offsets; for a partition with transactions always for the last stable offset.
+
+Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
+(`lag.kept`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from duck_sql.engine import ask
+from jobs.home import Home
+from lag.kept import KeptEnds
+from lag.rows import LagRows, LogEnd
+from programs.log_lines import tell
+from schemas.effect_names import EffectName
+from schemas.effect_rows import effect_in
+from schemas.effects import Assigned, OffsetsCommitted
+from tables.lag_rows import append_lag
+from tables.table_follower import TableFollower
+from tables.versions import is_table
+
+INTERVAL_MS = 10_000
+LOOK_S = 0.5
+AFTER_A_REBALANCE_MS = 1_000
+"""The least time between two samples, however often groups rebalance."""
+STARTS_EVERY = 6
+TOPICS_EVERY_MS = 60_000
+"""How often the cluster is asked which partitions topics have."""
+QUIET_MS = 60_000
+"""How often a row says that nothing changed."""
+_COLUMNS = ("effect", "detail")
+_NAMING = frozenset({EffectName.OFFSETS_COMMITTED.value, EffectName.ASSIGNED.value})
+_OF_REBALANCES = frozenset({EffectName.REBALANCE_STARTED.value, EffectName.REBALANCE_ENDED.value})
+_NAMED = """select topic, partition from offsets
+union select topic, partition from assignments where partition >= 0"""
+
+Partition = tuple[str, int]
+
+
+class Listed(NamedTuple):
+    """An answer: offsets by partition, and reasons for those without."""
+
+    offsets: dict[Partition, int]
+    refused: dict[str, str]
+    """By topic, in the broker's words."""
+
+
+class Cluster(Protocol):
+    """A cluster's answers. Each method may raise OSError: the cluster does not answer."""
+
+    def cluster_id(self) -> str | None: ...
+    def partitions(self, topics: Collection[str]) -> tuple[list[Partition], dict[str, str]]: ...
+    def ends(self, partitions: Collection[Partition]) -> Listed: ...
+    def starts(self, partitions: Collection[Partition]) -> Listed: ...
+    def stable_ends(self, partitions: Collection[Partition]) -> Listed: ...
+    def close(self) -> None: ...
+
+
+class LogEndsSampler:
+    """Samples in a thread of its own, from `start` until `stop`. Times are the machine's, ms since the epoch."""
+
+    def __init__(self, home: Home, cluster: Cluster, interval_ms: int = INTERVAL_MS) -> None:
+        self._home, self._cluster, self._interval_ms = home, cluster, interval_ms
+        self._effects = TableFollower(Path(home.effects), _COLUMNS)
+        self._named: set[Partition] = set()
+        """The partitions that facts name; a topic may have more."""
+        self._asked_for: set[Partition] = set()
+        self._partitions: list[Partition] = []
+        self._kept = KeptEnds()
+        self._starts: dict[Partition, int] = {}
+        self._stable: dict[Partition, int] = {}
+        self._ends: dict[Partition, int] = {}
+        self._reported_missing: set[tuple[str, str]] = set()
+        self._cluster_id: str | None = None
+        self._next_ms = self._next_half_ms = self._partitions_at_ms = 0
+        self._sampled_ms = self._written_ms = 0
+        self._samples = 0
+        self._is_away = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log ends", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Waits for a running sample, and writes when unchanged partitions were last seen."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        append_lag(self._home.path, LagRows(self._kept.rest()), self._cluster_id)
+        self._cluster.close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK_S):
+            self.look(int(time.time() * 1000))
+
+    def look(self, now_ms: int) -> None:
+        """Samples if due. A failure is reported once, until a sample of ends succeeds again."""
+        try:
+            if self.step(now_ms):
+                self._is_away = False
+        except Exception as error:
+            if not self._is_away:
+                tell(f"ends of logs could not be asked for: {error}", is_error=True)
+            self._is_away = True
+
+    def step(self, now_ms: int) -> bool:
+        """Samples if due; returns whether it asked for ends. Raises OSError, and what the home's tables raise."""
+        rebalances = self._look_at_effects()
+        if rebalances:
+            self._next_ms = min(self._next_ms, self._sampled_ms + AFTER_A_REBALANCE_MS)
+        if not self._named:
+            return False
+        if now_ms - self._partitions_at_ms >= TOPICS_EVERY_MS or not self._named <= self._asked_for:
+            self._ask_for_partitions(now_ms)
+        if now_ms >= self._next_ms:
+            self._sampled_ms, self._next_ms = now_ms, now_ms + self._interval_ms
+            self._next_half_ms = now_ms + self._interval_ms // 2
+            self._sample_ends(now_ms)
+            return True
+        if 0 < self._next_half_ms <= now_ms:
+            self._next_half_ms = 0
+            self._sample_others()
+        return False
+
+    # ------------------------------------------------------------ what is asked for
+
+    def _look_at_effects(self) -> bool:
+        """Reads new facts; returns whether a group began or ended a rebalance."""
+        if self._cluster_id is None:
+            if is_table(self._home.effects):
+                self._named |= {(topic, number) for topic, number in ask(self._home.path, _NAMED).rows}
+            self._cluster_id = self._cluster.cluster_id()
+        found = False
+        while self._effects.has_news():
+            for table in self._effects.read_next():
+                found |= self._take_facts(table)
+        return found
+
+    def _take_facts(self, table: pa.Table) -> bool:
+        effects, details = table["effect"].to_pylist(), table["detail"].to_pylist()
+        for effect, detail in zip(effects, details, strict=True):
+            if effect not in _NAMING:
+                continue
+            match effect_in(effect, detail):
+                case OffsetsCommitted(offsets=offsets):
+                    self._named |= {(one.topic, one.partition) for one in offsets}
+                case Assigned(partitions=partitions):
+                    self._named |= {(one.topic, number) for one in partitions or () for number in one.partitions}
+        return not _OF_REBALANCES.isdisjoint(effects)
+
+    def _ask_for_partitions(self, now_ms: int) -> None:
+        self._partitions_at_ms = now_ms
+        self._partitions, missing = self._cluster.partitions({topic for topic, _ in self._named})
+        self._asked_for = self._named.union(self._partitions)
+        self._report_missing(missing)
+
+    def _report_missing(self, missing: Mapping[str, str]) -> None:
+        for topic, reason in missing.items():
+            if (topic, reason) not in self._reported_missing:
+                self._reported_missing.add((topic, reason))
+                tell(f"where the log of topic {topic} ends is not known: {reason} (DESCRIBE is needed)", is_error=True)
+
+    # ------------------------------------------------------------ samples
+
+    def _sample_ends(self, now_ms: int) -> None:
+        self._samples += 1
+        listed = self._cluster.ends(self._partitions)
+        self._report_missing(listed.refused)
+        rows: list[LogEnd] = []
+        for (topic, partition), end in listed.offsets.items():
+            key = (topic, partition)
+            start, stable = self._starts.get(key), self._stable.get(key)
+            rows += self._kept.take(LogEnd(topic, partition, now_ms, start, end, stable, "sample"))
+            self._ends[key] = end
+        is_whole = len(listed.offsets) == len(self._partitions)
+        if rows or now_ms - self._written_ms >= QUIET_MS:
+            sampled = LagRows(rows, asked_ms=now_ms if is_whole else None)
+            append_lag(self._home.path, sampled, self._cluster_id)
+            self._written_ms = now_ms
+
+    def _sample_others(self) -> None:
+        turn = self._samples % STARTS_EVERY
+        if turn == 1:
+            self._starts |= self._cluster.starts(self._partitions).offsets
+            return
+        # A partition whose last stable offset was ever below the end has transactions.
+        asked = self._partitions if turn == 2 else list(self._stable)
+        if asked:
+            stable = self._cluster.stable_ends(asked).offsets
+            self._stable |= {
+                key: offset for key, offset in stable.items() if key in self._stable or offset < self._ends.get(key, 0)
+            }

@@ -1,0 +1,1 @@
+"""Code that every listening program shares: addresses, ports, connections and their limits, TLS, users, /metrics."""

@@ -1,0 +1,56 @@
+"""A host and a port, as users write them. Knows their form; opens no socket."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import NamedTuple
+
+from programs.errors import ConfigError
+
+MAX_PORT = 65_535
+
+
+class Address(NamedTuple):
+    """A host, which may be a name, and a port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def from_text(cls, text: str) -> Address:
+        """`host:port`, `[::1]:port` or `:port` (every address). Raises ValueError, saying what the text is not."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > MAX_PORT:
+            raise ValueError("is not of the form host:port")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            raise ValueError("an IPv6 address stands in brackets, [::1]:9092")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it means every address of the machine, so that no client can be sent to it."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return not self.host
+
+
+def parse_address(key: str, text: str) -> Address:
+    """As Address.from_text; raises ConfigError, naming the key."""
+    try:
+        return Address.from_text(text)
+    except ValueError as unfit:
+        raise ConfigError(f"{key}={text}: {unfit}") from None

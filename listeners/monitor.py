@@ -1,0 +1,138 @@
+"""/metrics for Prometheus and /health for whatever restarts the program, on their own port and in their own threads.
+
+A gateway and the job serve them so. Knows HTTP; must not know what is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
+from threading import Lock, Thread
+from typing import Any, Protocol, runtime_checkable
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, make_wsgi_app
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
+
+from listeners.addresses import Address
+
+_PATIENCE_S = 5.0
+"""A connection that takes longer is ended."""
+_MOST_CONNECTIONS = 16
+"""When one more comes, the oldest is ended."""
+
+Health = dict[str, Any]
+"""What /health says; `status` is "ok" if all is well, and anything else makes it a 503."""
+
+
+class HasRegistry(Protocol):
+    """Figures, a gateway's or a job's."""
+
+    registry: CollectorRegistry
+
+
+@runtime_checkable
+class HasText(Protocol):
+    """Metrics with a finished text, since there are too many to write them for each scrape."""
+
+    def text(self, *, is_openmetrics: bool) -> bytes: ...
+
+
+class Monitor:
+    """Serves until it is closed."""
+
+    def __init__(self, address: Address, metrics: HasRegistry | HasText, health: Callable[[], Health]) -> None:
+        """Raises OSError: the address cannot be used."""
+        self._health = health
+        self._metrics_app = _written_by(metrics) if isinstance(metrics, HasText) else make_wsgi_app(metrics.registry)
+        self._server = make_server(address.host, address.port, self._serve, _Server, _Quiet)
+        self._thread = Thread(target=self._server.serve_forever, name="monitor", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> Address:
+        return Address(*self._server.server_address[:2])  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _serve(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        match environ["PATH_INFO"]:
+            case "/metrics":
+                return self._metrics_app(environ, start_response)
+            case "/health":
+                health = self._health()
+                status = "200 OK" if health["status"] == "ok" else "503 Service Unavailable"
+                start_response(status, [("Content-Type", "application/json")])
+                return [json.dumps(health).encode() + b"\n"]
+            case _:
+                start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+                return [b"/metrics and /health are here\n"]
+
+
+def _written_by(metrics: HasText) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
+    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        is_openmetrics = "application/openmetrics-text" in environ.get("HTTP_ACCEPT", "")
+        content_type = CONTENT_TYPE_LATEST if is_openmetrics else CONTENT_TYPE_PLAIN_0_0_4
+        start_response("200 OK", [("Content-Type", content_type)])
+        return [metrics.text(is_openmetrics=is_openmetrics)]
+
+    return answer
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Ends connections that are slow or too many, so that no client can block the server."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    """A hundred clients that connect at once are not refused."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        """When each connection came, the oldest first."""
+        self._lock = Lock()
+        super().__init__(*arguments)
+
+    def server_bind(self) -> None:
+        # As WSGIServer does, without asking a name server for this machine's name.
+        super(WSGIServer, self).server_bind()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open[request] = time.monotonic()
+            too_many = list(self._open)[:-_MOST_CONNECTIONS]
+        self._cut(too_many)
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        super().service_actions()
+        with self._lock:
+            overdue = [request for request, came in self._open.items() if time.monotonic() - came > _PATIENCE_S]
+        self._cut(overdue)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that was cut, or whose client speaks no HTTP, is not logged."""
+
+    def _cut(self, requests: list[socket.socket]) -> None:
+        """Wakes the threads that wait for these connections; each closes its own."""
+        for request in requests:
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass

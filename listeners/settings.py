@@ -1,0 +1,32 @@
+"""Settings of every program that listens: who may come in, and TLS. Keys begin with `gateway.`, whose file they are of.
+
+Knows keys; opens no file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from programs.settings import keys_of, setting
+
+
+@dataclass(frozen=True)
+class ListenerSecurity:
+    """Users, and the files of TLS."""
+
+    users: Path | None = setting(
+        "gateway.users", None, "file of users and salted hashes, `python -m listeners.users`: SASL"
+    )
+    ssl_certificate: Path | None = setting(
+        "gateway.ssl.certificate", None, "PEM file of the server's certificate chain: TLS"
+    )
+    ssl_key: Path | None = setting(
+        "gateway.ssl.key", None, "PEM file of its private key, where that is a file of its own"
+    )
+    ssl_client_ca: Path | None = setting(
+        "gateway.ssl.client.ca", None, "PEM file: clients must show a certificate of this authority"
+    )
+
+
+KEYS = keys_of(ListenerSecurity)

@@ -1,0 +1,89 @@
+"""How far behind a group was, as curves: under its timeline, or around one rebalance.
+
+Knows which views have the points. Must not know who answers, nor a drawing library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pictures.scene import DISTINCT, PALE, Curve, Curves, Lanes
+from why.cost import Asked, Cost, literal, ms_of
+from why.explanation import Explanation
+
+NAMED = 6
+"""The topics that were furthest behind have a colour and a name; the others are pale."""
+MOST_POINTS = 250
+"""The most points of a curve; of more, the highest in each period of time is drawn."""
+MARGIN = 0.15
+AROUND_MS = 10_000
+"""At least this much is shown before and after what a rebalance cost."""
+_Points = list[tuple[float, float]]
+
+
+def with_lag(scene: Lanes, asked: Asked) -> Lanes:
+    """The lanes with the lag over the same time under them, a curve a topic; as they were where it is not known."""
+    curves = _topics(asked, scene.from_ms, scene.to_ms)
+    return replace(scene, below=_curves(scene.title, curves, scene.lines)) if curves else scene
+
+
+def lag_around(e: Explanation, cost: Cost, asked: Asked) -> Curves:
+    """The lag from before a rebalance, or its culprit's silence, until the group had caught up.
+
+    Each topic has a curve, and so has each partition that was furthest behind.
+    """
+    began_ms, ended_ms = e.rebalance.started_at_ms, e.rebalance.ended_at_ms
+    from_ms = e.silent_since_ms if cost.is_from_silence and e.silent_since_ms is not None else began_ms
+    moments = [began_ms, *(one for one in (ended_ms, cost.caught_up_ms) if one is not None)]
+    to_ms = max(*moments, cost.peak_ms)
+    margin_ms = max(int(MARGIN * (to_ms - from_ms)), AROUND_MS)
+    span = (from_ms - margin_ms, to_ms + margin_ms)
+    topics = _topics(asked, *span)
+    free = [colour for colour in DISTINCT if colour not in {one.colour for one in topics}]
+    partitions = [
+        Curve(f"{one.topic}-{one.partition}", _partition(asked, one.topic, one.partition, *span), colour, False, True)
+        for one, colour in zip(cost.peaks, free, strict=False)
+    ]
+    levels = {"before": float(cost.lag_before)} if len(topics) == 1 else {}
+    return replace(_curves(f"{e.group_id}: lag around it", topics + partitions, moments), levels=levels)
+
+
+def _curves(title: str, curves: list[Curve], lines: list[int]) -> Curves:
+    return Curves(title, "time (UTC)", "lag, records", curves, is_time=True, lines=lines)
+
+
+def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
+    """The highest lag of each of the view's periods of time."""
+    rows = asked.rows(
+        "select topic, peak_at, peak_lag_records as height from lag_history "
+        f"where peak_at >= {literal(from_ms)} and peak_at <= {literal(to_ms)}{asked.of_group} order by topic, peak_at"
+    )
+    by_topic: dict[str, _Points] = {}
+    for row in rows:
+        by_topic.setdefault(row["topic"], []).append((ms_of(row["peak_at"]), row["height"]))
+    by_height = sorted(by_topic, key=lambda topic: (-max(y for _, y in by_topic[topic]), topic))
+    return [
+        Curve(topic, _fewer(by_topic[topic]), DISTINCT[place] if place < NAMED else PALE, place >= NAMED)
+        for place, topic in enumerate(by_height)
+    ]
+
+
+def _partition(asked: Asked, topic: str, partition: int, from_ms: int, to_ms: int) -> _Points:
+    """Its lag just before and from each moment at which it changed."""
+    rows = asked.rows(
+        "select topic, p.at, lag_before_records, lag_records from partition_lag as p where p.partition = "
+        f"{partition} and p.at >= {literal(from_ms)} and p.at <= {literal(to_ms)}{asked.of_group} order by p.at"
+    )
+    points: _Points = [
+        (ms_of(row["at"]), row[name])
+        for row in rows
+        for name in ("lag_before_records", "lag_records")
+        if row["topic"] == topic and row[name] is not None
+    ]
+    return _fewer(points)
+
+
+def _fewer(points: _Points) -> _Points:
+    """The points, or of many the highest of each equal number of them."""
+    step = len(points) // MOST_POINTS + 1
+    return [max(points[place : place + step], key=lambda point: point[1]) for place in range(0, len(points), step)]

@@ -1,0 +1,84 @@
+"""A group's facts of one period of time, with the earlier facts that still held when it began.
+
+Knows which facts stay true after their moment. Must not know what is drawn of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from schemas.effect_names import EffectName
+from why.facts import Fact, effects_in
+from why.kinds import GroupKind, kind_at, kinds_of
+from why.members import Membership, Names
+from why.past import LONGEST_SESSION_MS, Read, past_of
+from why.rebalances import Rebalance
+from why.words import MINUTE_MS
+
+ROOM = 0.02
+"""The share of a period that is shown beside it, on either side."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period of a group's time."""
+
+    group_id: str
+    from_ms: int
+    to_ms: int
+    facts: list[Fact]
+    """In order, with the earlier ones that were still true in it."""
+    memberships: list[Membership]
+    rebalances: list[Rebalance]
+    names: Names
+    kinds: list[tuple[int, GroupKind]]
+    """What kind of group it was from which moment on."""
+
+    def kind_at(self, at_ms: int) -> GroupKind:
+        """What kind of group it was at a moment."""
+        return kind_at(self.kinds, at_ms)
+
+    @cached_property
+    def _epochs(self) -> list[tuple[int, int]]:
+        started = (fact for fact in self.facts if fact.effect == EffectName.REBALANCE_STARTED)
+        return [(fact.at_ms, fact.generation_id + 1) for fact in started]
+
+    def epoch_at(self, at_ms: int) -> int:
+        """The generation or epoch that the group had, or was going to, at a moment; 0: none is known."""
+        place = bisect_right(self._epochs, at_ms, key=lambda epoch: epoch[0])
+        return self._epochs[place - 1][1] if place else 0
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of all members, in the order in which they joined."""
+        return list(dict.fromkeys(self.names.of(one.member_id) for one in self.memberships))
+
+
+class NothingToShow(Exception):
+    """The group has no fact in that period; the text is the sentence to show."""
+
+
+def latest_period(group_id: str, read: Read, last_ms: int, at_ms: int | None, minutes: float) -> Period:
+    """The period around a moment, or up to last_ms, that of the group's latest fact; cut to the group's own time.
+
+    Raises NothingToShow.
+    """
+    length_ms = int(minutes * MINUTE_MS)
+    to_ms = last_ms if at_ms is None else min(at_ms + length_ms // 2, last_ms)
+    period = period_of(group_id, read, to_ms - length_ms, to_ms)
+    first_ms = max(period.from_ms, min(one.joined_at_ms for one in period.memberships))
+    room_ms = int(ROOM * (to_ms - first_ms)) + 1
+    return period_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
+
+
+def period_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Period:
+    """Reads a period. Raises NothingToShow: there was no member in it."""
+    past = past_of(read, to_ms)
+    memberships = [one for one in past.memberships if one.is_member_in(from_ms, to_ms)]
+    if not memberships:
+        raise NothingToShow(f"GROUP={group_id}: had no members then.")
+    facts = past.around(read, from_ms, max(from_ms - LONGEST_SESSION_MS, 0), to_ms)
+    shown = [one for one in past.rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
+    return Period(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(effects_in(facts)))

@@ -1,0 +1,114 @@
+"""One group followed: a survey's findings and the group's requests go in, requests and effects come out to a listener.
+
+Requests come in the order of their lines, and are brought into that of their arrival: a line is held back for a few
+seconds, and longer if the survey announces a request that arrived about now and was answered late. So memory depends on
+how long requests wait, not on the log's length. Each goes through the core once, and the core's effects then are the
+group's effects.
+
+Knows how the parts go together; knows no rule of any of them, no file and no other group.
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import inf
+from operator import attrgetter
+from typing import Protocol
+
+from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.group import Group
+from coordinator_udfs.protocol.step import expire_due
+from request_log.following.follower import Follower
+from request_log.following.group_model import GroupModel
+from request_log.following.topic_names import TopicNames
+from request_log.lines.in_order import InOrder
+from request_log.lines.line import UNSEEN_PROTOCOL
+from request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from request_log.survey import Survey, WaitsToCome
+from schemas.effects import Effect
+from schemas.messages import ConsumerGroupHeartbeatRequest
+
+LOOK_AHEAD_MS = 10_000
+"""How much of the log is read beyond the request being taken: conclusions from later lines need no more."""
+LOOK_AHEAD_REQUESTS = 500
+"""And at least this many of the group's requests, for groups with few requests."""
+BEFORE_A_WAIT_MS = 5_000
+"""A long wait has its reason a little earlier: requests are held back from this long before it."""
+_AT_ONCE = 64
+_NO_WAITS: array[float] = array("d")
+
+
+class Listener(Protocol):
+    """Takes a group's requests and effects, in order."""
+
+    def take(self, ordered: OrderedRequest) -> None:
+        """A request whose time and place are final, before its effects."""
+
+    def take_effects(self, effects: list[Effect]) -> None:
+        """The effects of a request or of a deadline."""
+
+    def accept(self, beat: OrderedRequest) -> None:
+        """A heartbeat whose only effect was an answer without an error."""
+
+
+class GroupFollowing:
+    """A group while its requests are read."""
+
+    def __init__(self, group_id: str, found: Survey, config: GroupConfig, tally: Tally, listener: Listener) -> None:
+        """config: the broker's settings. tally: takes what was inferred and given up, beside what reading counted."""
+        self._tally, self._listener, self._end_ms = tally, listener, found.end_ms
+        names = TopicNames()
+        names.names.update(found.topic_names)
+        model = GroupModel(Group(group_id), config, tally, self._take, listener.take_effects, self._accept)
+        self._follower = Follower(model, found, names, found.silences)
+        self._waits = WaitsToCome(found.waits.get(group_id, _NO_WAITS))
+        self._pending: InOrder[LoggedRequest] = InOrder(attrgetter("began_ms"))
+        self._held = 0
+        self._read_ms = 0
+        self._is_newer = False
+        self._at_ms = -1
+        self._seq = 0
+
+    def read(self, entry: LoggedRequest) -> None:
+        """Takes in a request, in order of the lines."""
+        if isinstance(entry.request, ConsumerGroupHeartbeatRequest):
+            self._is_newer = True
+        elif entry.needs_newer_group and not self._is_newer:
+            if entry.part == 0 and not entry.was_refused:
+                self._tally.used -= 1
+                self._tally.skip(UNSEEN_PROTOCOL)
+            return
+        self._waits.note(entry)
+        self._read_ms = max(self._read_ms, entry.recorded.answered_at_ms)
+        self._follower.read(entry)
+        self._pending.add(entry)
+        self._held += 1
+        if self._held >= LOOK_AHEAD_REQUESTS + _AT_ONCE:
+            self._take_before(min(self._read_ms - LOOK_AHEAD_MS, self._waits.first_ms - BEFORE_A_WAIT_MS), _AT_ONCE)
+
+    def finish(self) -> None:
+        """Takes the rest once all requests are read, and lets time pass up to the end of the log."""
+        self._take_before(inf, None)
+        self._follower.finish(self._end_ms)
+        model = self._follower.model
+        while (due_ms := model.next_due_ms(self._end_ms)) is not None:
+            model.take_effects(expire_due(model.group, due_ms, model.config))
+
+    def _take_before(self, until_ms: float, at_most: int | None) -> None:
+        for entry in self._pending.take_before(until_ms, at_most):
+            self._held -= 1
+            self._follower.take(entry)
+
+    def _take(self, ordered: OrderedRequest) -> None:
+        self._number(ordered)
+        self._listener.take(ordered)
+
+    def _accept(self, beat: OrderedRequest) -> None:
+        self._number(beat)
+        self._listener.accept(beat)
+
+    def _number(self, ordered: OrderedRequest) -> None:
+        """Gives a request its place among those of its millisecond."""
+        request = ordered.request
+        self._seq = self._seq + 1 if request.received_at_ms == self._at_ms else 0
+        self._at_ms, request.request_seq = request.received_at_ms, self._seq

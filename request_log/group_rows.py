@@ -1,0 +1,146 @@
+"""A followed group as rows: its requests for the request table, its facts for the effects table.
+
+Accepted heartbeats that follow each other, of one generation and within a few seconds, are one request and one fact: a
+run, as a gateway packs them. So most lines of a log need no row of their own.
+
+Knows ordered requests, effects and what fits into a run; knows no line, no table and no rule of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from request_log.parity import Comparing, Parity
+from request_log.recorded import OrderedRequest
+from schemas.effect_rows import EffectRow, row_of
+from schemas.effects import Effect, HeartbeatsTaken, Reply
+from schemas.errors import Error
+from schemas.heartbeat_runs import RunPacker
+from schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, StreamRequest
+
+LONGEST_MS = 5_000
+"""The longest run, as in a gateway: a view AT= a moment lacks the run that is open then."""
+
+
+class OpenRun:
+    """Heartbeats of a group that become one request. Its id is that of the first, so it names that one's line."""
+
+    def __init__(self, first: HeartbeatRequest) -> None:
+        self._packer, self._first = RunPacker(first), first
+        self._last_seq = first.request_seq
+
+    def maybe_add(self, beat: HeartbeatRequest) -> bool:
+        """Packs a heartbeat, if it fits in."""
+        if beat.received_at_ms - self._packer.from_ms > LONGEST_MS or not self._packer.takes(beat):
+            return False
+        self._packer.add(beat)
+        self._last_seq = beat.request_seq
+        return True
+
+    def request(self) -> HeartbeatRequest | HeartbeatRunRequest:
+        """The run; a heartbeat that stands alone stays what it is."""
+        if self._packer.count == 1:
+            return self._first
+        return self._packer.run(self._first.request_id, request_seq=self._last_seq)
+
+
+def in_runs(requests: Iterable[OrderedRequest]) -> list[StreamRequest]:
+    """The rows of a commit. requests: all its requests, those of each group in order; so are its rows.
+
+    A run ends before any other request of its group and with the commit: no time passes for a group before all its
+    heartbeats up to then are there.
+    """
+    rows: list[StreamRequest] = []
+    runs: dict[str, OpenRun] = {}
+    for ordered in requests:
+        request, run = ordered.request, runs.get(ordered.group_id)
+        beat = request if isinstance(request, HeartbeatRequest) and ordered.recorded is not None else None
+        if run is not None and beat is not None and run.maybe_add(beat):
+            continue
+        if run is not None:
+            rows.append(runs.pop(ordered.group_id).request())
+        if beat is not None:
+            runs[ordered.group_id] = OpenRun(beat)
+        else:
+            rows.append(request)
+    return rows + [run.request() for run in runs.values()]
+
+
+class GroupRows:
+    """The listener of one group. `requests` and `facts` hold what was not taken out yet, in order."""
+
+    def __init__(self, parity: Parity) -> None:
+        self.requests: list[StreamRequest] = []
+        self.facts: list[EffectRow] = []
+        self._comparing = Comparing(parity)
+        self._run: OpenRun | None = None
+        self._at_ms = -1
+        self._seq = 0
+
+    def take(self, ordered: OrderedRequest) -> None:
+        """A request, before its effects."""
+        self._end_run()
+        self.requests.append(ordered.request)
+        self._comparing.take(ordered)
+
+    def take_effects(self, effects: list[Effect]) -> None:
+        """The effects of a request or of a deadline."""
+        if effects:
+            self._end_run()
+            self._add(effects)
+            self._comparing.take_effects(effects)
+
+    def accept(self, beat: OrderedRequest) -> None:
+        """An accepted heartbeat."""
+        self._comparing.accept(beat)
+        request = beat.request
+        assert isinstance(request, HeartbeatRequest)
+        if self._run is None or not self._run.maybe_add(request):
+            self._end_run()
+            self._run = OpenRun(request)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._end_run()
+        self._comparing.close()
+
+    def _end_run(self) -> None:
+        if self._run is None:
+            return
+        request, self._run = self._run.request(), None
+        self.requests.append(request)
+        self._add([_answered(request) if isinstance(request, HeartbeatRequest) else _taken(request)])
+
+    def _add(self, effects: list[Effect]) -> None:
+        """Rows of facts, numbered within their millisecond."""
+        for effect in effects:
+            if effect.at_ms == self._at_ms:
+                self._seq += 1
+            else:
+                self._at_ms, self._seq = effect.at_ms, 0
+            self.facts.append(row_of(effect, self._seq))
+
+
+def _taken(run: HeartbeatRunRequest) -> HeartbeatsTaken:
+    return HeartbeatsTaken(
+        at_ms=run.received_at_ms,
+        request_id=run.request_id,
+        generation_id=run.generation_id,
+        from_ms=run.from_ms,
+        taken=run.members,
+    )
+
+
+def _answered(beat: HeartbeatRequest) -> Reply:
+    return Reply(
+        at_ms=beat.received_at_ms,
+        request_id=beat.request_id,
+        api="Heartbeat",
+        api_version=beat.api_version,
+        error_code=Error.NONE,
+        member_id=beat.member_id,
+        client_id=beat.client_id,
+        generation_id=beat.generation_id,
+        received_at_ms=beat.received_at_ms,
+        response=HeartbeatResponse(),
+    )

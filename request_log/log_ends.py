@@ -1,0 +1,143 @@
+"""The log ends and fetched offsets of a request log as rows, under the names of topics. Knows how lines, names and the
+rows to keep fit together; must not know the layout of a line or the rules of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from lag.kept import KeptEnds, KeptFetches
+from lag.rows import Fetched, LagRows, LogEnd
+from request_log.fetches import KEYS, FetchReader, Known, Reported, key_of
+from request_log.lines.files import LogLine, lines_in_order
+from request_log.lines.line import LineReader, Unreadable
+from request_log.recorded import LoggedRequest
+from request_log.topic_ids import TopicIds
+from schemas.messages import APIS
+
+HELD_AT_MOST = 100_000
+"""At most this many facts about topics without a name wait for it; more get the id as name."""
+_SETTLED_EVERY = 500
+ROWS_AT_ONCE = 200_000
+_LINES_A_PART = 10_000
+_NAMING = ("JoinGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
+_OF_NAMES = {str(APIS[api].key).encode() for api in _NAMING}
+
+
+class UnreadableFetch(ValueError):
+    """A line of Fetch, ListOffsets or DeleteRecords that cannot be read; the text says why."""
+
+
+class LagNews:
+    """Reads the lines of one log in order."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        """How many lines reported log ends."""
+        self._reader, self._lines = FetchReader(), LineReader()
+        self._ids = TopicIds()
+        self._ends, self._fetches = KeptEnds(), KeptFetches()
+        self._rows = LagRows()
+        self._unnamed: dict[str, list[Reported]] = {}
+        self._held = 0
+        self._asked = 0
+
+    def note(self, entries: Iterable[LoggedRequest]) -> None:
+        """Learns names from requests of groups."""
+        for entry in entries:
+            self._ids.read(entry)
+
+    def take_in(self, line: LogLine) -> None:
+        """Takes in a line of any API. An unreadable one is skipped: groups do not need it."""
+        try:
+            if not self.read(line) and key_of(line.text) in _OF_NAMES:
+                logged = self._lines.read(line)
+                if not isinstance(logged, str):
+                    self.note(logged)
+        except (UnreadableFetch, Unreadable):
+            return
+
+    def read(self, line: LogLine) -> bool:
+        """Takes in a line; False: it is of another API. Raises UnreadableFetch."""
+        if key_of(line.text) not in KEYS:
+            return False
+        try:
+            reported = self._reader.read(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UnreadableFetch(str(error)) from None
+        self.lines += 1
+        for one in reported:
+            self._take_by_id(one) if one.topic in self._reader.ids else self._take(one)
+        return True
+
+    @property
+    def count(self) -> int:
+        """How many rows are ready."""
+        return len(self._rows.ends) + len(self._rows.fetches)
+
+    def take(self) -> LagRows:
+        """The rows since the last time."""
+        rows, self._rows = self._rows, LagRows()
+        return rows
+
+    def stood(self) -> LagRows:
+        """The last moments of all unchanged partitions, for a log that goes on."""
+        return LagRows(self._ends.rest(), self._fetches.rest())
+
+    def rest(self) -> LagRows:
+        """The last rows, once the log is over."""
+        self._ids.conclude()
+        for topic_id in list(self._unnamed):
+            self._release(topic_id)
+        rows, stood = self.take(), self.stood()
+        return LagRows([*rows.ends, *stood.ends], [*rows.fetches, *stood.fetches])
+
+    def _take_by_id(self, reported: Reported) -> None:
+        topic_id = reported.topic
+        if topic_id not in self._ids.names:
+            if isinstance(reported, Fetched):
+                self._ids.saw(reported)
+            if topic_id not in self._unnamed or self._asked % _SETTLED_EVERY == 0:
+                self._ids.conclude()
+            self._asked += 1
+        self._unnamed.setdefault(topic_id, []).append(reported)
+        self._held += 1
+        if topic_id in self._ids.names:
+            self._release(topic_id)
+        elif self._held >= HELD_AT_MOST:
+            for one in list(self._unnamed):
+                self._release(one)
+
+    def _release(self, topic_id: str) -> None:
+        """Takes what was held of a topic, the earlier first; under the id, if the name is not known."""
+        held = self._unnamed.pop(topic_id)
+        self._held -= len(held)
+        name = self._ids.names.get(topic_id, topic_id)
+        for reported in held:
+            self._take(reported._replace(topic=name))
+
+    def _take(self, reported: Reported) -> None:
+        match reported:
+            case LogEnd():
+                self._rows.ends += self._ends.take(reported)
+            case Fetched():
+                self._rows.fetches += self._fetches.take(reported)
+            case Known():
+                self._ends.confirm(reported.topic, reported.partition, reported.at_ms)
+
+
+def lag_of(path: Path, zone: ZoneInfo) -> Iterator[LagRows]:
+    """The lag rows of a whole log, in parts, which may be empty. Unreadable lines are skipped: groups do not need them.
+
+    Raises LogFileError where there is no log.
+    """
+    news = LagNews()
+    for number, line in enumerate(lines_in_order(path, zone), 1):
+        news.take_in(line)
+        if number % _LINES_A_PART == 0:
+            yield news.take() if news.count >= ROWS_AT_ONCE else LagRows()
+    yield news.rest()

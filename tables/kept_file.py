@@ -1,0 +1,55 @@
+"""A file in a folder of a table that sums up its history as of one version, so that nobody reads all of it again.
+
+Upkeep renews the file; a reader goes on from its version. Knows the file's name and how a new one replaces it. Must not
+know what it sums up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tables.unread import fault_of_parquet
+
+_NAME = re.compile(r"(\d{20})\.parquet")
+
+
+class KeptFile(NamedTuple):
+    """The one file of its folder, and how it is renewed."""
+
+    folder: Path
+    """Its name begins with an underscore, so that no reader or cleaner of the table takes its file for the table's."""
+
+    def path(self, version: int) -> Path:
+        """The file as of this version, there or not."""
+        return self.folder / f"{version:020d}.parquet"
+
+    def version(self, at_most: int | None = None) -> int | None:
+        """As of which version it is, not later than at_most; None: there is none that can be read."""
+        early = (version for version in self._versions() if at_most is None or version <= at_most)
+        return max((version for version in early if not fault_of_parquet(self.path(version))), default=None)
+
+    @contextmanager
+    def renewed(self, version: int) -> Iterator[Path]:
+        """Where to write the file as of this version; afterwards it is in place, and the others are removed."""
+        self.folder.mkdir(exist_ok=True)
+        beside = self.folder / f".{version}.{os.getpid()}"
+        try:
+            yield beside
+            os.replace(beside, self.path(version))
+        finally:
+            beside.unlink(missing_ok=True)
+        for other in self._versions():
+            if other != version:
+                self.path(other).unlink(missing_ok=True)
+
+    def _versions(self) -> list[int]:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [int(found.group(1)) for found in map(_NAME.fullmatch, names) if found]

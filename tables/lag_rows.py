@@ -1,0 +1,74 @@
+"""Ends of logs and fetched offsets as rows of a home's tables.
+
+Knows the columns and the folders; must not know where rows come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lag.rows import Fetched, LagRows, LogEnd
+from schemas.tables import FETCHES, FETCHES_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER, Table
+from tables.appending import append, open_table
+from tables.properties import table_properties
+
+
+def append_lag(home: Path, rows: LagRows, cluster: str | None = None) -> None:
+    """Appends rows to the tables of a home, each in one commit; a table is made with its first rows."""
+    if rows.ends or rows.asked_ms is not None:
+        _append(home / LOG_ENDS_FOLDER, LOG_ENDS, ends_table(rows.ends, rows.asked_ms, cluster))
+    if rows.fetches:
+        _append(home / FETCHES_FOLDER, FETCHES, fetches_table(rows.fetches))
+
+
+def ends_table(ends: Sequence[LogEnd], asked_ms: int | None, cluster: str | None) -> pa.Table:
+    """The rows of LOG_ENDS, by partition and time; asked_ms: see `LagRows`."""
+    ordered = sorted(ends, key=lambda row: (row.topic, row.partition, row.at_ms))
+    rows: list[tuple[object, ...]] = [*ordered]
+    if asked_ms is not None:
+        rows.append((None, None, asked_ms, None, None, None, "sample"))
+    made = _table(LOG_ENDS, LogEnd._fields, rows)
+    return made.set_column(0, "cluster", pa.array([cluster] * len(rows), pa.string()))
+
+
+def fetches_table(fetches: Sequence[Fetched]) -> pa.Table:
+    ordered = sorted(fetches, key=lambda row: (row.topic, row.partition, row.at_ms))
+    return _table(FETCHES, Fetched._fields, ordered)
+
+
+def _table(table: Table, fields: Sequence[str], rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    columns = dict(zip(fields, zip(*rows, strict=True), strict=True)) if rows else {}
+    arrays = [pa.array(columns.get(name, [None] * len(rows)), table.arrow.field(name).type) for name in table.names]
+    made = pa.table(arrays, schema=table.arrow)
+    days = pc.cast(pc.cast(made["at_ms"], pa.timestamp("ms")), pa.date32())
+    return made.set_column(table.names.index("at_date"), table.arrow.field("at_date"), days)
+
+
+def _append(path: Path, table: Table, rows: pa.Table) -> None:
+    append(open_table(path, table, table_properties()), rows)
+
+
+def thinned_to(interval_ms: int, before_ms: int) -> Callable[[pa.Table], pa.Table]:
+    """Keeps the last row in each interval, and all rows from a moment on; rows are sorted by topic, partition and time.
+    A row with only a log start stays, since no other row has it.
+    """
+
+    def keep(rows: pa.Table) -> pa.Table:
+        if rows.num_rows < 2:
+            return rows
+        buckets = pc.divide(rows["at_ms"], interval_ms)
+        columns = [rows["topic"], rows["partition"], buckets]
+        is_last = pa.array([False] * (rows.num_rows - 1) + [True])
+        for column in columns:
+            values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            differs = pc.fill_null(pc.not_equal(values[:-1], values[1:]), True)
+            is_last = pc.or_(is_last, pa.concat_arrays([differs, pa.array([True])]))
+        is_young = pc.greater_equal(rows["at_ms"], before_ms)
+        is_start = pc.and_(pc.is_null(rows["end_offset"]), pc.is_valid(rows["topic"]))
+        return rows.filter(pc.or_(pc.or_(is_last, is_young), is_start))
+
+    return keep

@@ -1,0 +1,195 @@
+"""What each receiver is sent, and that none that misbehaves does harm or is told its own address."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from alerts.alarm import Alarm
+from alerts.receivers import alertmanager, pagerduty, receivers_of, slack, teams, webhook
+from alerts.sending import NotTaken
+from alerts.settings import AlertSettings, Arguments
+from programs.errors import ConfigError
+from programs.settings import from_texts
+from tests.alerts.misbehaving import Server, receiving
+
+ALARM = Alarm("0123", "<!channel> & co", "standstills", 1_000, 2_000, "<b> nobody held a partition", "http://page/x")
+LONG = Alarm("0123", "g", "storms", 1_000, 2_000, "x" * 5_000, "http://page/x")
+OVER = Alarm("0123", "g", "standstills", 1_000, 2_000, "nobody", "http://page/x", closed_ms=9_000)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with receiving() as found:
+        yield found
+
+
+def test_a_webhook_gets_signed_json() -> None:
+    address, headers, body = webhook("http://w/", b"key", "closed", OVER, 10_000)
+    assert address == "http://w/"
+    assert headers == {"X-Rollcall-Signature": "sha256=" + hmac.new(b"key", body, hashlib.sha256).hexdigest()}
+    assert json.loads(body) == {
+        "version": 1,
+        "event": "closed",
+        "id": "0123",
+        "group": "g",
+        "kind": "standstills",
+        "since": "1970-01-01T00:00:01.000Z",
+        "closed": "1970-01-01T00:00:09.000Z",
+        "severity": "warning",
+        "sentence": "nobody",
+        "why": "",
+        "who": "",
+        "cost": "",
+        "link": "http://page/x",
+        "sent": "1970-01-01T00:00:10.000Z",
+    }
+    assert webhook("http://w/", b"", "opened", ALARM, 10_000)[1] == {}
+
+
+def test_slack_gets_text_in_which_no_name_acts() -> None:
+    text = json.loads(slack("http://s/", "opened", ALARM, 10_000)[2])["text"]
+    assert "&lt;!channel&gt; &amp; co" in text
+    assert "&lt;b&gt; nobody" in text
+    assert text.count("<") == 1
+
+
+def test_alertmanager_gets_the_same_labels_until_it_is_over() -> None:
+    opened = json.loads(alertmanager("http://a/", "opened", ALARM, 10_000)[2])[0]
+    assert opened["labels"]["rollcall_id"] == "0123"
+    assert opened["endsAt"] == "1970-01-01T02:00:10.000Z"
+    closed = json.loads(alertmanager("http://a/", "closed", OVER, 10_000)[2])[0]
+    assert closed["endsAt"] == "1970-01-01T00:00:09.000Z"
+
+
+def test_teams_gets_a_card_in_which_no_name_acts() -> None:
+    message = json.loads(teams("http://t/", "opened", ALARM, 10_000)[2])
+    (attachment,) = message["attachments"]
+    assert (message["type"], attachment["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
+    card = attachment["content"]
+    assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
+    assert {block["type"] for block in card["body"]} == {"RichTextBlock"}
+    (head, reported, since) = [block["inlines"][0] for block in card["body"]]
+    assert {head["type"], reported["type"], since["type"]} == {"TextRun"}
+    assert (head["text"], head["color"]) == ("Warning: <!channel> & co", "Warning")
+    assert reported["text"] == "<b> nobody held a partition."
+    assert card["actions"] == [{"type": "Action.OpenUrl", "title": "The group then", "url": "http://page/x"}]
+    over = json.loads(teams("http://t/", "closed", OVER, 10_000)[2])["attachments"][0]["content"]
+    assert over["body"][0]["inlines"][0]["text"] == "Over: g"
+
+
+def test_pagerduty_gets_a_trigger_and_its_resolve_under_one_key() -> None:
+    address, _, body = pagerduty("http://p/v2/enqueue", "r0uting", "opened", ALARM, 10_000)
+    opened = json.loads(body)
+    assert (address, opened["routing_key"], opened["event_action"], opened["dedup_key"]) == (
+        "http://p/v2/enqueue",
+        "r0uting",
+        "trigger",
+        "0123",
+    )
+    assert opened["payload"]["severity"] in ("critical", "error", "warning", "info")
+    assert (opened["payload"]["timestamp"], opened["payload"]["source"]) == ("1970-01-01T00:00:01.000Z", ALARM.group_id)
+    assert len(json.loads(pagerduty("p", "k", "opened", LONG, 0)[2])["payload"]["summary"]) == 1_024
+    closed = json.loads(pagerduty("http://p/", "r0uting", "closed", OVER, 10_000)[2])
+    assert closed == {"routing_key": "r0uting", "dedup_key": "0123", "event_action": "resolve"}
+
+
+def test_a_command_gets_the_webhooks_json(tmp_path: Path) -> None:
+    script = f"import sys; open({str(tmp_path / 'told')!r}, 'wb').write(sys.stdin.buffer.read()); print('paged')"
+    (receiver,) = receivers_of(AlertSettings(command=Arguments((sys.executable, "-S", "-c", script))))
+    assert receiver.send("opened", ALARM, 10_000) == "exit status 0 paged"
+    assert (tmp_path / "told").read_bytes() == webhook("http://w/", b"", "opened", ALARM, 10_000)[2]
+
+
+def test_each_receiver_that_the_settings_name_gets_its_form_and_its_least_severity(
+    server: Server, tmp_path: Path
+) -> None:
+    for name in ("slack", "teams"):
+        (tmp_path / name).write_text(f"{server.address}/{name}\n")
+    (tmp_path / "key").write_text("r0uting-key\n")
+    settings = AlertSettings(
+        webhook=f"{server.address}/hook",
+        slack_file=tmp_path / "slack",
+        teams_file=tmp_path / "teams",
+        teams_severity="critical",
+        alertmanager=f"{server.address}/am/",
+        pagerduty_file=tmp_path / "key",
+        pagerduty_address=server.address,
+        pagerduty_severity="warning",
+    )
+    found = receivers_of(settings)
+    for receiver in found:
+        assert receiver.send("opened", ALARM, 10_000) == "200 ok"
+    paths = [path for path, *_ in server.taken]
+    assert paths == ["/hook", "/slack", "/teams", "/am/api/v2/alerts", "/v2/enqueue"]
+    assert json.loads(server.taken[-1][2])["routing_key"] == "r0uting-key"
+    critical = msgspec.structs.replace(ALARM, severity="critical")
+    assert [one.name for one in found if not one.wants(ALARM)] == ["teams"]
+    assert all(one.wants(critical) for one in found)
+
+
+def test_a_receiver_that_repeats_what_it_was_sent_does_not_give_a_secret_away(server: Server, tmp_path: Path) -> None:
+    server.behaves = "repeats_the_address"
+    (tmp_path / "teams").write_text(f"{server.address}/workflows/s3cret?sig=abc\n")
+    (tmp_path / "key").write_text("r0uting-key")
+    settings = AlertSettings(
+        teams_file=tmp_path / "teams", pagerduty_file=tmp_path / "key", pagerduty_address=server.address
+    )
+    for receiver in receivers_of(settings):
+        with pytest.raises(NotTaken, match=r"^answered 404 no such hook") as failure:
+            receiver.send("closed", OVER, 10_000)
+        assert "s3cret" not in str(failure.value)
+        assert "r0uting" not in str(failure.value)
+        assert len(str(failure.value)) <= 200
+
+
+def test_nobody_there_is_said_without_the_address(tmp_path: Path) -> None:
+    (tmp_path / "slack").write_text("http://127.0.0.1:1/T00/secret\n")
+    (receiver,) = receivers_of(AlertSettings(slack_file=tmp_path / "slack"))
+    with pytest.raises(NotTaken, match=r"^Connection refused$"):
+        receiver.send("opened", ALARM, 10_000)
+
+
+def test_files_and_addresses_that_are_none_are_refused_without_being_shown(tmp_path: Path) -> None:
+    (tmp_path / "slack").write_text("s3cret")
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.slack\.file=.*holds no address") as refused:
+        receivers_of(AlertSettings(slack_file=tmp_path / "slack"))
+    assert "s3cret" not in str(refused.value)
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.webhook\.secret\.file=.*cannot be read"):
+        receivers_of(AlertSettings(webhook="http://w/", webhook_secret_file=tmp_path / "none"))
+    with pytest.raises(ConfigError, match="is no address"):
+        AlertSettings(alertmanager="s3cret")
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is no trouble"):
+        AlertSettings(kinds=("storm",))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "says"),
+    [
+        ("command", "page-me --now", 'is no list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is'),
+        ("command", '["a", 1]', "is no list of texts in JSON"),
+        ("command", '["a\\u0000"]', "is no list of texts in JSON"),
+        ("quiet", "22-06", "'22-06' is not of the form Mon-Fri 22:00-06:00"),
+        ("quiet", "Sat 25:00-26:00", "has no times between 00:00 and 24:00"),
+        ("quiet.zone", "Mars/Olympus", "is no zone that is known here"),
+        ("slack.severity", "bad", "is none of info, warning, critical"),
+        ("pagerduty.address", "s3cret", "rollcall.alerts.pagerduty.address: is no address"),
+    ],
+)
+def test_what_a_setting_is_not_it_says(key: str, text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        from_texts(AlertSettings, {f"rollcall.alerts.{key}": text})
+    assert says in str(refused.value)
+
+
+def test_a_secret_that_is_empty_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("\n")
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.pagerduty\.file=.*: is empty"):
+        receivers_of(AlertSettings(pagerduty_file=tmp_path / "key"))

@@ -1,0 +1,332 @@
+"""An alarm is opened once and closed once, whatever happens between, and is sent in order until it is taken."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alerts.alarm import Alarm, Event, Kept, read_kept
+from alerts.kinds import BEHIND_MS, EMPTY_MS, NEWS_MS, REBALANCING_MS
+from alerts.quiet import QuietTimes
+from alerts.receivers import Receiver
+from alerts.sending import NotTaken
+from alerts.settings import AlertSettings
+from alerts.watching import GIVEN_UP_MS, Alarms
+from duck_sql.engine import ask
+from exporter.settings import Pattern
+from page.lists import TROUBLE_MS
+from programs.errors import UserError
+from tests.alerts.homes import STOOD_STILL_MS, standstill, write_home
+from tests.views.story import one_member, write_effects
+from views.view import Severity
+
+HEADLINE = "a on 10.0.0.1, a member already, joined again: 1 -> 1 members, nobody consumed for 12 s."
+
+
+class Told(Receiver):
+    """A receiver in memory, which takes what it is sent unless it is told not to."""
+
+    def __init__(self, name: str = "r", repeats_ms: int = 0, least: Severity = "info") -> None:
+        super().__init__(name, self._take, repeats_ms, least)
+        object.__setattr__(self, "taken", [])
+        object.__setattr__(self, "fails", False)
+
+    def _take(self, event: Event, alarm: Alarm, now_ms: int) -> str:
+        if self.fails:  # type: ignore[attr-defined]
+            raise NotTaken("answered 500")
+        self.taken.append((event, alarm.group_id, alarm.id))  # type: ignore[attr-defined]
+        return "200 ok"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write_home(tmp_path, [standstill("orders")])
+    return tmp_path
+
+
+def drained(alarms: Alarms, now_ms: int, name: str = "r") -> None:
+    while alarms.send_one(name, now_ms):
+        pass
+
+
+def test_an_alarm_is_opened_and_closed_once_over_restarts(home: Path) -> None:
+    reported = Told()
+    for now_ms in (5_000, 6_000, STOOD_STILL_MS + TROUBLE_MS + 1, STOOD_STILL_MS + TROUBLE_MS + 9_000):
+        with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
+            alarms.look(now_ms)
+            alarms.look(now_ms)
+            drained(alarms, now_ms)
+    (opened, closed) = reported.taken  # type: ignore[attr-defined]
+    assert (opened[:2], closed[:2]) == (("opened", "orders"), ("closed", "orders"))
+    assert opened[2] == closed[2]
+    sent = read_kept(home).sent
+    assert [(one.event, one.receiver, one.answer) for one in sent] == [
+        ("opened", "r", "200 ok"),
+        ("closed", "r", "200 ok"),
+    ]
+    assert sent[0].alarm.sentence == "nobody held a partition for 12 s"
+    assert sent[0].alarm.severity == "warning"
+    assert sent[0].alarm.why == HEADLINE
+    assert sent[0].alarm.who == "a"
+    assert sent[0].alarm.link == f"http://127.0.0.1:8080/group?group=orders&at={STOOD_STILL_MS}"
+
+
+def test_killed_after_it_was_kept_it_is_sent_by_the_next(home: Path) -> None:
+    reported = Told()
+    with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
+        alarms.look(5_000)
+    kept = read_kept(home)
+    assert [(due.event, due.alarm.group_id) for due in kept.due] == [("opened", "orders")]
+    with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
+        alarms.look(6_000)
+        drained(alarms, 6_000)
+    assert reported.taken == [("opened", "orders", kept.due[0].alarm.id)]  # type: ignore[attr-defined]
+
+
+def test_killed_before_it_was_kept_it_is_opened_with_the_same_id(home: Path) -> None:
+    ids = set()
+    for now_ms in (5_000, 7_000):
+        with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+            alarms.look(now_ms)
+            ids |= {alarm.id for alarm in alarms.kept.open.values()}
+        (home / "alerts.json").unlink()
+    assert len(ids) == 1
+
+
+def test_what_is_not_taken_is_sent_again_in_order_at_longer_distances_for_a_day(home: Path) -> None:
+    reported, other = Told(), Told("other")
+    object.__setattr__(reported, "fails", True)
+    with closing(Alarms(home, AlertSettings(), [reported, other])) as alarms:
+        alarms.look(5_000)
+        assert alarms.send_one("r", 5_000)
+        assert not alarms.send_one("r", 5_500)
+        assert alarms.send_one("r", 6_000)
+        assert not alarms.send_one("r", 7_500)
+        drained(alarms, 7_500, "other")
+        assert len(other.taken) == 1  # type: ignore[attr-defined]
+        over_ms = STOOD_STILL_MS + TROUBLE_MS + 1
+        alarms.look(over_ms)
+        object.__setattr__(reported, "fails", False)
+        drained(alarms, over_ms)
+        assert [event for event, *_ in reported.taken] == ["opened", "closed"]  # type: ignore[attr-defined]
+
+
+def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> None:
+    alarm = {
+        "id": "0123",
+        "group_id": "gone",
+        "kind": "storms",
+        "since_ms": 1,
+        "opened_ms": 2,
+        "sentence": "s",
+        "link": "l",
+    }
+    due = {"receiver": "left", "event": "opened", "alarm": alarm, "since_ms": 2, "next_ms": 2}
+    (home / "alerts.json").write_text(json.dumps({"open": {"storms gone": alarm}, "due": [due], "sent": []}))
+    reported = Told()
+    with closing(Alarms(home, AlertSettings(kinds=("storms",)), [reported])) as alarms:
+        alarms.look(5_000)
+        drained(alarms, 5_000)
+    assert reported.taken == [("closed", "gone", "0123")]  # type: ignore[attr-defined]
+    assert read_kept(home).due == []
+
+
+def test_a_home_in_which_nothing_has_happened_yet_has_no_alarms(tmp_path: Path) -> None:
+    with closing(Alarms(tmp_path, AlertSettings(), [Told()])) as alarms:
+        alarms.look(5_000)
+        assert alarms.kept == Kept()
+
+
+def test_what_nobody_takes_is_given_up_after_a_day(home: Path) -> None:
+    reported = Told()
+    object.__setattr__(reported, "fails", True)
+    with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
+        alarms.look(5_000)
+        assert alarms.send_one("r", 5_000 + GIVEN_UP_MS)
+    kept = read_kept(home)
+    assert (kept.due, kept.sent[0].answer) == ([], "given up: answered 500")
+
+
+def test_patterns_and_kinds_choose(home: Path) -> None:
+    for settings in (AlertSettings(groups=Pattern("pay.*")), AlertSettings(kinds=("storms",))):
+        with closing(Alarms(home, settings, [Told()])) as alarms:
+            alarms.look(5_000)
+            assert alarms.kept == Kept()
+
+
+def test_more_alarms_than_a_minute_may_open_are_opened_in_the_next_ones_which_an_alarm_says(tmp_path: Path) -> None:
+    write_home(tmp_path, [standstill(f"g{number}") for number in range(5)])
+    reported = Told()
+    with closing(Alarms(tmp_path, AlertSettings(opened_per_minute=2), [reported])) as alarms:
+        counts, said = [], []
+        for now_ms in (5_000, 6_000, 65_000, 125_000):
+            alarms.look(now_ms)
+            drained(alarms, now_ms)
+            counts.append(sum(1 for alarm in alarms.kept.open.values() if alarm.group_id))
+            said += [one for one in alarms.kept.sent if one.alarm.kind == "alarms_left_out" and one.at_ms == now_ms]
+    assert counts == [2, 2, 4, 5]
+    assert [one.event for one in said] == ["opened", "closed"]
+    assert said[0].alarm.sentence == (
+        "3 alarms more than the 2 that a minute may have wait for the next ones: 3 standstills"
+    )
+    assert len(reported.taken) == 5 + 2  # type: ignore[attr-defined]
+
+
+def test_a_receiver_is_told_of_what_is_severe_enough_for_it(home: Path) -> None:
+    some, every = Told("some", least="critical"), Told()
+    with closing(Alarms(home, AlertSettings(), [some, every])) as alarms:
+        alarms.look(5_000)
+        assert [due.receiver for due in alarms.kept.due] == ["r"]
+
+
+def test_in_quiet_times_only_what_is_severe_is_opened_and_the_rest_if_it_lasts(tmp_path: Path) -> None:
+    story = one_member(session_timeout_ms=1_800_000, rebalance_timeout_ms=60_000_000)
+    story.join(3_000, "a")
+    write_home(tmp_path, [story])
+    kinds = ("standstills",)
+    quiet = AlertSettings(quiet=QuietTimes.from_text("00:00-00:10"), kinds=kinds)
+    with closing(Alarms(tmp_path, quiet, [Told()])) as alarms:
+        alarms.look(60_000)
+        assert alarms.kept.open == {}
+        alarms.look(600_000)
+        assert [alarm.opened_ms for alarm in alarms.kept.open.values()] == [600_000]
+    (tmp_path / "alerts.json").unlink()
+    severe = AlertSettings(quiet=QuietTimes.from_text("00:00-00:10"), kinds=kinds, quiet_severity="warning")
+    with closing(Alarms(tmp_path, severe, [Told()])) as alarms:
+        alarms.look(60_000)
+        assert len(alarms.kept.open) == 1
+
+
+# ---------------------------------------------------------------- one incident, one alarm
+
+
+def test_what_a_groups_alarm_covers_is_told_only_where_it_outlasts_it(tmp_path: Path) -> None:
+    """The near miss was before the standstill, which goes on."""
+    story = one_member(session_timeout_ms=20_000, rebalance_timeout_ms=60_000_000)
+    story.heartbeat(19_500, "a")
+    story.join(20_000, "a")
+    write_home(tmp_path, [story])
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses", "standstills")), [Told()])) as alarms:
+        alarms.look(32_000)
+        assert [alarm.kind for alarm in alarms.kept.open.values()] == ["standstills"]
+        assert len(alarms.kept.covered) == 1
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses",)), [Told()])) as alarms:
+        alarms.look(33_000)
+        # The standstill is no kind of these settings, so its alarm is over; the near miss was told with it.
+        assert alarms.kept.open == {}
+
+
+def test_what_is_more_severe_than_a_groups_alarm_is_told_beside_it(tmp_path: Path) -> None:
+    story = one_member(session_timeout_ms=1_800_000, rebalance_timeout_ms=60_000_000)
+    story.join(3_000, "a")
+    write_home(tmp_path, [story])
+    with closing(Alarms(tmp_path, AlertSettings(), [Told()])) as alarms:
+        alarms.look(15_000)
+        assert [alarm.kind for alarm in alarms.kept.open.values()] == ["standstills"]
+        alarms.look(3_100 + REBALANCING_MS)
+        reported = {alarm.kind: alarm for alarm in alarms.kept.open.values()}
+    assert reported.keys() == {"standstills", "rebalance_goes_on"}
+    assert reported["rebalance_goes_on"].severity == "critical"
+    assert reported["rebalance_goes_on"].sentence.startswith("rebalancing for 6 min")
+
+
+# ---------------------------------------------------------------- groups and jobs that do nothing
+
+
+def test_a_group_that_went_empty_is_told_after_a_while_and_is_over_when_somebody_comes(tmp_path: Path) -> None:
+    story = one_member()
+    story.leave(3_000, "a", "the consumer is being closed")
+    write_home(tmp_path, [story])
+    kinds = ("went_empty",)
+    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Told()])) as alarms:
+        alarms.look(2_900 + EMPTY_MS)
+        assert alarms.kept.open == {}
+        alarms.look(3_000 + EMPTY_MS)
+        (alarm,) = alarms.kept.open.values()
+    assert (alarm.severity, alarm.since_ms, alarm.sentence) == ("critical", 3_000, "no member since 5 min")
+    assert "a on 10.0.0.1 left the group: 1 -> 0 members" in alarm.why
+    assert alarm.who == "a"
+    seen = len(story.rows)
+    story.join(3_100 + EMPTY_MS, "b")
+    write_effects(tmp_path, {"orders": story.rows[seen:]})
+    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Told()])) as alarms:
+        alarms.look(4_000 + EMPTY_MS)
+        assert alarms.kept.open == {}
+
+
+def test_a_group_that_has_been_empty_for_long_when_it_is_looked_at_first_is_no_news(tmp_path: Path) -> None:
+    story = one_member()
+    story.leave(3_000, "a")
+    write_home(tmp_path, [story])
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("went_empty",)), [Told()])) as alarms:
+        alarms.look(3_000 + NEWS_MS)
+        assert alarms.kept.open == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ({"state": "running", "process": 0}, "is behind: its last batch was done 2 min ago"),
+        ({"state": "running", "process": 2**22 + 1}, "is gone without a status; its last batch was done 2 min ago"),
+        ({"state": "failed", "process": 2**22 + 1, "reason": "no disk"}, "failed (no disk); its last batch was done"),
+        ({"state": "stopped", "process": 2**22 + 1}, None),
+    ],
+)
+def test_a_job_that_does_nothing_is_told(home: Path, status: dict[str, Any], says: str | None) -> None:
+    now_ms = 100_000_000
+    if status["process"] == 0:
+        status["process"] = os.getpid()
+    (home / "status.json").write_text(json.dumps(status | {"started_at_ms": 1, "batch_at_ms": now_ms - BEHIND_MS}))
+    with closing(Alarms(home, AlertSettings(groups_excluded=Pattern("orders")), [Told()])) as alarms:
+        alarms.look(now_ms - 1)
+        assert alarms.kept.open == {}
+        alarms.look(now_ms)
+        alarms.look(now_ms + 1_000)
+        sentences = [alarm.sentence for alarm in alarms.kept.open.values()]
+        assert sentences == [] if says is None else (len(sentences) == 1 and says in sentences[0])
+        if says is not None:
+            (home / "status.json").write_text(json.dumps(status | {"batch_at_ms": now_ms, "state": "running"}))
+            alarms.look(now_ms + 2_000)
+            assert alarms.kept.open == {}
+
+
+# ---------------------------------------------------------------- the table of what was sent
+
+
+def test_what_was_sent_stands_in_the_view_once_whenever_it_was_killed(home: Path) -> None:
+    over_ms = STOOD_STILL_MS + TROUBLE_MS + 1
+    for now_ms in (5_000, over_ms, over_ms + 1):
+        with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+            alarms.look(now_ms)
+            drained(alarms, now_ms)
+    with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+        alarms.look(over_ms + 2)
+    answer = ask(home, "SELECT event, receiver, group_id, kind, severity, at, since_at FROM alerts ORDER BY at")
+    assert [row[:5] for row in answer.rows] == [
+        (event, "r", "orders", "standstills", "warning") for event in ("opened", "closed")
+    ]
+
+
+def test_alertmanager_hears_each_hour_that_an_alarm_goes_on(tmp_path: Path) -> None:
+    story = one_member(session_timeout_ms=1_800_000, rebalance_timeout_ms=60_000_000)
+    story.join(3_000, "a")
+    write_home(tmp_path, [story])
+    reported = Told(repeats_ms=3_600_000)
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("standstills",)), [reported])) as alarms:
+        for now_ms in (15_000, 1_000_000, 3_615_000, 3_700_000):
+            alarms.look(now_ms)
+            drained(alarms, now_ms)
+    assert [event for event, *_ in reported.taken] == ["opened", "goes_on"]  # type: ignore[attr-defined]
+
+
+def test_two_processes_do_not_send_one_homes_alarms(home: Path) -> None:
+    with (
+        closing(Alarms(home, AlertSettings(), [Told()])),
+        pytest.raises(UserError, match="another process sends its alarms already"),
+    ):
+        Alarms(home, AlertSettings(), [Told()])

@@ -1,0 +1,111 @@
+"""A gateway over the tables beside a slow coordinator: what is answered without waiting for it, and what it learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from deltalake import DeltaTable
+
+from benchmarks.wire_client import Client
+from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from schemas.tables import REQUESTS_FOLDER
+from tests.gateway.running import GROUPS, asynchronous, beside, gateway_of
+from tests.gateway.table_coordinator import TableCoordinator
+from tests.gateway.wire_client import alone_in, heartbeat, join
+
+BEATS = 30
+
+
+def appended(home: Path) -> list[StreamRequest]:
+    table = DeltaTable(str(home / REQUESTS_FOLDER)).to_pyarrow_table()
+    return [msgspec.json.decode(text, type=StreamRequest) for text in table["request"].to_pylist()]
+
+
+def runs_of(home: Path) -> list[HeartbeatRunRequest]:
+    return [request for request in appended(home) if isinstance(request, HeartbeatRunRequest)]
+
+
+async def beat(client: Client, member: str, generation: int) -> str:
+    answer = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+    return str(answer.error_code.name)
+
+
+@asynchronous
+async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_told(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, batch_s=0.5, tells_batches=True) as coordinator:
+        async with beside(tmp_path) as server:
+            client = await Client.connect(server.address)
+            member, generation = await alone_in(client)
+            batches = coordinator.batches
+            assert {await beat(client, member, generation) for _ in range(BEATS)} == {"none"}
+            assert coordinator.batches - batches < BEATS / 2
+    assert not [request for request in appended(tmp_path) if isinstance(request, HeartbeatRequest)]
+    runs = runs_of(tmp_path)
+    assert sum(len(one.beats) for run in runs for one in run.members) == BEATS
+    assert all(run.is_answered and run.handed_on_ms is not None for run in runs)
+
+
+@asynchronous
+async def test_a_setting_leaves_every_heartbeat_to_the_coordinator(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
+        async with beside(tmp_path, **{"gateway.heartbeats.at.the.door": "false"}) as server:
+            client = await Client.connect(server.address)
+            member, generation = await alone_in(client)
+            assert await beat(client, member, generation) == "none"
+    assert runs_of(tmp_path) == []
+
+
+@asynchronous
+async def test_a_member_that_is_none_is_told_so_by_the_coordinator(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
+        async with beside(tmp_path) as server:
+            client = await Client.connect(server.address)
+            member, generation = await alone_in(client)
+            assert await beat(client, member, generation + 1) == "illegal_generation"
+            assert await beat(client, "stranger", generation) == "unknown_member_id"
+
+
+@asynchronous
+async def test_a_gateway_that_comes_back_knows_who_is_a_member(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
+        async with beside(tmp_path) as server:
+            member, generation = await alone_in(await Client.connect(server.address))
+        async with beside(tmp_path) as server:
+            assert await beat(await Client.connect(server.address), member, generation) == "none"
+    assert len(runs_of(tmp_path)) == 1
+
+
+@asynchronous
+async def test_a_coordinator_whose_batches_are_old_is_waited_for(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=False):
+        async with gateway_of(tmp_path) as server:
+            client = await Client.connect(server.address)
+            member, generation = await alone_in(client)
+            assert await beat(client, member, generation) == "none"
+    assert runs_of(tmp_path) == []
+
+
+@asynchronous
+async def test_a_new_client_is_told_its_id_at_once_and_it_is_the_coordinators(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, batch_s=0.5, tells_batches=True) as coordinator:
+        async with beside(tmp_path) as server:
+            client = await Client.connect(server.address)
+            batches = coordinator.batches
+            for n in range(BEATS):
+                given = await client.call("JoinGroup", 9, **join(f"g{n}"))
+                assert given.error_code.name == "member_id_required"
+            assert coordinator.batches - batches < BEATS / 2
+            joined = await client.call("JoinGroup", 9, **join(f"g{BEATS - 1}", member=given.member_id))
+            assert (joined.error_code.name, joined.member_id) == ("none", given.member_id)
+
+
+@asynchronous
+async def test_a_list_knows_what_was_asked_before_it_on_another_connection(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, batch_s=0.3, tells_batches=True):
+        async with beside(tmp_path) as server:
+            first, second = await Client.connect(server.address), await Client.connect(server.address)
+            for n in range(3):
+                await first.call("JoinGroup", 9, **join(f"g{n}"))
+                listed = await second.call("ListGroups", 5)
+                assert f"g{n}" in {group.group_id for group in listed.groups}

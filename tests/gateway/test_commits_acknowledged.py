@@ -1,0 +1,126 @@
+"""Commits over the wire beside a slow coordinator: which wait for no batch, and that none is lost with its gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.wire_client import Client
+from gateway.server import Server
+from listeners.addresses import Address, parse_address
+from schemas.messages import OffsetCommitRequest
+from tests.gateway.consumer_beats import AT_ONCE, beat
+from tests.gateway.process import ROOT
+from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, beside
+from tests.gateway.table_coordinator import TableCoordinator
+from tests.gateway.wire_client import alone_in, heartbeat
+from tests.waiting import until_true
+
+COMMITS = 20
+
+
+async def commit(client: Client, member: str, generation: int, offset: int, version: int = 8) -> str:
+    topics = [{"name": "t1", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
+    who = {"member_id": member, "generation_id_or_member_epoch": generation}
+    answer = await client.call("OffsetCommit", version, group_id="g", topics=topics, **who)
+    return str(answer.topics[0].partitions[0].error_code.name)
+
+
+async def with_an_offset(address: Address) -> tuple[Client, str, int]:
+    """A member whose group has an offset, and that the coordinator has heard."""
+    client = await Client.connect(address)
+    member, generation = await alone_in(client)
+    assert await commit(client, member, generation, 0) == "none"
+    return client, member, generation
+
+
+def stored(coordinator: TableCoordinator) -> int:
+    offset = coordinator.groups["g"].offsets.get(("t1", 0))
+    return -1 if offset is None else offset.committed_offset
+
+
+def acknowledged(coordinator: TableCoordinator) -> int:
+    return sum(isinstance(one, OffsetCommitRequest) and one.is_acknowledged for one in coordinator.requests)
+
+
+async def commits_in_batches(coordinator: TableCoordinator, server: Server) -> int:
+    client, member, generation = await with_an_offset(server.address)
+    batches = coordinator.batches
+    for offset in range(1, COMMITS + 1):
+        assert await commit(client, member, generation, offset) == "none"
+    await until_true(lambda: stored(coordinator) == COMMITS)
+    return coordinator.batches - batches
+
+
+@asynchronous
+async def test_a_member_that_commits_again_and_again_waits_for_few_batches(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, batch_s=0.3, tells_batches=True) as coordinator:
+        async with beside(tmp_path) as server:
+            assert await commits_in_batches(coordinator, server) < COMMITS / 2
+        assert acknowledged(coordinator) > COMMITS / 2
+
+
+@asynchronous
+async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_commit(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, AT_ONCE, batch_s=0.3, tells_batches=True) as coordinator:
+        async with beside(tmp_path) as server:
+            client = await Client.connect(server.address)
+            epoch = (await beat(client, "m", 0)).member_epoch
+            batches = coordinator.batches
+            for offset in range(1, COMMITS + 1):
+                assert await commit(client, "m", epoch, offset, version=9) == "none"
+            assert coordinator.batches - batches < COMMITS / 2
+            await until_true(lambda: stored(coordinator) == COMMITS)
+        assert acknowledged(coordinator) == COMMITS
+
+
+@asynchronous
+async def test_beside_another_writer_and_by_a_setting_every_commit_waits(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    with TableCoordinator(tmp_path / "a", GROUPS, batch_s=0.02, tells_batches=True) as coordinator:
+        async with beside(tmp_path / "a") as server, beside(tmp_path / "a"):
+            await commits_in_batches(coordinator, server)
+        assert acknowledged(coordinator) == 0
+    with TableCoordinator(tmp_path / "b", GROUPS, batch_s=0.02, tells_batches=True) as coordinator:
+        async with beside(tmp_path / "b", **{"gateway.early.commits": "false"}) as server:
+            await commits_in_batches(coordinator, server)
+        assert acknowledged(coordinator) == 0
+
+
+@asynchronous
+async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Path) -> None:
+    """The gateway is killed the moment that the client has its answer, before the coordinator comes to the commit."""
+    coordinator = TableCoordinator(tmp_path, GROUPS, tells_batches=True)
+    words = [word for key, value in DEFAULTS.items() for word in ("--set", f"{key}={value}")]
+    with coordinator:
+        gateway = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "--home", str(tmp_path), *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        try:
+            assert gateway.stdout is not None
+            said = await asyncio.to_thread(gateway.stdout.readline)
+            address = parse_address("listen", said.rpartition("listens on ")[2].partition(";")[0])
+            client, member, generation = await with_an_offset(address)
+            await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+        except BaseException:
+            gateway.kill()
+            raise
+    try:
+        # No batch runs now: whoever is answered has not waited for one.
+        assert await commit(client, member, generation, 7) == "none"
+        assert stored(coordinator) < 7
+        gateway.send_signal(signal.SIGKILL)
+    finally:
+        gateway.kill()
+        gateway.wait()
+        gateway.stdout.close()
+    with coordinator:
+        await until_true(lambda: stored(coordinator) == 7)

@@ -1,0 +1,173 @@
+"""A replay by several processes: the tables of one process, and nothing of it where it fails or is stopped."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import os
+import signal
+import weakref
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from jobs.home import Home
+from jobs.processes import ProcessEndedError, Processes, _tidied, note_done
+from jobs.replay import inputs
+from jobs.replay.command import processes_for, replay_home
+from jobs.replay.spill import buckets_for
+from jobs.rollcall.__main__ import main
+from request_log.following.group_sessions import CONFIGS_GIVEN
+from request_log.lines import sections
+from tests.replayed import replay_log
+from tests.source_tree import ROOT
+
+BUSY = ROOT / "tests/captures/j-busy-1/requests.log.gz"
+LOG = ROOT / "tests/captures/d-kill/requests.log.gz"
+DUMP = ROOT / "tests/captures/n-classic-mixed/offsets-topic.jsonl.gz"
+
+
+def rows_of(place: str) -> list[dict[str, object]]:
+    table: pa.Table = DeltaTable(place).to_pyarrow_table()
+    return sorted(table.to_pylist(), key=repr)
+
+
+def test_two_processes_and_many_sections_leave_the_tables_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tmp_path / "requests.log"
+    plain.write_bytes(gzip.decompress(BUSY.read_bytes()))
+    alone = replay_log(Home(tmp_path / "one"), BUSY, processes=1)
+    monkeypatch.setattr(sections, "SECTION_BYTES", 1 << 20)
+    assert processes_for(plain.stat().st_size, 2) == 2
+    assert buckets_for(plain.stat().st_size) > 2
+    shared = replay_log(Home(tmp_path / "two"), plain, processes=2)
+    assert (shared.parity.equal, shared.inferred) == (alone.parity.equal, alone.inferred)
+    assert (shared.tally.used, shared.tally.skipped) == (alone.tally.used, alone.tally.skipped)
+    for table in ("effects", "requests", "quarantine"):
+        ours, theirs = (rows_of(f"{tmp_path}/{home}/{table}") for home in ("two", "one"))
+        named = [{key: _renamed(value) for key, value in row.items()} for row in theirs]
+        assert ours == sorted(named, key=repr), table
+
+
+def _renamed(value: object) -> object:
+    """Request ids begin with the file's name."""
+    return value.replace("requests.log.gz", "requests.log") if isinstance(value, str) else value
+
+
+def end_at_once(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def square(number: int) -> int:
+    note_done(number)
+    return number * number
+
+
+def refuse(number: int) -> int:
+    raise ValueError(f"not {number}")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_work_is_done_and_counted(count: int) -> None:
+    reported: list[int] = []
+    with Processes(count) as pool:
+        assert sorted(pool.each(square, ((n,) for n in range(20)), reported.append)) == [n * n for n in range(20)]
+        with pytest.raises(ValueError, match="not 3"):
+            list(pool.each(refuse, [(3,)]))
+    assert sum(reported) == sum(range(20))
+
+
+def test_a_process_that_is_killed_is_one_sentence() -> None:
+    with Processes(2) as pool, pytest.raises(ProcessEndedError, match="ended from outside"):
+        list(pool.each(end_at_once, [(1,)]))
+
+
+def test_a_replay_that_is_stopped_leaves_no_half_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path / "home")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inputs, "follow_into_files", stop)
+    with pytest.raises(KeyboardInterrupt), replay_home(home, is_fresh=False):
+        replay_log(home, LOG, processes=1)
+    assert sorted(path.name for path in home.path.iterdir()) == ["home.json", "lock"]
+    monkeypatch.undo()
+    with replay_home(home, is_fresh=False):
+        assert replay_log(home, LOG, processes=1).parity.share == 1.0
+
+
+def test_what_a_killed_replay_left_is_gone_with_the_next(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    (home.building.path / "effects").mkdir(parents=True)
+    (home.building.path / "section-000000").write_bytes(b"x")
+    replay_log(home, LOG, processes=1)
+    assert sorted(path.name for path in home.path.iterdir()) == ["effects", "quarantine", "requests"]
+
+
+def test_bad_lines_and_a_truncated_file_are_counted_and_kept(tmp_path: Path) -> None:
+    lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
+    spoilt = lines[200][:300] + b"\n"
+    data = gzip.compress(b"".join([*lines[:250], spoilt, *lines[250:]]))
+    (tmp_path / "requests.log.gz").write_bytes(data[: len(data) // 2])
+    report = replay_log(Home(tmp_path / "home"), tmp_path / "requests.log.gz", processes=1)
+    assert report.tally.quarantined.total() >= 1
+    assert any("cannot be read from here on" in reason for reason in report.tally.quarantined)
+    assert report.tally.read == report.tally.used + report.tally.skipped.total() + report.tally.quarantined.total()
+    kept = rows_of(f"{tmp_path}/home/quarantine")
+    assert len(kept) == report.tally.quarantined.total()
+    assert all(str(row["source"]).startswith("requests.log.gz line ") for row in kept)
+
+
+def test_the_command_needs_no_jvm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(LOG), "--home", str(tmp_path / "home")]) == 0
+    report = capsys.readouterr().out
+    assert "parity: 100.000% of 463 answers are equal" in report
+    assert (
+        "views-agg: rebalance completed: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3"
+        in report
+    )
+
+
+def test_a_bad_engine_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", f"{LOG} {DUMP}", "--engine", "spark", "--home", str(tmp_path / "home")]) == 2
+    assert "--engine spark replays one request log" in capsys.readouterr().err
+
+
+def test_what_is_set_for_a_group_and_what_its_sessions_are_reach_and_leave_every_process(tmp_path: Path) -> None:
+    log = ROOT / "tests/request_log/incidents/sessions.log.gz"
+    lines = [line for line in gzip.decompress(log.read_bytes()).splitlines(keepends=True) if b"_CONFIGS" not in line]
+    plain = tmp_path / "requests.log"
+    plain.write_bytes(b"".join(lines))
+    home = Home(tmp_path / "bounded")
+    bounded = replay_log(home, plain, processes=2).tally.sessions
+    assert bounded
+    group_id, bounds = next((each, found) for each, found in sorted(bounded.items()) if found.likely_ms)
+    key = f"groups.{group_id}.consumer.session.timeout.ms"
+    given = replay_log(Home(tmp_path / "given"), plain, {key: str(bounds.likely_ms)}, 2)
+    assert CONFIGS_GIVEN in given.tally.inferred
+    assert given.parity.equal == replay_log(Home(tmp_path / "again"), plain, processes=1).parity.equal
+
+
+def test_what_a_piece_of_work_leaves_in_circles_is_gone_after_it() -> None:
+    """Else the memory of a long log's processes grows with the log."""
+
+    class Circle:
+        def __init__(self) -> None:
+            self.own = self
+
+    def work() -> weakref.ref[Circle]:
+        return weakref.ref(Circle())
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        assert _tidied(work)() is None
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()

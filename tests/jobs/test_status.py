@@ -1,0 +1,138 @@
+"""`rollcall status` says of each home who works in it and what is in trouble; `rollcall doctor` what is lacking."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import doctor
+from jobs.home import Home
+from jobs.rollcall.__main__ import main
+from listeners.addresses import Address
+from programs.errors import UserError
+from programs.version import VERSION
+from tests.source_tree import ROOT
+from tests.streaming.earlier_homes import JOB, unpacked
+
+LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the homes of a finished replay and of a job that ended."""
+    folder = tmp_path_factory.mktemp("homes")
+    assert main(["replay", str(LOG), "--home", str(folder / ".rollcall-d-kill")]) == 0
+    shutil.copytree(unpacked(VERSION, folder / "unpacked").home(JOB), folder / "job")
+    return folder
+
+
+def test_each_home_of_the_folder_has_its_paragraph(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    assert main(["status"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(".rollcall-d-kill: a replay history") == 1
+    assert ".rollcall-d-kill: a replay history; nobody works in it\n  its latest fact is of 2026-11-21 05:39:51" in said
+    assert "job: a live history; nobody works in it" in said
+    assert "  None of 3 groups was in trouble in the last hour.\n" in said
+
+
+def test_who_works_in_a_home_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = Home(folder / "job")
+    with home.locked("the coordinator"):
+        capsys.readouterr()
+        assert main(["status", home.shown, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["worker"]) == ("live", f"the coordinator (process {os.getpid()})")
+    assert found["groups"] > 0
+    assert home.worker() == ""
+
+
+def test_who_died_in_a_home_works_there_no_more(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("the coordinator (process 4194305)\n")
+    assert Home(tmp_path).worker() == ""
+
+
+def test_what_is_no_home_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"rollcall: {tmp_path} is no home: it has no home.json.\n"
+
+
+# ---------------------------------------------------------------- the doctor
+
+
+def lines(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, tuple[str, str]]:
+    """Whether each thing is as it should be, and the sentence on it, by what it is."""
+    capsys.readouterr()
+    main(["doctor", *words])
+    found = {}
+    for line in capsys.readouterr().out.splitlines():
+        what, _, sentence = line[6:].partition(": ")
+        found[what] = (line[:4].strip(), sentence)
+    return found
+
+
+def test_a_machine_that_has_all_is_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = lines(capsys, "--home", str(folder / "job"))
+    assert {"Python", "Java", "JARs", "home", "disk", "clock"} <= found.keys()
+    assert found["clock"] == ("ok", f"no fact of {folder / 'job'} is of later than now.")
+    assert found["home"] == ("ok", f"{folder / 'job'} can be written; nobody works in it.")
+
+
+def test_what_lacks_is_said_with_what_to_do(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(doctor, "missing_jars", lambda: ["delta.jar"])
+    monkeypatch.setattr(doctor, "FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(doctor, "DEFAULT_ADDRESS", Address("127.0.0.1", taken.getsockname()[1]))
+        found = lines(capsys, "--home", str(folder / "job"))
+    failed = {what: sentence for what, (state, sentence) in found.items() if state == "FAIL"}
+    assert failed["Java"].startswith("Java was not found: install Java 17 or newer")
+    assert "`make jars` fetches it" in failed["JARs"]
+    assert "`rollcall maintain` removes what is old" in failed["disk"]
+    assert failed["clock"].endswith("set this machine's clock, or the broker's.")
+    assert "name another place with PAGE=host:port" in failed["port of the page"]
+
+
+def test_without_a_checkout_jars_are_fetched_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "missing_jars", lambda: ["delta.jar"])
+    monkeypatch.setattr(doctor, "IS_CHECKOUT", False)
+    assert doctor._jars().endswith("will have Delta's once something has started Spark, which fetches them.")
+
+
+def test_a_home_that_is_not_there_can_be_made(tmp_path: Path) -> None:
+    assert doctor._home(Home(tmp_path / "new")) == f"{tmp_path / 'new'} is not there yet, and can be made."
+
+
+def test_a_home_that_may_not_be_written_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UserError, match="nobody may write into"):
+        doctor._home(Home(tmp_path / "home"))
+
+
+def test_a_cluster_that_does_not_answer_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "WITHIN_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+    found = lines(capsys, f"kafka://{address}")
+    assert found["cluster"][0] == found["__consumer_offsets"][0] == "FAIL"
+    assert found["cluster"][1].startswith(f"{address} does not answer (")
+
+
+def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "broker"]) == 2
+    assert "FROM=broker: is not of the form kafka://host:port" in capsys.readouterr().err

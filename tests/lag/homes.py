@@ -1,0 +1,52 @@
+"""Homes with lag in them: of the capture, and of news that a test tells in literal numbers.
+
+Must not know any view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lag.rows import Fetched, LagRows, LogEnd
+from request_log.lines.clock import zone_of
+from request_log.log_ends import lag_of
+from tables.lag_rows import append_lag
+from tests.request_log.truth import OF_LAG, truth
+from tests.views.story import Story, write_effects
+from tests.why.reading import CAPTURES, capture
+
+
+@cache
+def lag_of_capture() -> LagRows:
+    """What the capture's log tells of ends and fetches."""
+    found = LagRows()
+    for rows in lag_of(CAPTURES / OF_LAG / "requests.log.gz", zone_of("UTC")):
+        found.ends += rows.ends
+        found.fetches += rows.fetches
+    assert len(found.ends) > 10_000
+    return found
+
+
+def write_capture(home: Path) -> None:
+    write_effects(home, capture(OF_LAG))
+    append_lag(home, lag_of_capture())
+
+
+def truth_of_lag() -> dict[str, Any]:
+    reported: dict[str, Any] = truth(OF_LAG)["lag"]
+    return reported
+
+
+def ends(*reported: tuple[int, int], topic: str = "t", partition: int = 0, start: int = 0) -> list[LogEnd]:
+    """Rows of (at_ms, end)."""
+    return [LogEnd(topic, partition, at_ms, start, end, end, "sample") for at_ms, end in reported]
+
+
+def write_home(
+    home: Path, stories: Sequence[Story], reported: Sequence[LogEnd], fetches: Sequence[Fetched] = ()
+) -> None:
+    write_effects(home, {story.group_id: story.rows for story in stories})
+    append_lag(home, LagRows(list(reported), list(fetches)))

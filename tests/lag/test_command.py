@@ -1,0 +1,70 @@
+"""`rollcall lag`: what is printed of a small home, as text and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from jobs.group_facts import NoSuchGroup
+from jobs.home import Home
+from jobs.lag_report import answer_lag
+from tests.lag.homes import ends, write_home
+from tests.views.story import Story
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    folder: Path = tmp_path_factory.mktemp("lag")
+    story = Story("orders")
+    story.join(100, "a", topics=("t",), session_timeout_ms=300_000, rebalance_timeout_ms=300_000)
+    story.let_time_pass(100)
+    story.sync(100, "a", {"a": ["t-0", "t-1"]})
+    story.commit(2000, "a", {"t-0": 10})
+    other = Story("nobody's")
+    other.commit(2000, "x", {"t-0": 0}, generation_id=-1)
+    write_home(folder, [story, other], ends((1000, 0), (3000, 20), (65_000, 50)))
+    return Home(folder)
+
+
+def printed(home: Home, group_id: str = "", form: str = "text", at: str = "") -> list[str]:
+    out = io.StringIO()
+    answer_lag(home, group_id, at, form, watches=False, out=out)
+    return out.getvalue().splitlines()
+
+
+def test_a_group_is_told_partition_by_partition_with_its_owner(home: Home) -> None:
+    head, first, second = (line.split() for line in printed(home, "orders"))
+    assert head[:8] == ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TIME-LAG", "TREND"]
+    assert first[:8] == ["orders", "t", "0", "10", "50", "40", "63.0s", "+30"]
+    assert first[9:] == ["/10.0.0.1", "a", "0", "00:01:05"]
+    assert second[:8] == ["orders", "t", "1", "-", "-", "-", "-", "-"]
+
+
+def test_all_groups_are_told_the_furthest_behind_first(home: Home) -> None:
+    assert [line.split("  ")[0] for line in printed(home)[1:]] == ["nobody's", "orders", "orders"]
+
+
+def test_a_group_whose_name_has_a_quote_is_told_alone(home: Home) -> None:
+    assert len(printed(home, "nobody's")) == 2
+
+
+def test_json_has_null_for_what_is_not_known(home: Home) -> None:
+    rows = [json.loads(line) for line in printed(home, "orders", "json")]
+    assert (rows[0]["lag_records"], rows[0]["trend_records"], rows[0]["end_known_at"]) == (
+        40,
+        30,
+        "1970-01-01T00:01:05.000Z",
+    )
+    assert rows[1]["lag_records"] is None
+
+
+def test_a_moment_before_is_told_as_it_was(home: Home) -> None:
+    assert printed(home, "orders", at="1970-01-01 00:00:04")[1].split()[3:7] == ["10", "20", "10", "1.0s"]
+
+
+def test_a_group_that_is_not_known_is_named(home: Home) -> None:
+    with pytest.raises(NoSuchGroup, match="group payments"):
+        printed(home, "payments")

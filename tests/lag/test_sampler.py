@@ -1,0 +1,250 @@
+"""When a cluster is asked where logs end, and what is written of its answers: virtual time, a cluster that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from jobs.config import JobConfig
+from jobs.coordinator import gateway_before_kafka
+from jobs.home import Home
+from jobs.run.choices import RunOptions, choices
+from jobs.shadow.listed_offsets import upstream_settings
+from jobs.shadow.log_ends_sampler import Listed, LogEndsSampler, Partition
+from jobs.stream.upkeep import tables_of
+from lag.rows import LagRows
+from schemas.tables import LOG_ENDS
+from tables.lag_rows import append_lag, ends_table, thinned_to
+from tables.upkeep import tend
+from tests.lag.homes import ends
+from tests.views.story import Story, write_effects
+
+BEGIN_MS = 1_000_000
+
+
+class Told:
+    """A cluster whose answers a test sets."""
+
+    def __init__(self) -> None:
+        self.logs: dict[Partition, tuple[int, int, int]] = {("t", 0): (0, 10, 10), ("t", 1): (0, 20, 20)}
+        """Start, last stable offset, end."""
+        self.asked: list[str] = []
+        self.is_away = False
+
+    def cluster_id(self) -> str:
+        return "a cluster"
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+    def partitions(self, topics: Collection[str]) -> tuple[list[Partition], dict[str, str]]:
+        self.asked.append("partitions")
+        known = {topic for topic, _ in self.logs}
+        return [one for one in self.logs if one[0] in topics], {
+            topic: "not for you" for topic in topics if topic not in known
+        }
+
+    def ends(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed("ends", partitions, 2)
+
+    def starts(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed("starts", partitions, 0)
+
+    def stable_ends(self, partitions: Collection[Partition]) -> Listed:
+        return self._listed("stable", partitions, 1)
+
+    def _listed(self, kind: str, partitions: Collection[Partition], place: int) -> Listed:
+        if self.is_away:
+            raise OSError("no broker answers")
+        self.asked.append(f"{kind} of {len(partitions)}")
+        return Listed({one: self.logs[one][place] for one in partitions}, {})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    story = Story("orders")
+    story.commit(500, "a", {"t-0": 4}, generation_id=-1)
+    write_effects(tmp_path, {"orders": story.rows})
+    return Home(tmp_path)
+
+
+def rows_of(home: Home) -> list[tuple[object, ...]]:
+    columns = "topic, partition, at_ms - 1000000, log_start_offset, end_offset, last_stable_offset"
+    found = duckdb.from_arrow(DeltaTable(home.log_ends).to_pyarrow_table())
+    asked = found.query("rows", f"select {columns} from rows order by at_ms, topic nulls last, partition")
+    assert asked is not None
+    return asked.fetchall()
+
+
+@pytest.fixture
+def cluster() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def sampler(home: Home, cluster: Told) -> LogEndsSampler:
+    return LogEndsSampler(home, cluster, 10_000)
+
+
+def test_every_interval_the_ends_are_asked_for_and_what_changed_is_written(
+    home: Home, cluster: Told, sampler: LogEndsSampler
+) -> None:
+    sampler.step(BEGIN_MS)
+    cluster.logs["t", 0] = (0, 15, 15)
+    sampler.step(BEGIN_MS + 9_999)
+    sampler.step(BEGIN_MS + 10_000)
+    assert [kind for kind in cluster.asked if kind.startswith("ends")] == ["ends of 2", "ends of 2"]
+    assert rows_of(home) == [
+        ("t", 0, 0, None, 10, None),
+        ("t", 1, 0, None, 20, None),
+        (None, None, 0, None, None, None),
+        ("t", 0, 10_000, 0, 15, None),
+        ("t", 1, 10_000, 0, 20, None),
+        (None, None, 10_000, None, None, None),
+    ]
+
+
+def test_a_cluster_that_is_away_is_reported_once_until_it_answers(
+    home: Home, cluster: Told, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reported = []
+    for second, is_away in enumerate([True] * 25 + [False] * 15 + [True] * 15):
+        cluster.is_away = is_away
+        sampler.look(BEGIN_MS + second * 1_000)
+        if "no broker answers" in capsys.readouterr().err:
+            reported.append(second)
+    assert reported == [0, 40]
+
+
+def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None:
+    cluster = Told()
+    cluster.logs["t", 1] = (0, 12, 20)
+    sampler = LogEndsSampler(home, cluster, 10_000)
+    for step in range(6):
+        sampler.step(BEGIN_MS + step * 5_000)
+    assert [kind for kind in cluster.asked if not kind.startswith(("ends", "part"))] == [
+        "starts of 2",
+        "stable of 2",
+        "stable of 1",
+    ]
+    assert ("t", 1, 20_000, 0, 20, 12) in rows_of(home)
+
+
+def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Told, sampler: LogEndsSampler) -> None:
+    sampler.step(BEGIN_MS)
+    story = Story("payments")
+    story.join(700, "b", topics=("t",))
+    story.let_time_pass(800)
+    write_effects(home.path, {"payments": story.rows})
+    sampler.step(BEGIN_MS + 2_000)
+    assert cluster.asked.count("ends of 2") == 2
+
+
+def test_a_topic_that_is_committed_to_later_is_asked_for_and_one_that_may_not_be_described_is_named(
+    home: Home, cluster: Told, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sampler.step(BEGIN_MS)
+    story = Story("payments")
+    story.commit(500, "a", {"u-0": 4, "secret-0": 1}, generation_id=-1)
+    write_effects(home.path, {"payments": story.rows})
+    cluster.logs["u", 0] = (0, 3, 3)
+    for step in range(4):
+        sampler.step(BEGIN_MS + 10_000 * (step + 1))
+    assert "ends of 3" in cluster.asked
+    assert cluster.asked.count("partitions") == 2
+    assert capsys.readouterr().err.count("topic secret ends is not known: not for you (DESCRIBE is needed)") == 1
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_partition_that_was_added_is_asked_for_once_somebody_has_it(
+    home: Home, cluster: Told, sampler: LogEndsSampler, is_committed: bool
+) -> None:
+    sampler.step(BEGIN_MS)
+    cluster.logs["t", 2] = (0, 3, 3)
+    story = Story("payments")
+    if is_committed:
+        story.commit(500, "a", {"t-2": 1, "t-9": 1}, generation_id=-1)
+    else:
+        story.join(500, "a", topics=("t",))
+        story.sync(600, "a", {"a": ["t-2", "t-9"]})
+    write_effects(home.path, {"payments": story.rows})
+    for step in range(3):
+        sampler.step(BEGIN_MS + 10_000 * (step + 1))
+    assert ("t", 2, 10_000, None, 3, None) in rows_of(home)
+    assert cluster.asked.count("partitions") == 2
+
+
+def test_a_cluster_that_is_away_writes_nothing(home: Home) -> None:
+    cluster = Told()
+    cluster.is_away = True
+    with pytest.raises(OSError, match="no broker answers"):
+        LogEndsSampler(home, cluster, 10_000).step(BEGIN_MS)
+    assert not Path(home.log_ends).exists()
+
+
+def test_the_last_moments_are_written_as_it_stops(home: Home, cluster: Told, sampler: LogEndsSampler) -> None:
+    sampler.step(BEGIN_MS)
+    sampler.step(BEGIN_MS + 10_000)
+    sampler.stop()
+    assert [row for row in rows_of(home) if row[2] == 10_000] == [
+        ("t", 0, 10_000, None, 10, None),
+        ("t", 1, 10_000, None, 20, None),
+    ]
+
+
+# ---------------------------------------------------------------- older samples
+
+
+def test_older_samples_are_thinned_to_the_last_of_each_interval() -> None:
+    reported = [*ends(*((at_ms, at_ms) for at_ms in range(0, 100, 10))), *ends((5, 1), (12, 1), partition=1)]
+    kept = thinned_to(30, 70)(ends_table(reported, None, None))
+    assert list(zip(kept["partition"].to_pylist(), kept["at_ms"].to_pylist(), strict=True)) == [
+        *((0, at_ms) for at_ms in (20, 50, 70, 80, 90)),
+        (1, 12),
+    ]
+
+
+def test_upkeep_thins_and_puts_together(tmp_path: Path) -> None:
+    home, now_ms = Home(tmp_path), 100 * 86_400_000
+    for minute in range(120):
+        at_ms = now_ms - 7_200_000 + minute * 60_000
+        append_lag(tmp_path, LagRows(ends((at_ms, minute), (at_ms + 10_000, minute + 1))), "c")
+    for kept in tables_of(home, JobConfig()):
+        tend(kept, now_ms, thorough=True)
+    table = DeltaTable(home.log_ends)
+    times = pa.array(table.to_pyarrow_table()["at_ms"].to_pylist())
+    old = [at_ms for at_ms in times.to_pylist() if at_ms < now_ms - 3_600_000]
+    assert (len(old), len(times) - len(old)) == (12, 120)
+    assert len(table.file_uris()) == 1
+    assert table.schema().to_arrow().names == LOG_ENDS.names
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_a_gateways_upstream_is_asked_with_its_own_login(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    pairs = {
+        "gateway.upstream": "h:9093",
+        "gateway.upstream.security.protocol": "SASL_PLAINTEXT",
+        "gateway.upstream.sasl.mechanism": "SCRAM-SHA-256",
+        "gateway.upstream.sasl.username": "eve",
+        "gateway.upstream.sasl.password.file": str(password),
+    }
+    settings = gateway_before_kafka(pairs | {"topics": "t:4"})
+    assert settings is not None
+    assert upstream_settings(settings) == {
+        "bootstrap.servers": "h:9093",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "SCRAM-SHA-256",
+        "sasl.username": "eve",
+        "sasl.password": "secret",
+    }
+    assert gateway_before_kafka({"topics": "t:4"}) is None
+    assert choices(RunOptions(upstream="h:9093"), {}).coordinator == ("--set", "gateway.upstream=h:9093")

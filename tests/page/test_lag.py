@@ -1,0 +1,110 @@
+"""Lag on the page is what the views say, now and as it was, and grows for a group that is heard of no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from duck_sql.engine import ask
+from jobs.home import Home
+from jobs.lag_report import lag_of
+from jobs.pictures import rebalance_scenes
+from lag.rows import LagRows
+from page.history import ms_of
+from pictures.scene import Curves
+from tables.lag_rows import append_lag
+from tests.lag.homes import ends, write_capture, write_home
+from tests.page.asking import asked, page
+from tests.pictures.drawn import drawn, hints, lanes, written
+from tests.views.story import Story
+from tests.waiting import until
+from why.words import duration
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    write_capture(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[TestClient]:
+    with asked(home) as client:
+        yield client
+
+
+def reported(home: Path, until_ms: int | None = None) -> dict[str, tuple[int, int]]:
+    """By group, its lag in records and by how many that grew in a minute, as `rollcall lag` has them."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in lag_of(Home(home), "", until_ms):
+        lag, trend = found.get(row["group_id"], (0, 0))
+        found[row["group_id"]] = lag + (row["lag_records"] or 0), trend + (row["trend_records"] or 0)
+    return found
+
+
+def overview(client: TestClient, path: str = "/") -> dict[str, tuple[int, int]]:
+    def number(text: str) -> int:
+        return int(text.replace(",", "") or 0)
+
+    listed = page(client, path).listed("groups")
+    return {row["Group"]: (number(row["Lag"]), number(row["Lag grew, last minute"])) for row in listed}
+
+
+def test_the_overview_has_the_lag_of_each_group_and_its_trend(home: Path, client: TestClient) -> None:
+    assert overview(client) == reported(home)
+    assert overview(client)["metrics-rollup"][0] > 10_000
+    at_ms = ms_of(next(iter(ask(home, "select max(at) - interval 60 seconds as earlier from effects").rows))[0])
+    assert overview(client, f"/?at={at_ms}") == reported(home, at_ms) != reported(home)
+
+
+def test_a_group_has_its_lag_by_partition_and_under_its_timeline(home: Path, client: TestClient) -> None:
+    query = (
+        "select topic, partition, end_offset, lag_records, lag_ms, client_id from lag where group_id = 'trades-book'"
+    )
+    shown = page(client, "/group?group=trades-book").listed("offsets")
+    columns = ("Topic", "Partition", "Log end", "Lag", "Lag in time", "Owner")
+    assert sorted(tuple(row[name] for name in columns) for row in shown) == sorted(
+        (topic, str(partition), str(end), str(lag), duration(lag_ms), owner)
+        for topic, partition, end, lag, lag_ms, owner in ask(home, query).rows
+    )
+    drawing = client.get("/pictures/timeline.svg", params={"group": "trades-book", "width": 900}).text
+    assert "lag, records" in written(drawing)
+    assert len(lanes(drawing)) >= 2
+    peak = "select max(peak_lag_records) as peak from lag_history where group_id = 'trades-book'"
+    heights = [int(one.split()[1].replace(",", "")) for one in hints(drawing) if one.startswith("trades: ")]
+    assert max(heights) == next(iter(ask(home, peak).rows))[0]
+
+
+def test_the_lag_around_a_rebalance_is_drawn_until_the_group_had_caught_up(home: Path, client: TestClient) -> None:
+    (generation,) = next(
+        row[:1]
+        for row in ask(
+            home, "select to_generation_id, cause from rebalances where group_id = 'clicks-agg' order by started_at"
+        ).rows
+        if row[1] == "session_expired"
+    )
+    fields = {"group": "clicks-agg", "generation": str(generation)}
+    assert "Lag around it" in client.get("/rebalance", params=fields).text
+    drawing = client.get("/rebalance-lag.svg", params=fields).text
+    scene = rebalance_scenes(home, "clicks-agg", generation)["lag"]
+    assert isinstance(scene, Curves)
+    assert scene.curves[0].name == "clicks"
+    assert len(scene.curves) == 4
+    cost = "select caught_up_at, lag_peak, started_at from rebalance_costs where group_id = 'clicks-agg'"
+    caught_up_at, peak, _ = next(row for row in ask(home, f"{cost} and to_generation_id = {generation}").rows)
+    assert peak in {y for _, y in scene.curves[0].points}
+    assert int(drawn(drawing)[0][1]["data-to"]) > ms_of(caught_up_at)
+
+
+def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tmp_path: Path) -> None:
+    story = Story("stopped")
+    story.commit(2000, "x", {"t-0": 10}, generation_id=-1)
+    write_home(tmp_path, [story], ends((1000, 0), (3000, 20)))
+    with asked(tmp_path) as client:
+        assert overview(client) == {"stopped": (10, 0)}
+        append_lag(tmp_path, LagRows(ends((70_000, 500))))
+        until(lambda: overview(client) == {"stopped": (490, 480)}, "the new end", within_s=15)

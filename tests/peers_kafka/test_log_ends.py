@@ -1,0 +1,127 @@
+"""Lag beside a real broker's own figures: the sampler asks it, and what it writes is what its admin client says.
+
+A producer sends at a known rate, a group commits, a transaction stays open, records are deleted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from gateway.tables.request_topic import client_settings
+from jobs.home import Home
+from jobs.shadow.listed_offsets import ListedOffsets
+from jobs.shadow.log_ends_sampler import LogEndsSampler
+from tests.peers_kafka.kafka import broker
+from tests.views.story import Story, write_effects
+from tests.views.view_rows import Row, rows_of
+
+GROUP, PLAIN, MONEY = "payments", "plain", "money"
+INTERVAL_MS = 1_000
+RATE_MS = 10
+"""A record each so many ms."""
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    with broker(tmp_path_factory.mktemp("broker")) as address:
+        yield {"bootstrap.servers": address}
+
+
+@pytest.fixture(scope="module")
+def admin(client: dict[str, Any]) -> AdminClient:
+    admin = AdminClient(client)
+    for future in admin.create_topics([NewTopic(name, 1, 1) for name in (PLAIN, MONEY)]).values():
+        future.result(30)
+    return admin
+
+
+class Followed:
+    """A home that is told of commits as they are made, and of the ends of logs by the sampler."""
+
+    def __init__(self, folder: Path, client: dict[str, Any]) -> None:
+        self.home = Home(folder)
+        self._story, self._written = Story(GROUP), 0
+        self._consumer = Consumer({**client, "group.id": GROUP, "enable.auto.commit": False})
+        settings = client_settings({f"kafka.{key}": value for key, value in client.items()})
+        self.sampler = LogEndsSampler(self.home, ListedOffsets(settings), INTERVAL_MS)
+
+    def commit(self, topic: str, offset: int) -> None:
+        self._consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+        self._story.commit(now_ms(), GROUP, {f"{topic}-0": offset}, generation_id=-1)
+        write_effects(self.home.path, {GROUP: self._story.rows[self._written :]})
+        self._written = len(self._story.rows)
+
+    def lag(self, topic: str) -> Row:
+        (row,) = [row for row in rows_of(self.home.path, "lag") if row.topic == topic]
+        return row
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def paced(producer: Producer, topic: str, count: int, sampler: LogEndsSampler) -> list[int]:
+    """Sends records at the rate; when each was sent."""
+    sent: list[int] = []
+    begun_ms = now_ms()
+    while len(sent) < count:
+        if now_ms() >= begun_ms + len(sent) * RATE_MS:
+            sent.append(now_ms())
+            producer.produce(topic, b"x", partition=0, timestamp=sent[-1])
+            producer.flush(30)
+        sampler.step(now_ms())
+    return sent
+
+
+def asked(admin: AdminClient, topic: str) -> int:
+    """The group's lag in a topic, as its admin client says it."""
+    request = [ConsumerGroupTopicPartitions(GROUP, [TopicPartition(topic, 0)])]
+    (committed,) = admin.list_consumer_group_offsets(request)[GROUP].result(30).topic_partitions
+    (end,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
+    return int(end.result(30).offset - committed.offset)
+
+
+def test_lag_is_what_the_admin_client_says_and_the_time_that_passed(
+    client: dict[str, Any], admin: AdminClient, tmp_path: Path
+) -> None:
+    followed, producer = Followed(tmp_path, client), Producer(client)
+    followed.commit(PLAIN, 0)
+    sent = paced(producer, PLAIN, 400, followed.sampler)
+    followed.commit(PLAIN, 150)
+    followed.sampler.step(now_ms() + INTERVAL_MS)
+    row = followed.lag(PLAIN)
+    assert row.lag_records == asked(admin, PLAIN) == 250
+    assert abs(row.lag_ms - (row.end_known_at - sent[150])) <= INTERVAL_MS + 500
+    followed.commit(PLAIN, 400)
+    assert (followed.lag(PLAIN).lag_records, followed.lag(PLAIN).lag_ms) == (0, 0)
+
+
+def test_an_open_transaction_and_deleted_records_are_told(
+    client: dict[str, Any], admin: AdminClient, tmp_path: Path
+) -> None:
+    followed = Followed(tmp_path, client)
+    producer = Producer({**client, "transactional.id": "t"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for _ in range(20):
+        producer.produce(MONEY, b"x", partition=0)
+    producer.flush(30)
+    followed.commit(MONEY, 0)
+    at_ms = now_ms()
+    for step in range(10):
+        followed.sampler.step(at_ms + step * INTERVAL_MS // 2)
+    assert (followed.lag(MONEY).end_offset, followed.lag(MONEY).last_stable_offset) == (20, 0)
+    producer.commit_transaction(30)
+    admin.delete_records([TopicPartition(MONEY, 0, 5)])[TopicPartition(MONEY, 0)].result(30)
+    for step in range(10, 40):
+        followed.sampler.step(at_ms + step * INTERVAL_MS // 2)
+    row = followed.lag(MONEY)
+    assert (row.end_offset, row.last_stable_offset, row.log_start_offset) == (21, 21, 5)
+    assert (row.lag_records, row.records_lost) == (16, 5)

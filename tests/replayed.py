@@ -1,0 +1,30 @@
+"""A log or a dump replayed into a home as the command does it, without its report. Knows the replay's entrance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+
+from jobs.home import Home
+from jobs.replay.command import make_history
+from jobs.replay.inputs import DumpRead, LogInput, TopicInput
+from jobs.replay.report import Replayed
+
+QUIET = Console(quiet=True)
+
+
+def replay_log(
+    home: Home, path: Path, given: Mapping[str, str] | None = None, processes: int | None = None
+) -> Replayed:
+    made_of = LogInput(path, given or {}, ZoneInfo("UTC"))
+    make_history(home, made_of, QUIET, processes)
+    return made_of.replayed
+
+
+def replay_dump(home: Home, path: Path) -> DumpRead:
+    made_of = TopicInput(path, {})
+    make_history(home, made_of, QUIET)
+    return made_of.found

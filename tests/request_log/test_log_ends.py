@@ -1,0 +1,170 @@
+"""Lines of Fetch, ListOffsets and DeleteRecords: what they tell, line by line with literal numbers."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from lag.rows import Fetched, LogEnd
+from request_log.fetches import FetchReader, Known
+from request_log.lines.files import LogLine
+from request_log.lines.line import LineReader
+from request_log.log_ends import LagNews, UnreadableFetch
+from schemas.consumer_protocol import Subscription, encode_subscription
+
+ID, OTHER = "_x61ovasS5u52uE8qrL_oQ", "1g35ai7FQR67NUJXlGVawA"
+
+
+def line(key: int, request: dict[str, Any], response: dict[str, Any], at_ms: int = 5000, **more: Any) -> LogLine:
+    header = {"requestApiKey": key, "requestApiVersion": more.pop("version", 16), "correlationId": 1, "clientId": "c"}
+    body = {
+        "requestHeader": {**header, "requestApiKeyName": "X"},
+        "request": request,
+        "response": response,
+        "connection": "10.0.0.9:9092-10.0.0.1:4000-2-8",
+        "totalTimeMs": 400.0,
+        **more,
+    }
+    text = f"[2026-11-23 08:10:17,099] DEBUG Completed request:{json.dumps(body)} (kafka.request.logger)"
+    return LogLine("requests.log", 1, at_ms, text.replace(": ", ":").replace(", ", ",").encode())
+
+
+def fetch(
+    asked: dict[int, int],
+    reported: dict[int, tuple[int, int, int]],
+    at_ms: int = 5000,
+    topic: str = "t",
+    **request: Any,
+) -> LogLine:
+    """asked: fetch offsets; told: high watermark, last stable offset, log start."""
+    name = "topicId" if len(topic) == 22 else "topic"
+    session_id = request.pop("answered", 0)
+    partitions = [{"partition": number, "fetchOffset": offset} for number, offset in asked.items()]
+    answered = [
+        {"partitionIndex": n, "errorCode": 0, "highWatermark": hw, "lastStableOffset": lso, "logStartOffset": start}
+        for n, (hw, lso, start) in reported.items()
+    ]
+    sent = {"topics": [{name: topic, "partitions": partitions}] if asked else [], "forgottenTopicsData": [], **request}
+    responses = [{name: topic, "partitions": answered}] if reported else []
+    return line(1, sent, {"errorCode": 0, "sessionId": session_id, "responses": responses}, at_ms)
+
+
+def test_a_fetch_tells_the_offset_as_it_arrived_and_the_ends_as_it_was_answered() -> None:
+    reported = FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, isolationLevel=1))
+    assert reported == [
+        Fetched("c", "/10.0.0.1", "t", 0, 4600, 7, "read_committed"),
+        LogEnd("t", 0, 5000, 3, 20, 18, "fetch"),
+    ]
+
+
+def test_an_incremental_answer_leaves_out_what_stands_where_it_was_told() -> None:
+    reader = FetchReader()
+    reader.read(fetch({0: 7, 1: 9}, {0: (20, 20, 0), 1: (9, 9, 0)}, sessionId=0, sessionEpoch=0, answered=77))
+    reported = reader.read(fetch({0: 20}, {0: (25, 25, 0)}, 6000, sessionId=77, sessionEpoch=1, answered=77))
+    assert reported[1:] == [LogEnd("t", 0, 6000, 0, 25, 25, "fetch"), Known("t", 1, 6000)]
+    forgotten = [{"topic": "t", "partitions": [1]}]
+    again = fetch({}, {}, 7000, sessionId=77, sessionEpoch=2, answered=77, forgottenTopicsData=forgotten)
+    assert reader.read(again) == [Known("t", 0, 7000)]
+    assert reader.read(fetch({}, {}, 8000, sessionId=77, sessionEpoch=-1)) == []
+    assert reader.read(fetch({}, {}, 9000, sessionId=77, sessionEpoch=3, answered=77)) == []
+
+
+def test_sessions_of_two_brokers_are_two() -> None:
+    reader = FetchReader()
+    reader.read(fetch({0: 7}, {0: (20, 20, 0)}, sessionId=0, sessionEpoch=0, answered=77))
+    other = fetch({}, {}, 6000, sessionId=77, sessionEpoch=1, answered=77)
+    assert reader.read(other._replace(text=other.text.replace(b"10.0.0.9", b"10.0.0.8"))) == []
+
+
+def test_a_replica_tells_ends_and_fetches_nothing() -> None:
+    reported = FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, replicaState={"replicaId": 2, "replicaEpoch": 1}))
+    assert reported == [LogEnd("t", 0, 5000, 3, 20, 18, "fetch")]
+    assert FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, replicaId=2)) == reported
+
+
+def test_an_error_tells_no_end() -> None:
+    bad = fetch({0: 7}, {0: (-1, -1, -1)})
+    assert FetchReader().read(bad)[1:] == []
+
+
+def test_list_offsets_tells_a_start_or_an_end_and_for_read_committed_no_end() -> None:
+    def listed(timestamp: int, isolation: int) -> LogLine:
+        part = {"partitionIndex": 2, "timestamp": timestamp}
+        answer = {"partitionIndex": 2, "errorCode": 0, "timestamp": -1, "offset": 40}
+        request = {"replicaId": -1, "isolationLevel": isolation, "topics": [{"name": "t", "partitions": [part]}]}
+        return line(2, request, {"topics": [{"name": "t", "partitions": [answer]}]})
+
+    assert FetchReader().read(listed(-2, 1)) == [LogEnd("t", 2, 5000, 40, None, None, "list_offsets")]
+    assert FetchReader().read(listed(-1, 0)) == [LogEnd("t", 2, 5000, None, 40, None, "list_offsets")]
+    assert FetchReader().read(listed(-1, 1)) == []
+    assert FetchReader().read(listed(1_795_421_411_000, 0)) == []
+
+
+def test_deleted_records_move_the_log_start() -> None:
+    parts = [
+        {"partitionIndex": 0, "lowWatermark": 3706, "errorCode": 0},
+        {"partitionIndex": 1, "lowWatermark": -1, "errorCode": 3},
+    ]
+    reported = FetchReader().read(line(21, {}, {"topics": [{"name": "t", "partitions": parts}]}))
+    assert reported == [LogEnd("t", 0, 5000, 3706, None, None, "delete_records")]
+
+
+def join(client: str, *topics: str) -> LogLine:
+    metadata = b64encode(encode_subscription(Subscription(topics), version=1)).decode()
+    request = {
+        **{"groupId": "g", "sessionTimeoutMs": 10000, "rebalanceTimeoutMs": 60000, "memberId": "", "reason": None},
+        **{"groupInstanceId": None, "protocolType": "consumer", "protocols": [{"name": "range", "metadata": metadata}]},
+    }
+    response = {
+        **{"throttleTimeMs": 0, "errorCode": 79, "generationId": -1, "protocolType": None, "protocolName": None},
+        **{"leader": "", "skipAssignment": False, "memberId": f"{client}-1", "members": []},
+    }
+    return line(11, request, response, version=9, localTimeMs=1.0)
+
+
+def of_client(client: str, reported: LogLine) -> LogLine:
+    return reported._replace(text=reported.text.replace(b'"clientId":"c"', f'"clientId":"{client}"'.encode()))
+
+
+def news_of(*lines: LogLine) -> LagNews:
+    news, reader = LagNews(), LineReader()
+    for one in lines:
+        logged = reader.read(one)
+        if isinstance(logged, str):
+            news.read(one)
+        else:
+            news.note(logged)
+    return news
+
+
+def test_a_topic_id_gets_the_only_name_that_its_client_subscribes_to() -> None:
+    rows = news_of(join("c", "clicks"), fetch({0: 7}, {0: (20, 20, 0)}, topic=ID)).take()
+    assert [row.topic for row in rows.ends] == ["clicks"] == [row.topic for row in rows.fetches]
+
+
+def test_a_name_may_come_after_the_fetches() -> None:
+    news = news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), join("c", "clicks"))
+    assert news.take().ends == []
+    assert [row.topic for row in news.rest().ends] == ["clicks"]
+
+
+def test_of_two_names_the_other_id_leaves_one() -> None:
+    two = fetch({0: 7}, {0: (20, 20, 0)}, topic=OTHER)
+    lines = (join("c", "clicks", "flags"), two, fetch({0: 7}, {0: (30, 30, 0)}, topic=ID))
+    assert news_of(*lines).take().ends == []
+    named = news_of(*lines, *(of_client("d", one) for one in (join("d", "flags"), two)))
+    assert {(row.topic, row.end_offset) for row in named.rest().ends} == {("flags", 20), ("clicks", 30)}
+
+
+def test_an_id_that_nothing_names_stands_for_itself() -> None:
+    assert [row.topic for row in news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID)).rest().ends] == [ID]
+
+
+def test_a_line_that_cannot_be_read_says_which_field_is_wrong() -> None:
+    bad = fetch({0: 7}, {0: (20, 20, 0)})
+    bad = bad._replace(text=bad.text.replace(b'"fetchOffset":7', b'"fetchOffset":"x"'))
+    with pytest.raises(UnreadableFetch, match=r"Expected `int`, got `str`.*fetchOffset"):
+        LagNews().read(bad)

@@ -1,0 +1,67 @@
+"""The detector `falling_behind`: a group that consumes, and yet its lag grows."""
+
+from __future__ import annotations
+
+from views.lag_history import BUCKET_MS, records, total_lag
+from views.view import GROUP_ID, Column, Detector, View
+
+WINDOWS = 6
+
+FALLING_BEHIND = View(
+    name="falling_behind",
+    row="a time in which a group consumed a topic and fell further and further behind in it",
+    rule=(
+        "Burrow's rule over a window, without a threshold on records: the lag right after a commit, the lowest of each "
+        f"{BUCKET_MS // 1000} s in which the group committed, rises at least {WINDOWS - 1} times in a row from above "
+        "0, until it is above the highest lag of the first of them. A group that commits nothing is not found: that is "
+        "`held_not_moving` or `standstills`."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("from_at", "timestamp", "since when"),
+        Column("to_at", "timestamp", "until when; null: it goes on, as far as commits tell"),
+        Column("duration_ms", "bigint", "from its beginning to the latest commit of it, ms"),
+        Column("lag_from", "bigint", "the lag at its beginning, records"),
+        Column("lag_to", "bigint", "the lag at its end, records"),
+        Column("records_per_minute", "bigint", "how many records a minute the lag grew by"),
+    ),
+    sql=f"""--sql
+WITH {total_lag("group_id, topic")}, troughs AS (
+  SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, min(struct(after_micro, at_ms)) AS trough,
+    max(before_micro) AS peak_micro
+  FROM totals
+  WHERE is_commit
+  GROUP BY group_id, topic, at_ms div {BUCKET_MS}
+), steps AS (
+  SELECT group_id, topic, bucket, trough.at_ms, trough.after_micro, peak_micro,
+    CASE WHEN trough.after_micro > 0 AND trough.after_micro > lag(trough.after_micro) OVER topics
+      AND lag(trough.after_micro) OVER topics > 0 THEN 0 ELSE 1 END AS is_new,
+    lead(bucket) OVER topics IS NULL AS is_latest
+  FROM troughs
+  WINDOW topics AS (PARTITION BY group_id, topic ORDER BY bucket)
+), rises AS (
+  SELECT *, sum(is_new) OVER (PARTITION BY group_id, topic ORDER BY bucket) AS rise
+  FROM steps
+), found AS (
+  SELECT group_id, topic, min(at_ms) AS from_ms, max(at_ms) AS to_ms, min_by(after_micro, at_ms) AS from_micro,
+    max_by(after_micro, at_ms) AS to_micro, max(is_latest) AS goes_on
+  FROM rises
+  GROUP BY group_id, topic, rise
+  HAVING count(*) >= {WINDOWS} AND max_by(after_micro, at_ms) > min_by(peak_micro, at_ms)
+)
+SELECT group_id, topic, timestamp_millis(from_ms) AS from_at,
+  CASE WHEN NOT goes_on THEN timestamp_millis(to_ms) END AS to_at,
+  to_ms - from_ms AS duration_ms,
+  {records("from_micro")} AS lag_from,
+  {records("to_micro")} AS lag_to,
+  ({records("to_micro")} - {records("from_micro")}) * 60000 div (to_ms - from_ms) AS records_per_minute
+FROM found
+""",
+    detector=Detector(
+        "group that falls behind",
+        "groups that fall behind",
+        "consumes {topic} and falls behind: {lag_from} to {lag_to} records in {duration_ms}",
+        link=("topic",),
+    ),
+)

@@ -1,0 +1,106 @@
+"""The detector `held_not_moving`: a partition that a live member owns and does not read, though it has records."""
+
+from __future__ import annotations
+
+from views.view import BEATS, GROUP_ID, IS_SIGN_OF_LIFE, Column, Detector, View
+
+STANDS_MS = 20_000
+TIMES_USUAL = 5
+"""A slow member works partition by partition: each waits while the others are read."""
+USUAL_OF = 3
+
+HELD_NOT_MOVING = View(
+    name="held_not_moving",
+    row="a time in which a member held a partition with records to read, was heard of, and committed nothing new of it",
+    rule=(
+        "The time between two commits that rise, or after the last one, while the same member owns the partition and "
+        f"its lag is above 0. It is at least {STANDS_MS // 1000} s, and {TIMES_USUAL} times the average time between "
+        f"the partition's other commits, of which there must be {USUAL_OF}. The member sent a request after that time, "
+        "or owned the partition for longer than its session. The client may still fetch in that time: fetched records "
+        "are not processed yet."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("member_id", "string", "who owns it"),
+        Column("client_id", "string", "that member's client id"),
+        Column("from_at", "timestamp", "since when"),
+        Column("to_at", "timestamp", "until when; null: it goes on, as far as is known"),
+        Column("duration_ms", "bigint", "for how long, as far as is known, ms"),
+        Column("usual_ms", "bigint", "how far apart its other commits that rise are on the average, ms"),
+        Column("lag_from", "bigint", "the lag at its beginning, records"),
+        Column("lag_to", "bigint", "the highest lag in it, records"),
+    ),
+    sql=f"""--sql
+WITH steps AS (
+  SELECT group_id, topic, partition, unix_millis(at) AS at_ms, committed_offset, lag_before_records, lag_records,
+    is_commit AND committed_offset > coalesce(lag(committed_offset) OVER so_far, -1) AS rose
+  FROM partition_lag
+  WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at)
+), runs AS (
+  SELECT *, count_if(rose) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS run,
+    lead(at_ms) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS next_ms,
+    lead(lag_before_records) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS lag_next
+  FROM steps
+), stands AS (
+  SELECT group_id, topic, partition, run, min(at_ms) AS rose_ms, max(coalesce(next_ms, at_ms)) AS until_ms,
+    max(next_ms) FILTER (WHERE next_ms IS NOT NULL) AS last_ms, count(next_ms) = count(*) AS is_over,
+    min(CASE WHEN lag_records > 0 OR lag_next > 0 THEN at_ms END) AS behind_ms,
+    min_by(lag_records, at_ms) AS lag_from, max(greatest(lag_records, lag_next)) AS lag_to
+  FROM runs
+  WHERE run > 0
+  GROUP BY group_id, topic, partition, run
+), usual AS (
+  SELECT *,
+    (sum(CASE WHEN is_over THEN until_ms - rose_ms END) OVER parts)
+      - CASE WHEN is_over THEN until_ms - rose_ms ELSE 0 END AS others_ms,
+    (count_if(is_over) OVER parts) - CASE WHEN is_over THEN 1 ELSE 0 END AS others
+  FROM stands
+  WINDOW parts AS (PARTITION BY group_id, topic, partition)
+), held AS (
+  SELECT group_id, topic, partition, member_id, client_id, lag_from, lag_to,
+    others_ms div others AS usual_ms,
+    greatest(behind_ms, unix_millis(from_at)) AS from_ms,
+    least(until_ms, coalesce(unix_millis(to_at), until_ms)) AS to_ms,
+    is_over OR to_at IS NOT NULL AS is_over
+  FROM usual
+  JOIN assignments USING (group_id, topic, partition)
+  WHERE unix_millis(from_at) < until_ms AND coalesce(unix_millis(to_at), until_ms) > behind_ms
+    AND behind_ms IS NOT NULL AND others >= {USUAL_OF} AND until_ms - behind_ms >= {STANDS_MS}
+), stuck AS (
+  SELECT *
+  FROM held
+  WHERE to_ms - from_ms >= {STANDS_MS} AND to_ms - from_ms >= {TIMES_USUAL} * usual_ms
+), signs AS (
+  SELECT group_id, member_id, at_ms
+  FROM effects
+  WHERE {IS_SIGN_OF_LIFE}
+  UNION ALL
+  SELECT group_id, member_id, from_ms + beat AS at_ms
+  FROM ({BEATS})
+), heard AS (
+  SELECT stuck.*
+  FROM stuck
+  JOIN signs ON stuck.group_id = signs.group_id AND stuck.member_id = signs.member_id
+    AND at_ms >= from_ms + {STANDS_MS} AND at_ms <= to_ms
+  UNION
+  SELECT stuck.*
+  FROM stuck
+  JOIN sessions ON stuck.group_id = sessions.group_id AND stuck.member_id = sessions.member_id
+    AND to_ms - from_ms > session_timeout_ms
+)
+SELECT group_id, topic, partition, member_id, client_id,
+  timestamp_millis(from_ms) AS from_at,
+  CASE WHEN is_over THEN timestamp_millis(to_ms) END AS to_at,
+  to_ms - from_ms AS duration_ms, usual_ms, lag_from, lag_to
+FROM heard
+""",
+    detector=Detector(
+        "partition that does not move",
+        "partitions that do not move",
+        "{client_id} holds {topic}-{partition}, {lag_to} records behind, and committed nothing new for {duration_ms}",
+        link=("topic", "partition"),
+        severity="critical",
+    ),
+)

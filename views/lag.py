@@ -1,0 +1,189 @@
+"""The view `lag`: how far behind every group is in every partition now, in records and in time, and who owns it."""
+
+from __future__ import annotations
+
+from lag.kept import MOVING_WITHIN_MS
+from schemas.effects import MemberJoined
+from views.details import opened
+from views.partition_lag import NAMED, READERS, commits_of
+from views.view import GROUP_ID, Column, View
+
+TREND_MS = 60_000
+"""Whoever tells a trend compares with the lag of this long before the latest news of any end."""
+
+
+_RECENT = f"""--sql
+  SELECT effects.*
+  FROM (
+    SELECT group_id, explode(filter(moments, one -> before_ms IS NULL OR one >= before_ms)) AS at_ms
+    FROM (
+      SELECT *, array_max(filter(moments, one -> one <= last_ms - {MOVING_WITHIN_MS})) AS before_ms
+      FROM (
+        SELECT group_id, collect_list(at_ms) AS moments, max(at_ms) AS last_ms
+        FROM (
+          SELECT group_id, at_ms, {NAMED} AS named
+          FROM effects
+          WHERE effect = 'offsets_committed'
+        )
+        GROUP BY group_id, named
+      )
+    )
+  ) AS kept
+  JOIN effects ON effects.group_id = kept.group_id AND effects.at_ms = kept.at_ms
+"""
+"""The effects with every commit that counts for where a group stands now and whether it moves.
+
+Of the commits of a group that name the same partitions, those of the last minute before the latest count, and the one
+before them. A partition that others name too has its latest commit no earlier, so its own last minute is among them.
+"""
+
+# Every table of its WITH that is computed of a group's facts is read once, so that a filter on group_id reaches the
+# files. The right side of each join is the one to keep in memory, so log_ends stands on the left: with a filter on the
+# moment DuckDB takes it for smaller than it is.
+LAG = View(
+    name="lag",
+    row="a partition that a group has committed an offset of, or that a member owns",
+    rule=(
+        "The lag is the last known end of the log minus the commit; 0 if the commit is ahead. If the commit is below "
+        "the log's start, the lag counts from the start, and the records between are lost. If clients fetch with "
+        "read_committed, the last stable offset is used, and the marker that ends the last transaction is not counted. "
+        "The lag in time is how long before end_known_at the log's end was at the commit. It is interpolated between "
+        "two moments with known ends, and so only as exact as they are close; 0 if nothing is to be read; null if the "
+        "log's known history is too short. For a topic that was created again, an older commit beyond its end does not "
+        "count. The owner is the member that holds the partition now, whoever committed."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("member_id", "string", "the member that owns it, null: nobody"),
+        Column("client_id", "string", "that member's client id"),
+        Column("client_host", "string", "that member's host"),
+        Column("committed_offset", "bigint", "the offset the group would go on from, null: none"),
+        Column("committed_at", "timestamp", "when it was committed"),
+        Column(
+            "fetched_offset", "bigint", "up to where its owner has fetched, processed or not; null: no fetch is known"
+        ),
+        Column("log_start_offset", "bigint", "the first offset that is there, null: not known"),
+        Column("end_offset", "bigint", "where the log ends, null: not known"),
+        Column("last_stable_offset", "bigint", "up to where its transactions are decided, null: not known"),
+        Column("end_known_at", "timestamp", "when the log stood so"),
+        Column("lag_records", "bigint", "how many records are to be read, null: not known"),
+        Column("lag_ms", "bigint", "how old the oldest of them is, ms; null: not known"),
+        Column("records_lost", "bigint", "how many were removed before the group had read them; null: not known"),
+        Column(
+            "is_moving",
+            "boolean",
+            f"nothing is to be read, or the commit rose in the {MOVING_WITHIN_MS // 1000} s before the latest news "
+            "of the "
+            "partition; null: no commit, or no end known",
+        ),
+        Column("caught_up_at", "timestamp", "the moment up to whose records all is read: end_known_at less lag_ms"),
+    ),
+    sql=f"""--sql
+WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
+  SELECT group_id, topic, partition, last.committed, last.at_ms AS committed_ms, rose_ms
+  FROM (
+    SELECT group_id, topic, partition, max(struct(at_ms, committed)) AS last,
+      max(CASE WHEN rose THEN at_ms END) AS rose_ms
+    FROM (
+      SELECT *, coalesce(committed > lag(committed) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms), true)
+        AS rose
+      FROM commits
+    )
+    GROUP BY group_id, topic, partition
+  )
+  WHERE last.committed >= 0
+), owners AS (
+  SELECT group_id, topic, partition, max_by(member_id, struct(from_at, member_id)) AS member_id,
+    max_by(client_id, struct(from_at, member_id)) AS client_id
+  FROM assignments
+  WHERE to_at IS NULL AND partition >= 0
+  GROUP BY group_id, topic, partition
+), hosts AS (
+  SELECT group_id, member_id, max({opened("client_host", MemberJoined)}.client_host) AS client_host
+  FROM effects
+  WHERE effect = 'member_joined'
+  GROUP BY group_id, member_id
+), fetched AS (
+  SELECT client_id, client_host, topic, partition, max(struct(at_ms, fetched_offset)).fetched_offset AS fetched_offset
+  FROM fetches
+  GROUP BY client_id, client_host, topic, partition
+), asked AS (
+  SELECT max(at_ms) AS asked_ms
+  FROM log_ends
+  WHERE topic IS NULL
+), held AS (
+  SELECT group_id, topic, partition, max(member_id) AS member_id, max(client_id) AS client_id,
+    max(committed) AS committed, max(committed_ms) AS committed_ms, max(rose_ms) AS rose_ms
+  FROM (
+    SELECT *, CAST(NULL AS STRING) AS member_id, CAST(NULL AS STRING) AS client_id
+    FROM latest
+    UNION ALL
+    SELECT group_id, topic, partition, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), member_id,
+      client_id
+    FROM owners
+  )
+  GROUP BY group_id, topic, partition
+), ends AS (
+  SELECT group_id, topic, partition,
+    max_by(end_offset, at_ms) FILTER (WHERE end_offset IS NOT NULL) AS log_end,
+    max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, last_stable_offset) END).last_stable_offset AS stable,
+    max(at_ms) FILTER (WHERE end_offset IS NOT NULL) AS told_ms,
+    max_by(log_start_offset, at_ms) FILTER (WHERE log_start_offset IS NOT NULL) AS log_start,
+    max(end_offset) AS highest, count_if(last_stable_offset < end_offset) > 0 AS has_transactions
+  FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
+  JOIN held USING (topic, partition)
+  GROUP BY group_id, topic, partition
+), placed AS (
+  SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, log_end, stable, log_start,
+    is_read_committed,
+    CASE WHEN told_ms IS NOT NULL THEN greatest(told_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
+    CASE WHEN is_read_committed THEN coalesce(stable, log_end) ELSE log_end END AS readable_end,
+    coalesce(has_transactions AND stable = log_end, false) AS is_decided,
+    CASE WHEN committed > log_end AND highest > log_end THEN NULL
+      WHEN committed >= 0 THEN greatest(committed, log_start) END AS read_to
+  FROM held
+  LEFT JOIN ends USING (group_id, topic, partition)
+  LEFT JOIN readers USING (group_id, topic)
+), behind AS (
+  SELECT *,
+    CASE WHEN read_to IS NULL OR readable_end IS NULL THEN NULL
+      WHEN readable_end <= read_to OR (is_decided AND readable_end - read_to = 1) THEN 0
+      ELSE readable_end - read_to END AS lag_records
+  FROM placed
+), around AS (
+  SELECT group_id, topic, partition,
+    max(CASE WHEN stood <= read_to THEN stood_ms END) AS before_ms,
+    max(CASE WHEN stood <= read_to THEN stood END) AS before,
+    min(CASE WHEN stood > read_to THEN stood_ms END) AS after_ms,
+    min(CASE WHEN stood > read_to THEN stood END) AS after
+  FROM (
+    SELECT group_id, topic, partition, read_to, at_ms AS stood_ms,
+      CASE WHEN is_read_committed THEN coalesce(last_stable_offset, end_offset) ELSE end_offset END AS stood
+    FROM log_ends
+    JOIN (SELECT * FROM behind WHERE lag_records > 0) USING (topic, partition)
+  )
+  GROUP BY group_id, topic, partition
+), timed AS (
+  SELECT *,
+    CASE WHEN lag_records = 0 THEN 0
+      WHEN before_ms < after_ms
+        THEN end_known_ms - before_ms - (after_ms - before_ms) * (read_to - before) div (after - before) END AS lag_ms
+  FROM behind
+  LEFT JOIN around USING (group_id, topic, partition)
+  LEFT JOIN hosts USING (group_id, member_id)
+  LEFT JOIN fetched USING (client_id, client_host, topic, partition)
+)
+SELECT group_id, topic, partition, member_id, client_id, client_host, committed,
+  timestamp_millis(committed_ms) AS committed_at, fetched_offset, log_start, log_end, stable,
+  timestamp_millis(end_known_ms) AS end_known_at, lag_records, lag_ms,
+  CASE WHEN read_to IS NOT NULL AND log_start IS NOT NULL THEN greatest(log_start - committed, 0) END AS records_lost,
+  CASE WHEN lag_records = 0 THEN true
+    WHEN lag_records > 0 THEN greatest(end_known_ms, committed_ms) - rose_ms < {MOVING_WITHIN_MS} END AS is_moving,
+  timestamp_millis(end_known_ms - lag_ms) AS caught_up_at
+FROM timed
+""",
+    does_with_recent_commits=True,
+    is_joined_as_written=True,
+)

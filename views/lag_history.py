@@ -1,0 +1,95 @@
+"""The view `lag_history`: how far behind a group was in all partitions of a topic together, over time."""
+
+from __future__ import annotations
+
+from views.view import GROUP_ID, Column, View
+
+BUCKET_MS = 10_000
+_MICRO = 1_000_000
+
+
+def total_lag(by: str) -> str:
+    """Tables of a WITH; the last, `totals`, has the lag of all partitions together at every moment that one changed.
+
+    Between two of its own moments a partition's lag grows evenly. So each of its moments is a jump of the sum and a
+    change of its slope, and the sum at a moment adds up all of them before it: whole numbers, in millionths of a
+    record. Its
+    columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro (a ms
+    from then on), next_ms.
+    """
+    return f"""--sql
+moments AS (
+  SELECT {by}, topic AS of_topic, partition, at_ms, is_commit, before_micro, after_micro,
+    coalesce((next_micro - after_micro) div (next_ms - at_ms), 0) AS slope_micro, next_ms
+  FROM (
+    SELECT *,
+      lead(before_micro) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS next_micro,
+      lead(at_ms) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS next_ms
+    FROM (
+      SELECT group_id, topic, partition, unix_millis(at) AS at_ms, is_commit,
+        coalesce(lag_before_records, 0) * {_MICRO} AS before_micro, coalesce(lag_records, 0) * {_MICRO} AS after_micro
+      FROM partition_lag
+      WHERE lag_records IS NOT NULL OR lag_before_records IS NOT NULL
+    )
+  )
+), changes AS (
+  SELECT {by}, at_ms, max(is_commit) AS is_commit, sum(jump_micro) AS jump_micro, sum(turn_micro) AS turn_micro
+  FROM (
+    SELECT {by}, at_ms, is_commit,
+      after_micro - coalesce(lag(after_micro + slope_micro * (next_ms - at_ms)) OVER parts, 0) AS jump_micro,
+      slope_micro - coalesce(lag(slope_micro) OVER parts, 0) AS turn_micro
+    FROM moments
+    WINDOW parts AS (PARTITION BY {by}, of_topic, partition ORDER BY at_ms)
+  )
+  GROUP BY {by}, at_ms
+), slopes AS (
+  SELECT *, sum(turn_micro) OVER so_far AS slope_micro, sum(jump_micro) OVER so_far AS jumped_micro,
+    lead(at_ms) OVER (PARTITION BY {by} ORDER BY at_ms) AS next_ms
+  FROM changes
+  WINDOW so_far AS (PARTITION BY {by} ORDER BY at_ms ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+), totals AS (
+  SELECT {by}, at_ms, next_ms, is_commit, slope_micro, jumped_micro + grown_micro AS after_micro,
+    jumped_micro + grown_micro - jump_micro AS before_micro
+  FROM (
+    SELECT *, coalesce(sum(slope_micro * (next_ms - at_ms)) OVER before, 0) AS grown_micro
+    FROM slopes
+    WINDOW before AS (PARTITION BY {by} ORDER BY at_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  )
+)"""
+
+
+def records(micro: str) -> str:
+    """Millionths of a record as records, rounded."""
+    return f"(({micro}) + {_MICRO // 2}) div {_MICRO}"
+
+
+LAG_HISTORY = View(
+    name="lag_history",
+    row=f"{BUCKET_MS // 1000} seconds in which the lag of a group in a topic changed",
+    rule=(
+        "The lag of all partitions together, by the rule of `partition_lag`, which has them one by one. A partition "
+        "whose lag is not known counts nothing. A time without new ends and commits has no row: the "
+        "lag was unchanged."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("from_at", "timestamp", "when these seconds began"),
+        Column("lag_records", "bigint", "the lag after the last change in them, records"),
+        Column("peak_lag_records", "bigint", "the highest lag in them, records"),
+        Column("peak_at", "timestamp", "when it was highest"),
+    ),
+    sql=f"""--sql
+WITH {total_lag("group_id, topic")}, peaks AS (
+  SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, at_ms, after_micro,
+    greatest(before_micro, after_micro) AS peak_micro
+  FROM totals
+)
+SELECT group_id, topic, timestamp_millis(bucket * {BUCKET_MS}) AS from_at,
+  {records("max_by(after_micro, at_ms)")} AS lag_records,
+  {records("max(peak_micro)")} AS peak_lag_records,
+  timestamp_millis(max_by(at_ms, struct(peak_micro, -at_ms))) AS peak_at
+FROM peaks
+GROUP BY group_id, topic, bucket
+""",
+)

@@ -1,0 +1,159 @@
+"""The view `partition_lag`: how far behind a group was in each partition, moment by moment.
+
+Its SQL is where lag in records is computed; `lag_history`, `rebalance_costs` and the detectors read it.
+"""
+
+from __future__ import annotations
+
+from lag.kept import LATE_MS
+from schemas.effects import MemberJoined, OffsetsCommitted, OffsetsRemoved
+from views.details import opened
+from views.view import GROUP_ID, Column, View
+
+NAMED = f"{opened('offsets(topic partition)', OffsetsCommitted)}.offsets"
+"""The partitions that a commit names, of its detail."""
+
+
+def commits_of(effects: str) -> str:
+    """One row is a partition's commit at a moment, -1: its offset was removed.
+
+    effects: where its commits are read from; what was removed is read of all effects.
+    """
+    return f"""--sql
+  SELECT group_id, topic, partition, at_ms, max_by(committed, struct(seq, place)) AS committed
+  FROM (
+    SELECT group_id, told.topic, told.partition, at_ms, told.committed_offset AS committed, seq, place
+    FROM (
+      SELECT group_id, at_ms, seq, posexplode(said.offsets) AS (place, told)
+      FROM (
+        SELECT group_id, at_ms, seq, {opened("offsets", OffsetsCommitted)} AS said
+        FROM {effects}
+        WHERE effect = 'offsets_committed'
+      )
+    )
+    UNION ALL
+    SELECT group_id, topic, explode(partitions) AS partition, at_ms, -1 AS committed, seq, 0 AS place
+    FROM (
+      SELECT group_id, at_ms, seq, inline(said.offsets)
+      FROM (
+        SELECT group_id, at_ms, seq, {opened("offsets", OffsetsRemoved)} AS said
+        FROM effects
+        WHERE effect = 'offsets_removed'
+      )
+    )
+  )
+  GROUP BY group_id, topic, partition, at_ms
+"""
+
+
+COMMITS = commits_of("effects")
+
+READERS = f"""--sql
+  SELECT group_id, topic, max(isolation_level = 'read_committed') AS is_read_committed
+  FROM (
+    SELECT DISTINCT client_id, client_host, topic, isolation_level
+    FROM fetches
+  )
+  JOIN (
+    SELECT DISTINCT group_id, client_id, {opened("client_host", MemberJoined)}.client_host AS client_host
+    FROM effects
+    WHERE effect = 'member_joined'
+  ) USING (client_id, client_host)
+  GROUP BY group_id, topic
+"""
+"""One row is a topic that a group fetches, as far as fetches tell: a Fetch names no group, so its client id and address
+say whose it is."""
+
+PARTITION_LAG = View(
+    name="partition_lag",
+    row="a moment at which a group's commit in a partition, or what is known of the partition's log, changed",
+    rule=(
+        "The lag is the log's end minus the commit, or minus the log's start if that is higher. Between two moments "
+        "with known ends the end is interpolated; a commit proves that the log reached it. If clients fetch with "
+        "read_committed, the last stable offset is used. If all transactions of the log are decided and one record is "
+        "left, it is the marker of the last transaction and is not counted. For a topic that was created again, older "
+        "commits do not count. Null: the group has committed nothing there, or no end of the log is known."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("at", "timestamp", "the moment"),
+        Column("committed_offset", "bigint", "what the group had committed from this moment on, null: nothing"),
+        Column("log_start_offset", "bigint", "the first offset that was there, null: not known"),
+        Column("end_offset", "bigint", "where the log ended for the group, null: not known yet"),
+        Column("is_commit", "boolean", "the group committed at this moment"),
+        Column("is_told", "boolean", "the end is known at this moment; false: it is interpolated, or as before"),
+        Column("lag_before_records", "bigint", "the lag just before, records; null: not known"),
+        Column("lag_records", "bigint", "the lag from this moment on, records; null: not known"),
+    ),
+    sql=f"""--sql
+WITH commits AS ({COMMITS}), readers AS ({READERS}), told AS (
+  SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS log_end,
+    max(last_stable_offset) AS stable
+  FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
+  JOIN log_ends USING (topic, partition)
+  GROUP BY group_id, topic, partition, at_ms
+), ends AS (
+  SELECT *, coalesce(log_end < last_value(log_end) IGNORE NULLS OVER before
+    AND at_ms - last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER before >= {LATE_MS}, false)
+    AS is_cut
+  FROM told
+  WINDOW before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+), points AS (
+  SELECT group_id, topic, partition, at_ms, min(committed) AS committed, max(log_start) AS log_start,
+    max(log_end) AS log_end, max(has_transactions) AS has_transactions
+  FROM (
+    SELECT group_id, topic, partition, at_ms, committed, CAST(NULL AS BIGINT) AS log_start,
+      CAST(NULL AS BIGINT) AS log_end, false AS has_transactions
+    FROM commits
+    UNION ALL
+    SELECT group_id, topic, partition, at_ms, CASE WHEN is_cut THEN -1 END, log_start,
+      CASE WHEN is_read_committed THEN coalesce(stable, log_end) ELSE log_end END, stable < log_end
+    FROM ends
+    LEFT JOIN readers USING (group_id, topic)
+  )
+  GROUP BY group_id, topic, partition, at_ms
+), known AS (
+  SELECT *,
+    last_value(committed) IGNORE NULLS OVER so_far AS committed_now,
+    last_value(committed) IGNORE NULLS OVER before AS committed_before,
+    last_value(log_start) IGNORE NULLS OVER so_far AS start_now,
+    last_value(log_start) IGNORE NULLS OVER before AS start_before,
+    last_value(log_end) IGNORE NULLS OVER so_far AS end_told,
+    last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER so_far AS end_told_ms,
+    first_value(log_end) IGNORE NULLS OVER to_come AS end_next,
+    first_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER to_come AS end_next_ms,
+    max(has_transactions) OVER so_far AS is_transactional
+  FROM points
+  WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
+    before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+    to_come AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+), ended AS (
+  SELECT group_id, topic, partition, at_ms, coalesce(committed >= 0, false) AS is_commit,
+    log_end IS NOT NULL AS is_told, is_transactional, start_now,
+    nullif(committed_now, -1) AS committed_now,
+    CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
+    CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
+    CASE WHEN log_end IS NULL AND end_next > end_told
+      THEN end_told + (end_next - end_told) * (at_ms - end_told_ms) div (end_next_ms - end_told_ms)
+      ELSE end_told END AS end_now
+  FROM known
+), behind AS (
+  SELECT *,
+    CASE WHEN end_now - read_now > 0 THEN end_now - read_now WHEN end_now >= 0 AND read_now >= 0 THEN 0 END AS lag_now,
+    CASE WHEN end_now - read_before > 0 THEN end_now - read_before WHEN end_now >= 0 AND read_before >= 0 THEN 0 END
+      AS lag_before
+  FROM ended
+)
+SELECT group_id, topic, partition, timestamp_millis(at_ms) AS at, committed_now, start_now, end_now, is_commit,
+  is_told,
+  CASE WHEN is_transactional AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
+  CASE WHEN is_transactional AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
+FROM behind
+""",
+)

@@ -1,0 +1,76 @@
+"""The detector `unconsumed`: a partition that members subscribe to and nobody owns."""
+
+from __future__ import annotations
+
+from schemas.effects import Assigned
+from views.details import opened
+from views.view import GROUP_ID, Column, Detector, View
+
+NOTICED_MS = 10_000
+
+ALARMING_MS = 60_000
+"""During a rebalance this is so for a moment."""
+
+UNCONSUMED = View(
+    name="unconsumed",
+    row="a partition of a topic that a member of the group subscribes to, which no member owns now",
+    rule=(
+        "Partitions are known from assignments, the group's own commits and the ends of logs; topics from the present "
+        "members' subscriptions. During a rebalance a partition may be listed for a moment, until it has a new owner."
+    ),
+    columns=(
+        GROUP_ID,
+        Column("topic", "string", "the topic"),
+        Column("partition", "int", "the partition"),
+        Column("from_at", "timestamp", "since when: its last owner gave it up, or the members came; null: not known"),
+        Column("to_at", "timestamp", "null: it goes on"),
+        Column("last_client_id", "string", "who owned it last, null: nobody"),
+        Column("lag_records", "bigint", "how many records are to be read of it, null: not known"),
+    ),
+    sql=f"""--sql
+WITH subscribed AS (
+  SELECT group_id, topic, min(joined_at) AS joined_at
+  FROM (
+    SELECT group_id, joined_at, explode(topics) AS topic
+    FROM sessions
+    WHERE ended_at IS NULL
+  )
+  GROUP BY group_id, topic
+), given AS (
+  SELECT topic, explode(partitions) AS partition
+  FROM (
+    SELECT inline({opened("partitions", Assigned)}.partitions)
+    FROM (SELECT DISTINCT detail FROM effects WHERE effect = 'assigned')
+  )
+), known AS (
+  SELECT group_id, topic, partition
+  FROM subscribed
+  JOIN (
+    SELECT topic, partition FROM log_ends WHERE topic IS NOT NULL
+    UNION
+    SELECT topic, partition FROM given WHERE partition >= 0
+  ) USING (topic)
+  UNION
+  SELECT group_id, topic, partition FROM offsets
+), owned AS (
+  SELECT group_id, topic, partition, count(to_at) = count(*) AS is_free, max(to_at) AS free_at,
+    max_by(client_id, struct(to_at, client_id)) AS client_id
+  FROM assignments
+  GROUP BY group_id, topic, partition
+)
+SELECT group_id, topic, partition, greatest(free_at, joined_at) AS from_at, CAST(NULL AS TIMESTAMP) AS to_at,
+  owned.client_id, lag_records
+FROM known
+JOIN subscribed USING (group_id, topic)
+LEFT JOIN owned USING (group_id, topic, partition)
+LEFT JOIN (SELECT group_id, topic, partition, lag_records FROM lag) USING (group_id, topic, partition)
+WHERE coalesce(is_free, true)
+""",
+    detector=Detector(
+        "partition that nobody owns",
+        "partitions that nobody owns",
+        "nobody owns {topic}-{partition}, to which members subscribe",
+        link=("topic", "partition"),
+        worth_an_alarm=f"from_at IS NULL OR epoch_ms(to_at) - epoch_ms(from_at) >= {ALARMING_MS}",
+    ),
+)

@@ -1,0 +1,90 @@
+"""What a rebalance cost in records, as the views `rebalance_costs` and `partition_lag` have it.
+
+Knows the queries and their rows. Must not know who answers them, nor how lag is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+PARTITIONS_SHOWN = 3
+
+
+class Peak(NamedTuple):
+    """The highest lag of a partition meanwhile."""
+
+    topic: str
+    partition: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How far the group fell behind by one rebalance. Lags are records of all partitions together."""
+
+    lag_before: int
+    """The highest of the seconds before it, or before the member whose session expired fell silent."""
+    lag_peak: int
+    peak_ms: int
+    caught_up_ms: int | None
+    """None: not yet, as far as is known."""
+    caught_up_after_ms: int | None
+    is_from_silence: bool
+    """It is counted from when a member whose session expired fell silent, else from the beginning."""
+    records_delayed: int
+    peaks: list[Peak] = field(default_factory=list)
+    """Of the partitions that were furthest behind, those first."""
+
+
+class Asked(NamedTuple):
+    """Who answers."""
+
+    rows: Callable[[str], Sequence[Mapping[str, Any]]]
+    """A query's rows, by column."""
+    of_group: str
+    """The condition on the group that a query needs, ` and ...`; empty: the answers are of one group alone."""
+
+
+def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost | None:
+    """The cost of one rebalance; None: the group's lag around it is not known.
+
+    The queries are the same in the SQL of Spark and of DuckDB.
+    """
+    begun = literal(started_at_ms)
+    found = asked.rows(
+        "select * from rebalance_costs "
+        f"where started_at = {begun} and from_generation_id = {from_generation_id}{asked.of_group}"
+    )
+    if not found:
+        return None
+    row = found[0]
+    began, until = row["silent_since"] or row["started_at"], row["caught_up_at"] or row["peak_at"]
+    peaks = asked.rows(
+        "select topic, partition, max(greatest(coalesce(lag_before_records, 0), coalesce(lag_records, 0))) as records "
+        f"from partition_lag as p where p.at >= {literal(ms_of(began))} and p.at <= {literal(ms_of(until))}"
+        f"{asked.of_group} "
+        f"group by topic, partition order by records desc, topic, partition limit {PARTITIONS_SHOWN}"
+    )
+    return Cost(
+        lag_before=row["lag_before"] if row["lag_before_silence"] is None else row["lag_before_silence"],
+        lag_peak=row["lag_peak"],
+        peak_ms=ms_of(row["peak_at"]),
+        caught_up_ms=None if row["caught_up_at"] is None else ms_of(row["caught_up_at"]),
+        caught_up_after_ms=row["caught_up_after_ms"],
+        is_from_silence=row["silent_since"] is not None,
+        records_delayed=row["records_delayed"],
+        peaks=[Peak(one["topic"], one["partition"], one["records"]) for one in peaks],
+    )
+
+
+def literal(at_ms: int) -> str:
+    """A moment as an SQL literal of Spark and DuckDB."""
+    return f"timestamp'{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03}'"
+
+
+def ms_of(at: datetime) -> int:
+    """A timestamp of an answer, UTC without a zone."""
+    return round(at.replace(tzinfo=UTC).timestamp() * 1000)
