@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 EVERY_S = 0.02
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def until(
         time.sleep(max(every_s, answered_s - asked_s))
 
 
-async def until_true(ask: Callable[[], object], within_s: float = 30.0) -> None:
+async def until_true(ask: Callable[[], object], within_s: float = 60.0) -> None:
     """As `until`, for a test that is a coroutine: others run while it waits. Raises TimeoutError."""
     async with asyncio.timeout(within_s):
         while not ask():

@@ -19,6 +19,10 @@ from tests.waiting import until
 
 PARTITIONS = 12
 TOPIC = "work"
+SESSION_MS = 30_000
+"""Nobody loses its session by a machine that is busy."""
+SHORT_SESSION_MS = 6000
+"""For tests that wait until a session is over: a member that loses its own meanwhile joins again."""
 _numbers = itertools.count(1)
 
 
@@ -33,10 +37,10 @@ class Coordinator:
     def bootstrap(self) -> str:
         return str(self.address)
 
-    def fleet(self, session_ms: int = 3000, **options: str) -> Fleet:
+    def fleet(self, session_ms: int = SESSION_MS, **options: str) -> Fleet:
         """Consumers of a group of their own."""
         timing = {"session_ms": str(int(session_ms * self.pace)), "heartbeat_ms": str(int(300 * self.pace))}
-        timing["max_poll_ms"] = str(int(20_000 * self.pace))
+        timing["max_poll_ms"] = str(int(60_000 * self.pace))
         fleet = Fleet(self.bootstrap, f"group-{next(_numbers)}", TOPIC, **{**timing, **options})
         fleet.patience_s *= self.pace
         return fleet
@@ -51,6 +55,13 @@ class Coordinator:
                 client.close()
 
         return asyncio.run(once())
+
+    def set_session(self, group: str, session_ms: int) -> None:
+        """What holds for members of the newer protocol in this group."""
+        configs = [{"name": "consumer.session.timeout.ms", "config_operation": 0, "value": str(session_ms)}]
+        altered = {"resource_type": 32, "resource_name": group, "configs": configs}
+        (answer,) = self.call("IncrementalAlterConfigs", 1, resources=[altered]).responses
+        assert answer.error_code.name == "none", answer
 
     def describe(self, group: str) -> Any:
         """The group as DescribeGroups tells of it."""

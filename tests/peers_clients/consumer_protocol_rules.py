@@ -6,7 +6,7 @@ Members of both libraries stand side by side in each, so that few groups serve m
 
 from __future__ import annotations
 
-from tests.peers_clients.conftest import PARTITIONS, Coordinator
+from tests.peers_clients.conftest import PARTITIONS, SESSION_MS, Coordinator
 from tests.peers_clients.fleet import Fleet, Worker
 from tests.waiting import until
 
@@ -62,6 +62,7 @@ def test_those_that_are_paused_beyond_their_session_lose_their_share_and_get_one
 
 def test_static_members_that_are_restarted_have_their_share_again_and_nobody_notices(coordinator: Coordinator) -> None:
     with coordinator.fleet(protocol="consumer") as fleet:
+        coordinator.set_session(fleet.group, SESSION_MS)
         static = {name: fleet.start(kind, instance_id=name) for name, kind in (("one", "confluent"), ("two", "java"))}
         bystander = fleet.start("confluent")
         fleet.await_shares([*static.values(), bystander], PARTITIONS)
@@ -79,7 +80,7 @@ def test_static_members_that_are_restarted_have_their_share_again_and_nobody_not
 
 
 def test_a_running_classic_group_is_converted_member_by_member_and_back(coordinator: Coordinator) -> None:
-    with coordinator.fleet(session_ms=10_000) as fleet:
+    with coordinator.fleet() as fleet:
         classic = [fleet.start(kind) for kind in ("confluent", "java")]
         fleet.await_shares(classic, PARTITIONS)
         classic[0].ask("commit", "work/3", 42)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.peers_clients.conftest import PARTITIONS, Coordinator
+from tests.peers_clients.conftest import PARTITIONS, SHORT_SESSION_MS, Coordinator
 from tests.peers_clients.fleet import KINDS
 from tests.waiting import until
 
@@ -45,7 +45,7 @@ def test_one_consumer_has_every_partition(kind: str, coordinator: Coordinator) -
 
 @of_each(KINDS)
 def test_three_share_and_one_joins_and_one_closes(kind: str, coordinator: Coordinator) -> None:
-    with coordinator.fleet(session_ms=30_000) as fleet:
+    with coordinator.fleet() as fleet:
         three = [fleet.start(kind) for _ in range(3)]
         fleet.await_shares(three, PARTITIONS)
         coordinator.await_stable(fleet.group, 3)
@@ -61,7 +61,7 @@ def test_three_share_and_one_joins_and_one_closes(kind: str, coordinator: Coordi
 def test_the_share_of_one_that_is_killed_goes_to_the_others_after_its_session(
     kind: str, coordinator: Coordinator
 ) -> None:
-    with coordinator.fleet() as fleet:
+    with coordinator.fleet(SHORT_SESSION_MS) as fleet:
         three = [fleet.start(kind) for _ in range(3)]
         fleet.await_shares(three, PARTITIONS)
         three[0].kill()
@@ -73,7 +73,7 @@ def test_the_share_of_one_that_is_killed_goes_to_the_others_after_its_session(
 def test_one_that_is_paused_beyond_its_session_loses_its_share_and_gets_one_again(
     kind: str, coordinator: Coordinator
 ) -> None:
-    with coordinator.fleet() as fleet:
+    with coordinator.fleet(SHORT_SESSION_MS) as fleet:
         three = [fleet.start(kind) for _ in range(3)]
         fleet.await_shares(three, PARTITIONS)
         three[0].pause()
@@ -87,7 +87,7 @@ def test_one_that_is_paused_beyond_its_session_loses_its_share_and_gets_one_agai
 def test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notices(
     kind: str, coordinator: Coordinator
 ) -> None:
-    with coordinator.fleet(session_ms=30_000) as fleet:
+    with coordinator.fleet() as fleet:
         first, second = (fleet.start(kind, instance_id=name) for name in ("one", "two"))
         fleet.await_shares([first, second], PARTITIONS)
         coordinator.await_stable(fleet.group, 2)
@@ -106,7 +106,7 @@ def test_a_static_member_that_is_restarted_has_its_share_again_and_nobody_notice
 
 @of_each(COOPERATIVE)
 def test_a_cooperative_member_never_lets_go_of_what_it_keeps(kind: str, coordinator: Coordinator) -> None:
-    with coordinator.fleet(assignor="cooperative-sticky", session_ms=30_000) as fleet:
+    with coordinator.fleet(assignor="cooperative-sticky") as fleet:
         first = fleet.start(kind)
         fleet.await_shares([first], PARTITIONS)
         reported = len(first.assignments)
@@ -135,7 +135,7 @@ def test_a_consumer_goes_on_where_its_group_committed(kind: str, coordinator: Co
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
 def test_all_kinds_of_client_share_in_one_group(assignor: str, coordinator: Coordinator) -> None:
-    with coordinator.fleet(assignor=assignor, session_ms=10_000) as fleet:
+    with coordinator.fleet(assignor=assignor) as fleet:
         workers = [fleet.start(kind) for kind in KINDS]
         fleet.await_shares(workers, PARTITIONS)
         coordinator.await_stable(fleet.group, len(KINDS))
@@ -147,7 +147,7 @@ def test_all_kinds_of_client_share_in_one_group(assignor: str, coordinator: Coor
 
 
 def test_three_kinds_of_client_cooperate_in_one_group(coordinator: Coordinator) -> None:
-    with coordinator.fleet(assignor="cooperative-sticky", session_ms=10_000) as fleet:
+    with coordinator.fleet(assignor="cooperative-sticky") as fleet:
         workers = [fleet.start(kind) for kind in COOPERATIVE]
         fleet.await_shares(workers, PARTITIONS)
         workers.pop().close()

@@ -29,7 +29,7 @@ PYTHON_WORKERS = {
 KINDS = (*PYTHON_WORKERS, "java")
 CONSUMER_PROTOCOL_KINDS = ("confluent", "java")
 """They speak the newer group protocol (KIP-848) too."""
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 AS_SHIPPED = {"session_ms": "45000", "heartbeat_ms": "3000", "max_poll_ms": "300000"}
 """Kafka's defaults: what a coordinator that is started again has to be in time for."""
 

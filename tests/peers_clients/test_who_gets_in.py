@@ -10,7 +10,7 @@ import pytest
 
 from listeners.credentials import write_user
 from tests.gateway.process import serving
-from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
+from tests.peers_clients.conftest import PARTITIONS, SESSION_MS, TOPIC, Coordinator
 from tests.peers_clients.fleet import KINDS, Fleet
 from tests.waiting import until
 
@@ -39,7 +39,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinator]:
 
 def fleet(guarded: Coordinator, group: str, mechanism: str, password: str = "wonderland") -> Fleet:
     known = {"user": "alice", "password": password, "mechanism": mechanism, "ca": str(CERTIFICATES / "ca.pem")}
-    return Fleet(guarded.bootstrap, group, TOPIC, session_ms="3000", **known)
+    return Fleet(guarded.bootstrap, group, TOPIC, session_ms=str(SESSION_MS), **known)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -26,7 +26,7 @@ Group = tuple[Fleet, Worker]
 @pytest.fixture
 def group(coordinator: Coordinator) -> Iterator[Group]:
     """A group of one consumer that committed offset 42 of partition 3."""
-    with coordinator.fleet(session_ms=30_000) as fleet:
+    with coordinator.fleet() as fleet:
         worker = fleet.start("confluent", "worker-7")
         fleet.await_shares([worker], PARTITIONS)
         worker.ask("commit", "work/3", 42)
@@ -111,7 +111,7 @@ def test_tools_know_groups_of_the_newer_protocol_by_their_type(coordinator: Coor
     with (
         coordinator.fleet(protocol="consumer") as fleet,
         coordinator.fleet(protocol="consumer") as empty,
-        coordinator.fleet(session_ms=30_000) as classic,
+        coordinator.fleet() as classic,
     ):
         name, boot = fleet.group, coordinator.bootstrap
         worker, gone, other = (each.start("confluent", "worker-8") for each in (fleet, empty, classic))
