@@ -152,11 +152,26 @@ endif
 test-engines: tools ## Ask DuckDB what Spark was asked, of every view and function: equal, or not answered (tests/engines).
 	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
 
+.PHONY: test-sample
+test-sample: tools archive ## Run what tests/sample.txt names of the larger suites: real clients before the gateway and before the job, in eight minutes.
+	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
+
+# Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
+ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
+.PHONY: test-all
+test-all: ## Run every suite whole, one after the other, and say at the end what failed: two hours (SUITES="test test-peers").
+	@mkdir -p build/test-all; failed=; for suite in $(or $(SUITES),$(ALL)); do \
+	  began=$$SECONDS; log=build/test-all/$$suite.log; \
+	  if NIGHTLY=all $(MAKE) $$suite > $$log 2>&1; then how=passed; else how=FAILED; failed="$$failed $$suite"; fi; \
+	  echo "$$suite $$how in $$((SECONDS - began)) s: $$(grep -aE '[0-9]+ (passed|failed).* in ' $$log | tail -n 1 | tr -d =)"; \
+	done; \
+	for suite in $$failed; do echo "--- $$suite, from build/test-all/$$suite.log"; \
+	  grep -aE '^(FAILED|ERROR) |\*\*\* ' build/test-all/$$suite.log | cut -c1-300; done; \
+	test -z "$$failed"
+
 .PHONY: test-nightly
-test-nightly: ## What a commit only samples or leaves out: hours (NIGHTLY=all of each target, Spark itself, kills under real consumers, image and chart).
-	@for target in test test-peers test-engines test-cluster test-engines-spark test-kills-live test-kills-shadows \
-	    test-image test-chart; do \
-	  NIGHTLY=all $(MAKE) $$target || exit 1; done
+test-nightly: ## Run what takes hours: test-all, Spark itself, kills under real consumers and of shadows, image and chart.
+	@$(MAKE) test-all SUITES="$(ALL) test-engines-spark test-kills-live test-kills-shadows test-image test-chart"
 
 .PHONY: test-engines-spark
 test-engines-spark: tools archive ## Ask Spark itself whether its kept answers are its answers, and of random histories: ten minutes.
