@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from alerts import sending
 from jobs import job_alarms
 from jobs.config import JobConfig
 from jobs.home import Home
@@ -39,17 +39,16 @@ def test_a_trouble_of_the_home_is_sent_while_the_job_runs(tmp_path: Path, has_me
 def test_a_receiver_that_hangs_holds_up_neither_the_job_nor_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Whoever waited for the receiver would wait for an hour.
+    monkeypatch.setattr(sending, "DEADLINE_S", 3600.0)
     monkeypatch.setattr(job_alarms, "STOP_WITHIN_S", 0.1)
     write_effects(tmp_path, {"orders": goes_on()})
     works(tmp_path, 1 << 50)
     with receiving() as server:
         server.behaves = "hangs"
         config = JobConfig.from_pairs({"rollcall.alerts.webhook": f"{server.address}/hook"})
-        began = time.monotonic()
         with closing(serve_metrics(Home(str(tmp_path)), config, ShadowMetrics())):
-            assert time.monotonic() - began < 2
             until(lambda: (tmp_path / "alerts.json").exists(), "it is to be sent")
-        assert time.monotonic() - began < 9
 
 
 def test_whose_alarms_another_sends_goes_on_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,9 @@ from alerts import sending
 from alerts.sending import NotTaken, Reach, post, run
 from tests.alerts.misbehaving import BEHAVIOURS, Server, receiving
 from tests.waiting import until
+
+NEVER_DONE = ("hangs", "drips")
+"""Behaviours that only a deadline ends."""
 
 
 @pytest.fixture
@@ -26,9 +28,8 @@ def server() -> Iterator[Server]:
 def test_a_receiver_that_misbehaves_costs_a_moment(
     server: Server, behaves: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(sending, "DEADLINE_S", 0.5 if behaves in NEVER_DONE else 60)
     server.behaves = behaves
-    began = time.monotonic()
     if behaves == "answers_a_gigabyte":
         assert post(f"{server.address}/secret", {}, b"{}").startswith("200 x")
     else:
@@ -36,18 +37,17 @@ def test_a_receiver_that_misbehaves_costs_a_moment(
             post(f"{server.address}/secret", {}, b"{}")
         assert "secret" not in str(failure.value)
         assert str(failure.value).startswith(
-            {"refuses": "answered 403 who are you?", "redirects": "answered 307"}.get(behaves, "")
+            {"refuses": "answered 403 who are you?", "redirects": "answered 307"}.get(
+                behaves, "did not answer within 0.5 s" if behaves in NEVER_DONE else ""
+            )
         )
-    assert time.monotonic() - began < 5
     assert server.taken == []
 
 
 def test_a_tls_receiver_that_says_nothing_costs_a_moment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "DEADLINE_S", 0.3)
-    began = time.monotonic()
     with pytest.raises(NotTaken):
         post(server.address.replace("http:", "https:") + "/secret", {}, b"{}")
-    assert time.monotonic() - began < 3
 
 
 def test_redirects_are_followed_where_the_operator_says_so(server: Server) -> None:
@@ -82,26 +82,24 @@ def python(script: str) -> list[str]:
 
 def test_a_command_gets_its_arguments_as_they_are_and_what_is_told_on_its_input() -> None:
     script = "import sys; print(sys.argv[1:], len(sys.stdin.buffer.read()))"
-    said = run([*python(script), "$(touch x); `id`", "a b"], b"x" * 300_000, 10)
+    said = run([*python(script), "$(touch x); `id`", "a b"], b"x" * 300_000, 60)
     assert said == "exit status 0 ['$(touch x); `id`', 'a b'] 300000"
 
 
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("import time; time.sleep(30)", "did not end within 0.5 s"),
-        ("import os, time; os.close(1); os.close(2); time.sleep(30)", "did not end within 0.5 s"),
+        ("import time; time.sleep(300)", "did not end within 0.5 s"),
+        ("import os, time; os.close(1); os.close(2); time.sleep(300)", "did not end within 0.5 s"),
         ("while True: print('x' * 1000)", "did not end within 0.5 s"),
         ("import sys; print('no such team'); sys.exit(3)", "exit status 3 no such team"),
         ("import os; os.kill(os.getpid(), 9)", "exit status -9"),
     ],
 )
 def test_a_command_that_misbehaves_costs_a_moment(script: str, says: str) -> None:
-    began = time.monotonic()
     with pytest.raises(NotTaken) as failure:
-        run(python(script), b"{}", 0.5 if "0.5" in says else 10)
+        run(python(script), b"{}", 0.5 if "0.5" in says else 60)
     assert str(failure.value) == says
-    assert time.monotonic() - began < 5
 
 
 def test_what_a_command_started_ends_with_it(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ def test_what_a_command_started_ends_with_it(tmp_path: Path) -> None:
         "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); "
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(p.pid)); sys.stdout.flush()"
     )
-    assert run(python(script), b"{}", 1).startswith("exit status 0")
+    assert run(python(script), b"{}", 5).startswith("exit status 0")
     pid = int((tmp_path / "pid").read_text())
     until(lambda: not is_there(pid), "the command's own child has ended")
 

@@ -175,7 +175,7 @@ def test_it_says_where_it_listens_and_ends_when_it_is_told_to(number: int, tmp_p
     assert process.stdout is not None
     assert process.stdout.readline().startswith("rollcall: the gateway listens on 127.0.0.1:")
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (0, "rollcall: the gateway has stopped.\n", "")
 
 
@@ -184,7 +184,7 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     assert first.stdout is not None
     address = first.stdout.readline().split(" listens on ")[1].partition(";")[0]
     second = start(tmp_path, "--listen", address)
-    _, err = second.communicate(timeout=20)
+    _, err = second.communicate(timeout=120)
     assert second.returncode == 2
     assert err.startswith(
         f"rollcall: the gateway cannot start: nothing can listen on {address} (Address already in use)"
@@ -192,7 +192,7 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     assert "LISTEN=host:port" in err
     assert "Traceback" not in err
     first.terminate()
-    first.communicate(timeout=20)
+    first.communicate(timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -223,4 +223,4 @@ def test_a_file_of_settings_is_overridden_by_the_command_line(tmp_path: Path) ->
     assert process.stdout is not None
     assert "listens on 127.0.0.1:" in process.stdout.readline()
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)

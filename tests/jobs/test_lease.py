@@ -207,14 +207,14 @@ def test_a_holder_renews_its_lease_until_it_is_released_or_lost() -> None:
     lease = take_lease(files, "the coordinator", HOME, never)
     lease.keep(0.01)
     (own,) = files.times
-    until(lambda: files.times[own] > 3, "renewals", within_s=30)
+    until(lambda: files.times[own] > 3, "renewals")
     lease.release()
     assert files.times == {}
 
     lost = take_lease(files, "the coordinator", HOME, never)
     lost.keep(0.01)
     files.write("00000002-b", holder("another"))
-    until(lambda: not lost.is_kept, "the loss to be seen", within_s=30)
+    until(lambda: not lost.is_kept, "the loss to be seen")
 
 
 def test_a_store_that_is_away_for_a_while_costs_nobody_the_home() -> None:
@@ -230,12 +230,12 @@ def test_a_store_that_is_away_for_a_while_costs_nobody_the_home() -> None:
     files.before = maybe_away
     lease.keep(0.01)
     asked = files.asked
-    until(lambda: files.asked > asked + 3, "tries", within_s=30)
+    until(lambda: files.asked > asked + 3, "tries")
     with pytest.raises(HomeError, match="does not answer"):
         lease.check()
     away = False
     renewed = files.times[own]
-    until(lambda: files.times[own] > renewed, "renewals", within_s=30)
+    until(lambda: files.times[own] > renewed, "renewals")
     lease.check()
     lease.release()
 

@@ -222,7 +222,7 @@ def test_what_a_job_commits_is_shown(tmp_path: Path) -> None:
         def is_shown() -> bool:
             return {row["Group"] for row in page(client, "/").listed("groups")} == {"expired", "two"}
 
-        until(is_shown, "the new group in the list", within_s=10)
+        until(is_shown, "the new group in the list")
         assert page(client, "/group?group=expired").tables["sessions"][1:]
 
 
