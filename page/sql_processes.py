@@ -25,7 +25,7 @@ IDLE_S = 60.0
 """A process without a query for this long ends."""
 RETRY_AFTER_S = 5
 _START_S = 30.0
-"""A process that has not begun to answer within is broken."""
+"""A process that is not ready within is broken; what it takes to start counts for no query."""
 _LINE_MAX_BYTES = 1_000_000
 
 
@@ -34,7 +34,7 @@ class Busy(UserError):
 
 
 class SqlProcesses:
-    """Answers queries about one home. longest_s: a query that takes longer is stopped."""
+    """Answers queries about one home. longest_s: a query that takes longer, once its process is ready, is stopped."""
 
     def __init__(self, home: Path, longest_s: float = LONGEST_S) -> None:
         self._home = home
@@ -53,7 +53,7 @@ class SqlProcesses:
         self._asked += 1
         try:
             async with self._running:
-                return await self._answered(Question(query, until_ms, form, self._longest_s + _START_S))
+                return await self._answered(Question(query, until_ms, form, 2 * self._longest_s))
         finally:
             self._asked -= 1
 
@@ -74,6 +74,7 @@ class SqlProcesses:
         process = self._take() or await self._start()
         is_well = False
         try:
+            await _ready(process)
             async with asyncio.timeout(self._longest_s):
                 head, body = await _ask(process, question)
             is_well = not head.is_last
@@ -126,6 +127,16 @@ class SqlProcesses:
             until.cancel()
         with suppress(ProcessLookupError):
             process.kill()
+
+
+async def _ready(process: Process) -> None:
+    """Waits until a process takes a question. Raises QueryRefused, IncompleteReadError: the process has ended."""
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(_START_S):
+            await process.stdout.readuntil(b"\n")
+    except TimeoutError:
+        raise QueryRefused(f"No process was ready for the query within {_START_S:g} s: ask again.") from None
 
 
 async def _ask(process: Process, question: Question) -> tuple[Head, bytes]:

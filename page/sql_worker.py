@@ -1,7 +1,8 @@
 """Answers queries of the SQL box in a process of its own: `python -m page.sql_worker HOME`.
 
-A question is a line of JSON on standard input, its answer a line of JSON on standard output and the bytes that the line
-counts. Its memory is limited, and a query that takes too long ends the process, even if its parent is gone.
+An empty line on standard output says that it takes a question. A question is a line of JSON on standard input, its
+answer a line of JSON on standard output and the bytes that the line counts. Its memory is limited, and a query that
+takes too long ends the process, even if its parent is gone.
 Knows the two pipes; must not know a server.
 """
 
@@ -21,6 +22,7 @@ MEMORY_MAX_BYTES = 2_000_000_000
 """Of address space, which is several times what DuckDB's own limit lets it use."""
 RETIRES_AT_KB = 500_000
 """A process that has once used as much memory ends after its answer; another one starts for the next."""
+_READY = b"\n"
 
 
 class Question(msgspec.Struct):
@@ -51,6 +53,8 @@ def serve(home: Path, questions: BinaryIO, answers: BinaryIO) -> None:
     decoder, encoder = msgspec.json.Decoder(Question), msgspec.json.Encoder()
     # Memory that its parent had used counts as used.
     retires_at_kb = max(RETIRES_AT_KB, _most_used_kb())
+    answers.write(_READY)
+    answers.flush()
     for line in questions:
         asked = decoder.decode(line)
         signal.setitimer(signal.ITIMER_REAL, asked.longest_s)
@@ -62,7 +66,7 @@ def serve(home: Path, questions: BinaryIO, answers: BinaryIO) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         is_last = _most_used_kb() > retires_at_kb
         head = Head(len(written.body), written.row_count, written.is_cut, refused, is_last)
-        answers.write(encoder.encode(head) + b"\n" + written.body)
+        answers.write(encoder.encode(head) + b"\n" + written.body + _READY)
         answers.flush()
         if is_last:
             return

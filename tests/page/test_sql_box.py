@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import signal
 import socket
@@ -16,11 +17,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
-from page import queries
+from page import queries, sql_processes
 from page.queries import QueryRefused
 from page.serving import PageServer
 from page.settings import settings_of
 from page.sql_processes import MOST_RUNNING, MOST_WAITING, Busy, SqlProcesses
+from programs.child_python import module_command
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
 from tests.page.hostile_requests import MANY, TOO_COSTLY
@@ -111,9 +113,28 @@ def test_a_query_that_costs_too_much_ends_and_the_next_is_answered(home: Path, q
     async def asking(processes: SqlProcesses) -> None:
         with pytest.raises(QueryRefused, match=r"columns, and|more memory than|stopped after 5 s|does not answer"):
             await processes.answer(query, None, "html")
+        processes._longest_s = 60
         assert (await processes.answer("select 1 as a", None, "csv")).body == b"a\r\n1\r\n"
 
     with_processes(home, asking, longest_s=5)
+
+
+def test_a_slow_start_of_a_process_does_not_count_as_the_querys_time(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(gate := tmp_path / "gate")
+    shell = ("sh", "-c", 'read _ <"$0"; exec "$@"', str(gate))
+    monkeypatch.setattr(sql_processes, "module_command", lambda *words: [*shell, *module_command(*words)])
+
+    async def asking(processes: SqlProcesses) -> None:
+        asked = asyncio.ensure_future(processes.answer("select 1 as a", None, "csv"))
+        await until_true(lambda: processes._processes)
+        processes._longest_s = 60
+        gate.write_bytes(b"\n")
+        assert (await asked).body == b"a\r\n1\r\n"
+
+    # A limit that holds during the start has passed by its end.
+    with_processes(home, asking, longest_s=0)
 
 
 def test_queries_wait_for_their_turn_and_too_many_are_asked_to_come_again(home: Path) -> None:
