@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
+from coordinator_udfs.protocol.join_group import new_member_id
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
@@ -25,7 +26,7 @@ from jobs.stream.writers.batch_result import BatchResult
 from schemas.messages import GroupRequest
 from schemas.tables import REQUESTS
 from tables.delta_log import DeltaLog
-from tests.requests import heartbeat, join, sync
+from tests.requests import join, sync
 from tests.waiting import until
 
 LOOK_EVERY_S = 0.05
@@ -76,6 +77,12 @@ class Live:
         if self.coordinator is not None:
             stop_after_batch(self.coordinator.query)
             self.coordinator = None
+
+    def drain(self) -> None:
+        """Runs the coordinator on the requests that are there: no batch comes for a deadline alone."""
+        self.stop()
+        query = start(self.spark, self.home, self.config, until_drained=True).query
+        assert query.awaitTermination(120)
 
     # ------------------------------------------------------------ requests
 
@@ -131,12 +138,12 @@ class Live:
 
 
 def form(live: Live, client: str, group: str = "orders", **more: Any) -> str:
-    """A Stable group of one client; its member id. The JVM is warm by then, so its session may be short."""
-    live.ask(heartbeat("nobody", 0, now_ms(), group))
-    reply = live.ask(join(client, now_ms(), group, **more))
-    member_id = str(reply["member_id"])
-    synced = live.ask(sync(member_id, reply["generation_id"], now_ms(), group, assigned=[member_id]))
-    assert synced["error_code"] == "NONE"
+    """A Stable group of one client, formed by one batch; its member id."""
+    joined = join(client, now_ms(), group, **more)
+    member_id = new_member_id(joined)
+    synced = sync(member_id, 1, joined.received_at_ms + 1, group, assigned=[member_id])
+    live.send(joined, synced)
+    assert live.reply_to(synced)["error_code"] == "NONE"
     return member_id
 
 

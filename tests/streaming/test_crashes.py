@@ -10,47 +10,54 @@ from pathlib import Path
 
 import pytest
 
-from tests.requests import heartbeat
+from coordinator_udfs.protocol.join_group import new_member_id
+from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.streaming.live import Live, form, now_ms, read_rows
+from tests.streaming.live import Live, now_ms, read_rows
 from tests.waiting import until
 
 Lives = Callable[..., Live]
+SESSION_MS = 3000
+
+
+def joined_and_drained(running: Live) -> str:
+    """A member that the coordinator took, which then stopped before any deadline; its id."""
+    joined = join("a", now_ms(), session_timeout_ms=SESSION_MS)
+    running.stop()
+    running.send(joined)
+    running.drain()
+    return new_member_id(joined)
 
 
 @pytest.mark.nightly
 def test_members_that_keep_sending_survive_a_coordinator_that_is_away_for_several_sessions(live: Lives) -> None:
-    session_ms = 6000
     running = live()
-    member = form(running, "a", session_timeout_ms=session_ms)
-    running.stop()
+    member = joined_and_drained(running)
     last_ms = now_ms()
 
     def beat_and_look() -> bool | None:
         running.send(heartbeat(member, 1, now_ms()))
-        return True if now_ms() > last_ms + 2 * session_ms else None
+        return True if now_ms() > last_ms + 2 * SESSION_MS else None
 
-    until(beat_and_look, "two sessions")
-    running.go_on()
-    beat = heartbeat(member, 1, now_ms())
-    assert running.ask(beat)["error_code"] == "NONE"
+    until(beat_and_look, "two sessions", every_s=0.2)
+    running.drain()
+    replies = running.effects(effect="reply")
+    assert {reply["error_code"] for reply in replies} == {"NONE"}
     assert running.effects(effect="member_removed") == []
-    answered = {e["request_id"] for e in running.effects(effect="reply")}
-    assert answered == {row["request_id"] for row in read_rows(running.home.requests)}
+    assert {reply["request_id"] for reply in replies} == {row["request_id"] for row in read_rows(running.home.requests)}
 
 
 def test_an_overdue_deadline_fires_after_a_restart_without_any_traffic(live: Lives) -> None:
     running = live()
-    member = form(running, "a", session_timeout_ms=3000)
-    running.stop()
+    member = joined_and_drained(running)
     stopped_ms = now_ms()
-    until(lambda: now_ms() > stopped_ms + 3000, "the deadline")
+    until(lambda: now_ms() > stopped_ms + SESSION_MS, "the deadline")
     assert running.effects(effect="member_removed") == []
     running.go_on()
     assert running.coordinator is not None
     gone = running.effect("member_removed")
     assert (gone["member_id"], gone["cause"]) == (member, "session_expired")
-    assert gone["at_ms"] >= running.coordinator.started_at_ms + 3000
+    assert gone["at_ms"] >= running.coordinator.started_at_ms + SESSION_MS
 
 
 def test_a_home_is_freed_when_its_job_is_killed(tmp_path: Path) -> None:

@@ -8,24 +8,33 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
+from coordinator_udfs.protocol.join_group import new_member_id
 from schemas.tables import REQUESTS, STATE
-from tests.requests import heartbeat, join
+from tests.requests import heartbeat, join, sync
 from tests.streaming.live import Live, form, now_ms
 
 Lives = Callable[..., Live]
 
 
-# A session has one coordinator at a time: the one with a setting of its own comes before the one that the rest shares.
+# A session has one coordinator at a time: those on homes of their own come before the one that the rest shares.
 def test_the_initial_delay_gathers_the_members_that_join_within_it(live: Lives) -> None:
     running = live(**{"group.initial.rebalance.delay.ms": "2500"})
     first, second = join("a", now_ms()), join("b", now_ms() + 1)
-    running.send(first)
-    running.effect("request_parked", request_id=first.request_id)
-    running.send(second)
+    running.send(first, second)
     replies = [running.reply_to(request) for request in (first, second)]
     assert [reply["generation_id"] for reply in replies] == [1, 1]
     assert len({reply["at_ms"] for reply in replies}) == 1
     assert replies[0]["at_ms"] >= replies[0]["received_at_ms"] + 2500
+
+
+def test_what_a_batch_leads_to_is_one_commit(live: Lives) -> None:
+    running = live()
+    running.stop()
+    version = DeltaTable(running.home.effects).version()
+    running.send(*(join("a", now_ms(), f"group-{n}") for n in range(20)))
+    running.drain()
+    assert len(running.effects(effect="reply")) == 20
+    assert DeltaTable(running.home.effects).version() == version + 1
 
 
 def test_an_idle_coordinator_ticks_and_commits_nothing(running: Live) -> None:
@@ -37,12 +46,17 @@ def test_an_idle_coordinator_ticks_and_commits_nothing(running: Live) -> None:
 
 
 def test_a_member_joins_syncs_beats_and_expires_when_it_falls_silent(running: Live) -> None:
-    member = form(running, "a", "silent", session_timeout_ms=5000)
-    beat = running.ask(heartbeat(member, 1, now_ms(), "silent"))
+    joined = join("a", now_ms(), "silent", session_timeout_ms=1000)
+    member, at_ms = new_member_id(joined), joined.received_at_ms
+    synced = sync(member, 1, at_ms + 1, "silent", assigned=[member])
+    # One commit, so that no deadline lies between them.
+    running.send(joined, synced, heartbeat(member, 1, at_ms + 2, "silent"))
+    assert running.reply_to(synced)["error_code"] == "NONE"
+    beat = running.effect("reply", group_id="silent", api="Heartbeat")
     assert beat["error_code"] == "NONE"
     gone = running.effect("member_removed", group_id="silent")
     assert (gone["member_id"], gone["cause"], gone["client_id"]) == (member, "session_expired", "a")
-    assert gone["at_ms"] >= beat["at_ms"] + 5000
+    assert gone["at_ms"] >= beat["at_ms"] + 1000
     ended = running.effect("rebalance_ended", group_id="silent", cause="session_expired")
     assert ended["detail"]["outcome"] == "empty"
     facts = running.effects(group_id="silent")
@@ -56,15 +70,6 @@ def test_a_member_that_does_not_rejoin_is_left_behind_at_the_rebalance_timeout(r
     assert (reply["error_code"], reply["generation_id"]) == ("NONE", 2)
     assert reply["at_ms"] - reply["received_at_ms"] >= 2000
     assert running.effect("member_removed", group_id="left")["cause"] == "rebalance_timeout"
-
-
-def test_what_a_batch_leads_to_is_one_commit(running: Live) -> None:
-    version, before = DeltaTable(running.home.effects).version(), len(running.batches)
-    running.send(*(join("a", now_ms(), f"group-{n}") for n in range(20)))
-    for n in range(20):
-        running.effect("reply", group_id=f"group-{n}")
-    commits = DeltaTable(running.home.effects).version() - version
-    assert commits == len([batch for batch in running.batches[before:] if batch.effects])
 
 
 def test_rows_fit_for_no_group_are_put_into_quarantine_and_the_rest_goes_on(running: Live) -> None:
