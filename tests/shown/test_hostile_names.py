@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -217,20 +218,23 @@ def test_what_cannot_be_shown_is_told_once_and_ends_nothing(capsys: pytest.Captu
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_run_goes_on_watching_whatever_cannot_be_shown(is_terminal: bool, tmp_path: Path) -> None:
-    looks = Looks()
-    made = choices(RunOptions(home=str(tmp_path), demo_seconds="0.6"), {})
+    made = choices(RunOptions(home=str(tmp_path), demo_seconds="60"), {})
     run = Run(made, Terminal(file=Unwilling() if is_terminal else io.StringIO(), force_terminal=is_terminal))
+    looks = Looks(run._stop)
     run._watch(looks)  # type: ignore[arg-type]
     assert looks.count >= 2
 
 
 class Looks:
-    """A watch in which every look fails."""
+    """A watch in which every look fails; the second one stops the run."""
 
-    count = 0
+    def __init__(self, stop: threading.Event) -> None:
+        self.count, self._stop = 0, stop
 
     def look(self) -> Iterator[str]:
         self.count += 1
+        if self.count == 2:
+            self._stop.set()
         raise ValueError("a row that nobody expected")
 
     def screen(self) -> str:
