@@ -6,13 +6,13 @@ Knows how the page is started and ended. Must not know what is on it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from page.__main__ import LISTENS
+from tests.child import Child
 from tests.source_tree import ROOT
 
 
@@ -21,14 +21,11 @@ def served(home: Path, name: str = "") -> Iterator[str]:
     """The page's address, without the last slash. name: how the home is called, where that is not its path."""
     command = [sys.executable, "-m", "page", "--home", name or str(home), "--listen", "127.0.0.1:0"]
     folder = home.parent if name else ROOT
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    ) as process:
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline()
-            assert said.startswith(LISTENS), said
-            yield said.removeprefix(LISTENS).partition(";")[0].rstrip("/")
-        finally:
-            process.terminate()
-            process.wait(10)
+    process = Child(command, home.parent, os.environ | {"PYTHONPATH": str(ROOT)}, folder)
+    try:
+        said = process.read_until(LISTENS)
+        assert said.startswith(LISTENS), said
+        yield said.removeprefix(LISTENS).partition(";")[0].rstrip("/")
+    finally:
+        process.terminate()
+        process.ended()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.serving import served
-from tests.run.running import PATIENCE_S, read_until, start
+from tests.child import PATIENCE_S, Child
+from tests.run.running import start
 
 Window = Callable[..., Page]
 WHO = "select cause_client_id from rebalances where cause = 'session_expired'"
@@ -23,7 +23,7 @@ WITHIN_MS = 120_000
 @dataclass
 class Demo:
     home: Path
-    process: subprocess.Popen[str]
+    process: Child
     page: str
     """The address that it has printed."""
 
@@ -33,12 +33,12 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
     try:
-        reported = read_until(process, ("The page is at http://127.0.0.1:",))
+        reported = process.read_until("The page is at http://127.0.0.1:")
         yield Demo(home, process, reported.partition("The page is at ")[2].split()[0].rstrip("/"))
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=PATIENCE_S)
+        process.ended()
 
 
 def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo: Demo, window: Window) -> None:
@@ -49,7 +49,7 @@ def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo
     # before there was such a group.
     expect(overview.locator("#groups tbody th")).to_have_text(["audit", "orders", "payments"], timeout=WITHIN_MS)
     expect(group.locator("#rebalances")).to_contain_text("session expired", timeout=WITHIN_MS)
-    read_until(demo.process, ("rebalance completed: session_expired by audit-2",))
+    demo.process.read_until("rebalance completed: session_expired by audit-2")
     state = overview.locator("#groups tbody tr", has_text="audit").locator("td").nth(6)
     expect(state).to_have_text("Stable", timeout=WITHIN_MS)
     expect(group.locator("#facts")).to_contain_text("Stable", timeout=WITHIN_MS)

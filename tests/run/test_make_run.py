@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
+import psutil
 import pytest
 from deltalake import DeltaTable
 from kafka import KafkaConsumer
 
-from tests.run.running import PATIENCE_S, read_until, start
+from tests.child import PATIENCE_S
+from tests.run.running import start
+from tests.waiting import until
 
 
 def processes_of(home: Path) -> list[str]:
@@ -29,20 +32,11 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
-def processes_below(pid: int) -> set[int]:
-    """All processes that a process has started, and that those have."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(entry.name))
-    found, new = set[int](), {pid}
-    while new:
-        new = {child for parent in new for child in parents.get(parent, [])}
-        found |= new
-    return found
+def words_of(process: psutil.Process) -> list[str]:
+    """A process's command line; empty once it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
 
 
 STORY = (
@@ -56,16 +50,15 @@ STORY = (
 def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
-    reported = read_until(process, (f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY))
+    reported = process.read_until(f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY)
     with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
         assert b"payments" in page.read()
     os.killpg(process.pid, signal.SIGINT)
-    rest, complaints = process.communicate(timeout=PATIENCE_S)
-    reported += rest
+    _, reported, complaints = process.ended()
     assert f"The tables are in {home}" in reported, complaints
     assert 'make sql Q="select' in reported
     assert "│ audit" in reported
-    assert processes_of(home) == []
+    until(lambda: not processes_of(home), lambda: f"the end of {processes_of(home)}")
     effects = DeltaTable(str(home / "effects")).to_pyarrow_table(columns=["request_id", "effect"])
     replies = [row["request_id"] for row in effects.to_pylist() if row["effect"] == "reply"]
     assert len(replies) == len(set(replies)) > 0
@@ -75,8 +68,8 @@ def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_p
 @pytest.mark.nightly
 def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     process = start(tmp_path / "home", DEMO_SECONDS="1", DEMO="0")
-    reported, complaints = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, complaints
+    status, reported, complaints = process.ended()
+    assert status == 0, complaints
     assert "The tables are in" in reported
 
 
@@ -84,44 +77,41 @@ def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_p
     home = tmp_path / "home"
     process = start(home, TOPICS="mine:4")
     try:
-        reported = read_until(process, ("mine (4)",))
+        reported = process.read_until("mine (4)")
         consumer = KafkaConsumer(
             "mine", bootstrap_servers=reported.partition("join on ")[2].split(";")[0], group_id="own"
         )
         try:
-            until = time.monotonic() + PATIENCE_S
-            while len(consumer.assignment()) < 4:
-                assert time.monotonic() < until
+
+            def is_assigned() -> bool:
                 consumer.poll(timeout_ms=500)
-            read_until(process, ("own: rebalance completed: member_joined by kafka-python",))
-            for pid in processes_below(process.pid):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                if b"page" in words:
-                    os.kill(pid, signal.SIGKILL)
-                elif b"run" in words:
+                return len(consumer.assignment()) == 4
+
+            until(is_assigned, "all partitions", PATIENCE_S)
+            process.read_until("own: rebalance completed: member_joined by kafka-python")
+            for each in psutil.Process(process.pid).children(recursive=True):
+                words = words_of(each)
+                if "page" in words:
+                    each.kill()
+                elif "run" in words:
                     # As when its terminal is closed.
-                    os.kill(pid, signal.SIGHUP)
-            reported = read_until(process, ("The page has ended", "The page is at http://127.0.0.1:"))
+                    each.send_signal(signal.SIGHUP)
+            reported = process.read_until("The page has ended", "The page is at http://127.0.0.1:")
             with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
                 assert b"own" in page.read()
         finally:
             consumer.close()
-        second = start(home, DEMO="0")
-        _, complaint = second.communicate(timeout=PATIENCE_S)
-        assert second.returncode == 2
+        status, _, complaint = start(home, DEMO="0").ended()
+        assert status == 2
         assert f"{home} is in use by the coordinator" in complaint
         assert "Traceback" not in complaint
-        started = processes_below(process.pid)
+        started = psutil.Process(process.pid).children(recursive=True)
         assert len(started) > 6
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_S)
+        process.ended()
     # What Spark forked ends with its JVM, a moment after it.
-    until = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
-        pass
-    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
-    assert processes_of(home) == []
+    until(lambda: not [each for each in started if each.is_running()] and not processes_of(home), "the end of all")
 
 
 @pytest.mark.parametrize(
@@ -138,9 +128,8 @@ def test_what_cannot_be_run_is_one_sentence(environ: dict[str, str], complaint: 
     home = tmp_path / "home"
     if not environ:
         home.write_text("")
-    process = start(home, DEMO="0", **environ)
-    _, complaints = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 2
+    status, _, complaints = start(home, DEMO="0", **environ).ended()
+    assert status == 2
     (said,) = [line for line in complaints.splitlines() if line.startswith("rollcall: ")]
     assert complaint in said
     assert "Traceback" not in complaints

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,8 @@ from jobs.coordinator import command
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
 from programs.command_line import run_command
+from tests.child import Child
 from tests.requests import join
-from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows, request_rows
 from tests.waiting import until
 
@@ -37,9 +36,7 @@ class Program:
     def __init__(self, home: Path, *arguments: str) -> None:
         self.home = Home(home)
         command = [sys.executable, "-m", "jobs.coordinator", "--home", str(home), *arguments]
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+        self.process = Child(command, home.parent)
 
     def status(self) -> dict[str, Any]:
         path = self.home.path / "status.json"
@@ -47,15 +44,10 @@ class Program:
 
     def until_batch(self, batch_id: int) -> None:
         def is_done() -> bool | None:
-            assert self.process.poll() is None, self.process.communicate()
+            assert self.process.poll() is None, self.process.ended()
             return True if self.status().get("batch_id", -1) >= batch_id else None
 
         until(is_done, f"batch {batch_id}", within_s=120)
-
-    def end(self) -> tuple[int, str, str]:
-        """Exit status, standard output and errors, once it has ended."""
-        out, err = self.process.communicate(timeout=120)
-        return self.process.returncode, out, err
 
 
 class Day(NamedTuple):
@@ -82,8 +74,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         return text if "rollcall_job_batch_requests_sum 1.0" in text else None
 
     try:
-        assert program.process.stdout is not None
-        place = [program.process.stdout.readline() for _ in range(2)][1].split()[-1].rstrip(".")
+        place = program.process.read_until("http://").split()[-1].rstrip(".")
         program.until_batch(1)
         write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
         until(lambda: "reply" in {row["effect"] for row in read_rows(program.home.effects)}, "the reply")
@@ -91,14 +82,14 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         reported = until(figures, "the batch's figures")
         with urlopen(f"{place}/health", timeout=10) as answer:
             health = json.load(answer)
-        beside = Program(program.home.path).end()
+        beside = Program(program.home.path).process.ended()
         os.killpg(program.process.pid, signal.SIGINT)
-        end = program.end()
+        end = program.process.ended()
         yield Day(program, end, program.status()["state"], beside, reported, health)
     finally:
         if program.process.poll() is None:
             os.killpg(program.process.pid, signal.SIGKILL)
-            program.process.communicate()
+            program.process.ended()
 
 
 def test_a_program_is_alone_in_its_home(day: Day) -> None:
@@ -127,13 +118,13 @@ def test_a_running_program_shows_its_figures_and_its_health(day: Day) -> None:
     assert day.health["batch_id"] >= 1
 
 
-def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day) -> None:
-    home = day.program.home
+def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day, tmp_path: Path) -> None:
+    home = Home(shutil.copytree(day.program.home.path, tmp_path / "home"))
     shutil.rmtree(home.requests)
     open_requests(home, JobConfig())
 
     again = Program(home.path, *LIVE)
-    status, _, err = again.end()
+    status, _, err = again.process.ended()
     assert status == 1
     (line,) = [line for line in err.splitlines() if line.startswith("rollcall: ")]
     assert "the query failed: the request table" in line
