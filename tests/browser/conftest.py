@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.serving import served
@@ -14,6 +14,8 @@ from tests.page.homes import hostile, recorded
 
 WIDTHS = {"narrow": 390, "wide": 1600}
 NOT_REACHED = "Failed to load resource:"
+# Longer than the library's 5 s, which a page beside Spark may take.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

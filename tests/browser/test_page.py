@@ -29,7 +29,7 @@ DRAWN = {"overview": 1, "group": 3, "rebalance": 1, "troubles": 0, "sql": 0}
 
 def drawn(page: Page, count: int) -> None:
     """Waits until so many pictures are drawn."""
-    expect(page.locator("figure.plot > svg")).to_have_count(count, timeout=20_000)
+    expect(page.locator("figure.plot > svg")).to_have_count(count)
 
 
 def drag(page: Page, place: str, from_share: float, to_share: float) -> None:
@@ -178,7 +178,7 @@ def test_changes_come_by_themselves_and_leave_scroll_and_selection(window: Windo
         top = cell.evaluate("cell => cell.getBoundingClientRect().top")
         cell.evaluate("cell => getSelection().selectAllChildren(cell)")
         write_effects(home, {"zz-expired": one_expires().rows})
-        expect(page.locator("#groups tbody tr")).to_have_count(61, timeout=20_000)
+        expect(page.locator("#groups tbody tr")).to_have_count(61)
         # The new row, which is in trouble, comes in front; what is looked at stays where it is.
         assert abs(cell.evaluate("cell => cell.getBoundingClientRect().top") - top) <= 1
         assert page.evaluate("getSelection().toString()").strip() == "group-020"
