@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from benchmarks.ports import free_port
 from listeners.addresses import Address
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_job.job import Job
@@ -47,8 +47,7 @@ class Running:
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("job")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        metrics = Address("127.0.0.1", free.getsockname()[1])
+    metrics = Address("127.0.0.1", free_port())
     alarms = folder / "alarms"
     watched = {
         "spark.coordinator.metrics.listen": metrics,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
 import urllib.request
 
+from benchmarks.ports import free_port
 from benchmarks.wire_client import Client
 from listeners.addresses import Address
 from tests.gateway.running import asynchronous
@@ -16,8 +16,7 @@ from tests.waiting import until
 
 @asynchronous
 async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: Running) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        place = Address("127.0.0.1", free.getsockname()[1])
+    place = Address("127.0.0.1", free_port())
     # A library's consumer may find its way to any gateway of the home.
     with running.job.another_gateway(metrics=str(place)) as gateway:
         client = await Client.connect(gateway)
