@@ -1,6 +1,6 @@
 """A coordinator over the tables of a home without Spark: the same turns of the same groups, one small loop.
 
-For tests of whatever talks to a home. Real time; the job's own tests are elsewhere.
+For tests of whatever talks to a home. Goes by `time.time`; the job's own tests are elsewhere.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class SmallCoordinator:
     def __init__(self, home: Path, config: GroupConfig | None = None) -> None:
         self.home = home
         self._config = config or GroupConfig(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100)
+        self.answered: list[str] = []
+        """The requests whose effects are written, as texts."""
         self._states: dict[str, StateRow] = {}
         self._is_stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -77,3 +79,4 @@ class SmallCoordinator:
             write_deltalake(
                 str(self.home / EFFECTS_FOLDER), pa.Table.from_pylist(rows, schema=EFFECTS.arrow), mode="append"
             )
+        self.answered += [text for requests in texts.values() for text in requests]
