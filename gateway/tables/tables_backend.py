@@ -32,7 +32,7 @@ from gateway.tables.new_groups import NewGroups
 from gateway.tables.pending_requests import FORGOTTEN_AFTER_MS, Pending, PendingRequests
 from gateway.tables.request_sink import RequestSink
 from gateway.tables.request_writer import RequestWriter
-from gateway.tables.unseen_answers import UnsentAssignments, unseen_answer
+from gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
 from programs.steady_clock import now_ms
 from schemas.effect_names import EffectName
 from schemas.errors import Error
@@ -62,7 +62,6 @@ _LOOK_EVERY_S = 0.5
 _IDLE_PAUSES = 3
 """With nothing pending the effects table is read this many times less often."""
 _AWAY_AFTER_S = 3.0
-"""A coordinator is away if it has requests, but for this long neither answers nor ends a batch."""
 _YOUNG_S = 3.0
 """The last commit says how a group is while the coordinator's last batch is younger than this."""
 SLOWER_IN_A_STORE = 4.0
@@ -263,7 +262,14 @@ class TablesBackend:
         oldest = next((one for one in self._pending.awaited() if not one.is_parked), None)
         oldest_ms = 0 if oldest is None else now_ms() - oldest.received_at_ms
         self._is_behind = oldest_ms > _BEHIND_AFTER_MS
-        was_away, self._is_away = self._is_away, self._is_coordinator_away(age_s, oldest_ms)
+        was_away = self._is_away
+        self._is_away = is_away(
+            _AWAY_AFTER_S * self._slower,
+            was_away=was_away,
+            silent_s=time.monotonic() - self._last_news_at,
+            oldest_s=oldest_ms / 1000,
+            batch_age_s=age_s,
+        )
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
             for one in self._pending.awaited():
@@ -271,12 +277,6 @@ class TablesBackend:
                     one.give(one.unseen)
         if was_away and not self._is_away:
             log.warning("the coordinator is back")
-
-    def _is_coordinator_away(self, batch_age_s: float | None, oldest_ms: int) -> bool:
-        away_after_s = _AWAY_AFTER_S * self._slower
-        is_silent = time.monotonic() - self._last_news_at >= away_after_s
-        is_asked = self._is_away or oldest_ms >= away_after_s * 1000
-        return is_silent and is_asked and (batch_age_s is None or batch_age_s > away_after_s)
 
     async def _learn(self, news: News) -> None:
         for fact in news.facts:

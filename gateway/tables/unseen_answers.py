@@ -24,6 +24,15 @@ _NONE = HeartbeatResponse()
 _LOADING = ConsumerGroupHeartbeatResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
 
 
+def is_away(after_s: float, *, was_away: bool, silent_s: float, oldest_s: float, batch_age_s: float | None) -> bool:
+    """A coordinator is away if it has requests, but for after_s neither answers nor ends a batch.
+
+    silent_s: since its last answer; oldest_s: since the oldest request without one.
+    """
+    is_asked = was_away or oldest_s >= after_s
+    return is_asked and silent_s >= after_s and (batch_age_s is None or batch_age_s > after_s)
+
+
 def unseen_answer(request: GroupRequest) -> Response | None:
     """The answer to a request that the coordinator does not see in time; None: the request waits.
 

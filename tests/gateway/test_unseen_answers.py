@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
 
 from benchmarks.wire_client import Client
-from gateway.tables.unseen_answers import UnsentAssignments, unseen_answer
+from gateway.server import Server
+from gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupAssignment,
@@ -29,15 +29,26 @@ AT_MS = 1_700_000_000_000
 PLAIN = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}
 
 
+Say = Callable[[Server, bool], Coroutine[None, None, None]]
+
+
 @pytest.fixture
-def away_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.tables.tables_backend._AWAY_AFTER_S", 0.2)
-    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.02)
+def say_away(monkeypatch: pytest.MonkeyPatch) -> Say:
+    """Whether the coordinator is away, the test says; it goes on once the gateway goes by it."""
+    said = [False]
+    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("gateway.tables.tables_backend.is_away", lambda *_, **__: said[0])
+
+    async def say(server: Server, is_away: bool) -> None:
+        said[0] = is_away
+        await until_true(lambda: getattr(server.backend, "_is_away") is is_away)  # noqa: B009
+
+    return say
 
 
 @asynchronous
 async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_handed_over(
-    tmp_path: Path, away_soon: None
+    tmp_path: Path, say_away: Say
 ) -> None:
     coordinator = TableCoordinator(tmp_path, GROUPS)
     async with gateway_of(tmp_path) as server:
@@ -45,12 +56,17 @@ async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_
         with coordinator:
             member, generation = await alone_in(client)
         ours = heartbeat(member=member, generation=generation)
-        for _ in range(2):
-            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
+        waiting = client.send("Heartbeat", 4, **ours)
         asked = other.send("DescribeGroups", 5, groups=["g"])
+        await until_true(lambda: server.backend.figures().backlog == 2)
+        await say_away(server, True)
+        number, answer = await client.receive("Heartbeat", 4)
+        assert (number, answer.error_code.name) == (waiting, "none")
+        assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
         assert (await client.call("Heartbeat", 4, **heartbeat(member="nobody"))).error_code.name == "none"
         with coordinator:
             assert (await other.receive("DescribeGroups", 5))[0] == asked
+            await say_away(server, False)
             beat = await client.call("Heartbeat", 4, **heartbeat(member="nobody"))
             assert beat.error_code.name == "unknown_member_id"
             assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
@@ -58,22 +74,28 @@ async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_
     assert [request.member_id for request in beats] == [member, member, "nobody", "nobody", member]
 
 
-@asynchronous
-async def test_a_coordinator_that_ends_batches_is_not_away_whatever_it_leaves_unanswered(
-    tmp_path: Path, away_soon: None
+@pytest.mark.parametrize(
+    ("was_away", "silent_s", "oldest_s", "batch_age_s", "away"),
+    [
+        (False, 3.0, 3.0, None, True),
+        (False, 3.0, 3.0, 3.1, True),
+        (False, 90.0, 90.0, 3.0, False),  # It ends batches, whatever it leaves unanswered.
+        (False, 2.9, 90.0, None, False),  # It answers others.
+        (False, 90.0, 2.9, 90.0, False),  # It has not been asked for long.
+        (True, 90.0, 0.0, 90.0, True),  # It was away, and has shown nothing since.
+        (True, 0.0, 0.0, 90.0, False),
+    ],
+)
+def test_a_coordinator_is_away_that_has_requests_and_neither_answers_nor_ends_a_batch(
+    was_away: bool, silent_s: float, oldest_s: float, batch_age_s: float | None, away: bool
 ) -> None:
-    async with gateway_of(tmp_path) as server:
-        client = await Client.connect(server.address)
-        (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int(time.time() * 1000) + 60_000}))
-        client.send("Heartbeat", 4, **heartbeat())
-        client.patience_s = 0.5
-        with pytest.raises(TimeoutError):
-            await client.receive("Heartbeat", 4)
+    found = is_away(3.0, was_away=was_away, silent_s=silent_s, oldest_s=oldest_s, batch_age_s=batch_age_s)
+    assert found is away
 
 
 @asynchronous
 async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_loads_and_handed_over_once(
-    tmp_path: Path, away_soon: None
+    tmp_path: Path, say_away: Say
 ) -> None:
     coordinator = TableCoordinator(tmp_path, AT_ONCE)
     async with gateway_of(tmp_path) as server:
@@ -81,19 +103,18 @@ async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_l
         with coordinator:
             joined = await beat(client, "m1", 0)
             assert (joined.error_code.name, given(joined)) == ("none", [(T1, (0, 1, 2, 3))])
+        await say_away(server, True)
         for _ in range(3):
             for who, member, epoch in ((client, "m1", joined.member_epoch), (newcomer, "m2", 0)):
                 reported = await beat(who, member, epoch)
                 assert (reported.error_code.name, given(reported)) == ("coordinator_load_in_progress", None)
         with coordinator:
             await until_true(lambda: len(coordinator.groups["g"].roster.members) == 2)
+            await say_away(server, False)
             reported = await beat(newcomer, "m2", 0)
-            while reported.error_code.name == "coordinator_load_in_progress":
-                reported = await beat(newcomer, "m2", 0)
             assert (reported.error_code.name, given(reported)) == ("none", [])
     beats = [one for one in coordinator.requests if isinstance(one, ConsumerGroupHeartbeatRequest)]
-    assert [one.member_id for one in beats[:3]] == ["m1", "m1", "m2"]
-    assert {one.member_id for one in beats[3:]} == {"m2"}
+    assert [one.member_id for one in beats] == ["m1", "m1", "m2", "m2"]
 
 
 @asynchronous

@@ -19,8 +19,8 @@ def heartbeat(group: str = "g", member: str = "m", generation: int = 1) -> dict[
 def join(group: str = "g", member: str = "", protocol: str = "range", **more: Any) -> dict[str, Any]:
     return {
         "group_id": group,
-        "session_timeout_ms": 10_000,
-        "rebalance_timeout_ms": 10_000,
+        "session_timeout_ms": 60_000,
+        "rebalance_timeout_ms": 60_000,
         "member_id": member,
         "protocol_type": "consumer",
         "protocols": [{"name": protocol, "metadata": b"\0\1\0\0\0\0\0\0\0\0\0\0\0\0"}],
