@@ -1,4 +1,5 @@
-"""A backend without tables: the pure core in this process, in real time. For what clients see of the protocol.
+"""A backend without tables: the pure core in this process, in real time or in steps. For what clients see of the
+protocol.
 
 Must not know the wire.
 """
@@ -104,6 +105,11 @@ class CoreBackend:
         self._tell(group_id, step(group, request, now_ms, self.config))
         self._come_back(group)
 
+    @property
+    def unanswered(self) -> int:
+        """How many requests were not answered: those that wait, and those that were dropped."""
+        return len(self._waiting) + sum(isinstance(effect, RequestDropped) for _, effect in self.effects)
+
     def _expire(self, group: Group) -> None:
         self._tell(group.group_id, expire_due(group, self._now(), self.config))
         self._come_back(group)
@@ -130,3 +136,25 @@ class CoreBackend:
                     self._waiting.pop(effect.request_id).set_result(reported)
                 case RequestDropped():
                     self._waiting.pop(effect.request_id, None)
+
+
+class SteppedBackend(CoreBackend):
+    """The same in virtual time, which goes on when `pass_until` says so."""
+
+    def _now(self) -> int:
+        return self._now_ms
+
+    def _come_back(self, group: Group) -> None:
+        if group.is_kept:
+            self.by_id[group.group_id] = group
+        else:
+            self.by_id.pop(group.group_id, None)
+
+    def pass_until(self, at_ms: int) -> bool:
+        """Goes on to the first deadline before at_ms and fires it; False: there is none, and it is at_ms now."""
+        due = [(due_ms, group.group_id) for group in self.by_id.values() if (due_ms := next_deadline_ms(group))]
+        self._now_ms, first = min([*due, (at_ms, "")])
+        if self._now_ms == at_ms:
+            return False
+        self._expire(self.by_id[first])
+        return True

@@ -1,25 +1,39 @@
-"""Scenarios that a real broker answered, over the wire: the contents of every answer are Kafka's."""
+"""Scenarios that a real broker answered, over the wire: the contents and the times of every answer are Kafka's."""
 
 from __future__ import annotations
 
 import asyncio
 
-from tests.gateway.parity import play_patiently, scenarios
-from tests.gateway.parity_play import otherwise
-from tests.gateway.process import serving
-from tests.protocol.scenario import PROFILES
+from coordinator_udfs.protocol.config import GroupConfig
+from gateway.assembly import stand_alone
+from gateway.settings import Settings
+from programs.settings import from_texts
+from tests.gateway.core_backend import SteppedBackend
+from tests.gateway.parity import scenarios
+from tests.gateway.parity_play import Connections, otherwise
+from tests.gateway.running import DEFAULTS, started
+from tests.gateway.stepped_play import SteppedPlaying
+from tests.protocol.scenario import PROFILES, Scenario
 
 LONGEST_MS = 2000
-SCALE = 3.0
-"""Only the short ones here, and slowly, for the machine may be busy: `make parity` plays all."""
+"""Only the short ones here: `make parity` plays all."""
 
 
-def test_the_short_scenarios_are_answered_as_kafka_did() -> None:
-    short = [scenario for scenario in scenarios("default") if scenario.end_ms <= LONGEST_MS]
-    assert len(short) > 50
-    with serving(PROFILES["default"]) as address:
-        found = asyncio.run(play_patiently(short, address, SCALE))
+def test_the_short_scenarios_are_answered_as_kafka_did_and_when_it_did() -> None:
+    short = [one for profile in PROFILES for one in scenarios(profile) if one.end_ms <= LONGEST_MS]
+    assert len(short) > 140
+    found = {scenario.name: asyncio.run(differing(scenario)) for scenario in short}
     assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+async def differing(scenario: Scenario) -> list[str]:
+    pairs = {key: str(value) for key, value in PROFILES[scenario.profile].items()}
+    backend = SteppedBackend(from_texts(GroupConfig, pairs))
+    async with started(stand_alone(Settings.from_pairs(DEFAULTS), backend)) as server:
+        connections = Connections(server.address)
+        answers = await SteppedPlaying(scenario, connections, backend).play()
+        connections.close()
+    return otherwise(scenario, answers, with_times=True)
 
 
 def test_a_wrong_answer_and_a_late_one_would_be_noticed() -> None:
