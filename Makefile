@@ -233,7 +233,7 @@ costs: tools ## Search for the dearest request of every API and page, and write 
 
 .PHONY: test-kills
 test-kills: tools ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
-	@KILLS=$(or $(KILLS),50) SEED=$(SEED) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
+	@KILLS=$(or $(KILLS),50) SEED=$(or $(SEED),$$$$) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
 .PHONY: test-kills-live
 test-kills-live: tools archive ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.
