@@ -223,8 +223,8 @@ test-chart: tools $(CHART_TOOLS)/operator ## Lint and render the Helm chart, and
 	@$(BIN)/python -m pytest tests/chart -n 0 $(ARGS)
 
 .PHONY: test-attack
-test-attack: tools ## Attack what takes input from others with hostile input: MINUTES=5, SECONDS=2 for what each request costs, SEED=, ARGS="--input frames".
-	@$(BIN)/python -m tests.attack --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED)) $(ARGS)
+test-attack: tools ## Attack what takes input from others with hostile input: MINUTES=5 or COUNT=300 cases an input, SECONDS=2 for what each request costs, SEED=, ARGS="--input frames".
+	@$(BIN)/python -m tests.attack $(if $(COUNT),--count $(COUNT),--minutes $(or $(MINUTES),5)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),2)
 
 .PHONY: costs

@@ -1,4 +1,4 @@
-"""Attacks the product for a stated time: `python -m tests.attack --minutes 5 [--seed N] [--input frames]`.
+"""Attacks the product: `python -m tests.attack [--minutes 5 | --count 300] [--seed N] [--input frames]`.
 
 Exit status 1 if something was found; the cases are kept beside the others. Knows the command line and which inputs
 there are.
@@ -6,7 +6,6 @@ there are.
 
 from __future__ import annotations
 
-import secrets
 import signal
 import sys
 from pathlib import Path
@@ -19,24 +18,24 @@ from tests.attack.inputs import INPUTS
 from tests.attack.kept import FOLDER
 
 NAME = "python -m tests.attack"
-SEEDS = 1 << 32
 
 
-@click.command(epilog=examples(f"{NAME} --minutes 5", f"{NAME} --seed 7 --input frames"))
+@click.command(epilog=examples(f"{NAME} --minutes 5", f"{NAME} --count 300", f"{NAME} --seed 7 --input frames"))
 @click.option("--minutes", type=float, default=5.0, show_default=True, help="How long.")
-@click.option("--seed", type=int, help="What the cases are made of; any else.")
+@click.option("--count", type=int, help="So many cases of each input instead, the same on every machine.")
+@click.option("--seed", type=int, default=1, show_default=True, help="What the cases are made of.")
 @click.option("--input", "names", multiple=True, type=click.Choice(sorted(INPUTS)), help="Attack this alone.")
 @click.option(
     "--cases", type=click.Path(path_type=Path), default=FOLDER, help="Where cases that find something are kept."
 )
-def command(minutes: float, seed: int | None, names: tuple[str, ...], cases: Path) -> int:
+def command(minutes: float, count: int | None, seed: int, names: tuple[str, ...], cases: Path) -> int:
     """Attack the product with hostile input."""
     # Whoever stops it is told what was done.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    seed = secrets.randbelow(SEEDS) if seed is None else seed
     print(f"seed {seed}", flush=True)
     inputs = [INPUTS[name]() for name in names or INPUTS]
-    reports = attack(inputs, seed, minutes * 60, cases, lambda line: print(line, flush=True))
+    limit = {"seconds": minutes * 60} if count is None else {"cases": count}
+    reports = attack(inputs, seed, cases, lambda line: print(line, flush=True), **limit)
     return 1 if any(report.findings for report in reports) else 0
 
 

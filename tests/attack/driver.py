@@ -1,4 +1,4 @@
-"""Attacks inputs for a stated time with cases from a seed, and tells what was found and how many cases found nothing.
+"""Attacks inputs with cases from a seed, for a stated time or a number of cases, and tells what was found.
 
 A finding is played again after a start: alone, else with the cases before it. What does so again is kept; what was only
 slow, once, is told and nothing more, for the machine may have been busy. Knows time, memory and seeds; knows no input.
@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -59,8 +60,16 @@ class Report:
 class Attack:
     """An attack on one input; continues from case to case as often as it is told to."""
 
-    def __init__(self, attacked: Attacked, seed: int, folder: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        attacked: Attacked,
+        seed: int,
+        folder: Path,
+        tell: Callable[[str], None],
+        clock: Callable[[], float] = time.process_time,
+    ) -> None:
         self._attacked = attacked
+        self._clock = clock
         self._seed = seed
         self._folder = folder
         self._tell = tell
@@ -112,7 +121,7 @@ class Attack:
 
     def _outcome(self, case: bytes) -> tuple[str, float, int]:
         """What a case found, "" for nothing, how long it took, and its pieces."""
-        began, pieces, found = time.process_time(), 1, ""
+        began, pieces, found = self._clock(), 1, ""
         signal.setitimer(signal.ITIMER_PROF, NEVER_S)
         try:
             pieces = self._attacked.play(case)
@@ -122,7 +131,7 @@ class Attack:
             found = str(finding)
         except Exception as error:
             found = f"raises {type(error).__name__}: {_place_of(error)}"
-        took_s = time.process_time() - began
+        took_s = self._clock() - began
         if not found and took_s > self._attacked.slow_s:
             found = f"takes more than {self._attacked.slow_s:g} s"
         return found, took_s, pieces
@@ -149,22 +158,24 @@ class Attack:
 def attack(
     inputs: Sequence[Attacked],
     seed: int,
-    seconds: float,
     folder: Path,
     tell: Callable[[str], None] = print,
-    clock: Callable[[], float] = time.monotonic,
+    seconds: float = inf,
+    cases: float = inf,
+    clock: Callable[[], float] = time.process_time,
 ) -> list[Report]:
-    """Attacks the inputs one after another, each for its part of the time. tell: where findings are told.
+    """Attacks the inputs one after another, each for its part of the time or so many cases. tell: where findings are
+    told; clock: what a slow case is measured by.
 
     Raises KeyboardInterrupt when it is stopped, once what was done so far is told.
     """
     reports = []
     for attacked in inputs:
-        attempt = Attack(attacked, seed, folder, tell)
-        ends_at = clock() + seconds / len(inputs)
+        attempt = Attack(attacked, seed, folder, tell, clock)
+        ends_at = time.monotonic() + seconds / len(inputs)
         try:
-            while clock() < ends_at and not attempt.is_over:
-                attempt.play_on(_CASES_A_LOOK)
+            while attempt.report.played < cases and time.monotonic() < ends_at and not attempt.is_over:
+                attempt.play_on(int(min(_CASES_A_LOOK, cases - attempt.report.played)))
         finally:
             tell(_told(attempt.report, attacked.figures()))
         attacked.close()

@@ -183,11 +183,13 @@ def _visit(random: Random) -> Visit:
     return Visit(gateway, hello_bytes, random.randrange(4), sent, reads, random.choice(list(End)))
 
 
+_JOIN = join(session_timeout_ms=1000, rebalance_timeout_ms=1000)
+"""A connection that is not read while its answer waits is over when the answer comes, at most so much later."""
 _GOOD = (
     framed("ApiVersions", 3, client_software_name="a", client_software_version="1"),
     framed("Heartbeat", 4, **heartbeat()),
-    framed("JoinGroup", 9, **join()),
-    framed("JoinGroup", 3, **join()),
+    framed("JoinGroup", 9, **_JOIN),
+    framed("JoinGroup", 3, **_JOIN),
     framed("Metadata", 12, topics=None),
     framed("DescribeGroups", 5, groups=[f"g{number}" for number in range(3000)]),
     framed("SaslHandshake", 1, mechanism="PLAIN"),

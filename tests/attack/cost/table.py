@@ -53,22 +53,28 @@ def written(apis: Mapping[str, Found], pages: Sequence[PageCost], commands: Sequ
     )
 
 
-def far_off(apis: Mapping[str, Found], pages: Iterable[PageCost]) -> list[str]:
-    """What misses its goal by far, in sentences."""
+def far_off(apis: Mapping[str, Found]) -> list[str]:
+    """What misses its goal by far on every machine, in sentences."""
+    found = []
+    for name, one in apis.items():
+        if one.most_memory > FAR * MEMORY:
+            found.append(f"{name}: the gateway takes {one.most_memory:.1f} times its memory at rest")
+        if one.most_written_bytes > max(LARGEST_WRITTEN_BYTES, FAR * WRITTEN_PER_BYTE * one.slowest.sent_bytes):
+            found.append(f"{name}: one request writes {one.most_written_bytes} bytes")
+    return found
+
+
+def far_too_slow(apis: Mapping[str, Found], pages: Iterable[PageCost]) -> list[str]:
+    """What makes others wait for far longer than its goal on this machine, in sentences."""
     found = []
     for name, one in apis.items():
         if one.longest_round_s > FAR * HEARTBEAT_S:
             found.append(f"{name}: others wait {one.longest_round_s:.2f} s for a heartbeat")
         if one.longest_core_s > FAR * COMMIT_S:
             found.append(f"{name}: others wait {one.longest_core_s:.2f} s for a commit")
-        if one.most_memory > FAR * MEMORY:
-            found.append(f"{name}: the gateway takes {one.most_memory:.1f} times its memory at rest")
-        if one.most_written_bytes > max(LARGEST_WRITTEN_BYTES, FAR * WRITTEN_PER_BYTE * one.slowest.sent_bytes):
-            found.append(f"{name}: one request writes {one.most_written_bytes} bytes")
-    found += [
+    return found + [
         f"{one.address}: others wait {one.honest_s:.1f} s for a page" for one in pages if one.honest_s > FAR * PAGE_S
     ]
-    return found
 
 
 def keep(tables: str, page: Path = PAGE) -> None:
