@@ -7,7 +7,7 @@ import logging
 import resource
 import socket
 import struct
-import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -270,12 +270,19 @@ async def test_one_address_may_have_no_more_connections_than_its_limit() -> None
         assert (await elsewhere.call("ApiVersions", 0)).error_code.name == "none"
 
 
-@asynchronous
-async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+@pytest.fixture
+def most_files() -> Iterator[int]:
+    """How many files this process may open during the test."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    yield most
+    resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+
+
+@asynchronous
+async def test_five_thousand_idle_connections_keep_nobody_else_from_being_served(most_files: int) -> None:
     # Both ends are in this process; where it may open fewer files, the gateway's own limit is met as well.
-    count = min(5000, (most - FILES_BESIDE) // 2)
+    count = min(5000, (most_files - FILES_BESIDE) // 2)
     async with gateway({"gateway.max.connections": str(count + 1)}) as running:
         loop = asyncio.get_running_loop()
         idle = []
@@ -285,9 +292,7 @@ async def test_five_thousand_idle_connections_cost_nobody_else_anything() -> Non
             await loop.sock_connect(sock, running.address)
             idle.append(sock)
         await until_true(lambda: len(running.server.connections) == count)
-        began = time.process_time()
         assert await is_served(running)
-        assert time.process_time() - began < 1
         await until_true(lambda: len(running.server.connections) == count)
         last_to_fit = await running.client()
         await until_true(lambda: len(running.server.connections) == count + 1)

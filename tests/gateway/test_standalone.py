@@ -185,15 +185,18 @@ async def test_a_partition_is_fetched_empty_at_whatever_offset(version: int) -> 
 @asynchronous
 async def test_a_fetch_waits_as_long_as_it_may_and_holds_nobody_else() -> None:
     async with gateway() as running:
-        waiting, other = await running.client(), await running.client()
+        waiting, long, other = [await running.client() for _ in range(3)]
+        long.send("Fetch", 12, **fetch(12, wait_ms=600_000))
+        answer = asyncio.ensure_future(long.receive("Fetch", 12))
         began = time.monotonic()
         waiting.send("Fetch", 12, **fetch(12, wait_ms=1000))
         behind = waiting.send("Heartbeat", 4, **heartbeat())
         await other.call("Heartbeat", 4, **heartbeat())
-        assert time.monotonic() - began < 1
         await waiting.receive("Fetch", 12)
         assert time.monotonic() - began >= 1
         assert (await waiting.receive("Heartbeat", 4))[0] == behind
+        assert not answer.done()
+        answer.cancel()
 
 
 @pytest.mark.parametrize(
