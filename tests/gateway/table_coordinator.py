@@ -44,6 +44,7 @@ class TableCoordinator:
         self._decoder = msgspec.json.Decoder(StreamRequest)
         self._effects = str(home / EFFECTS_FOLDER)
         self._status = StatusWriter(home) if tells_batches else None
+        self._error: Exception | None = None
 
     def __enter__(self) -> TableCoordinator:
         DeltaTable.create(self._effects, schema=EFFECTS.arrow, mode="ignore", partition_by=list(EFFECTS.partition_by))
@@ -56,11 +57,17 @@ class TableCoordinator:
     def __exit__(self, *_: object) -> None:
         self._is_stopping = True
         self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
         while not self._is_stopping:
             began = time.monotonic()
-            self._batch()
+            try:
+                self._batch()
+            except Exception as error:
+                self._error = error
+                return
             time.sleep(max(0.001, self.batch_s - (time.monotonic() - began)))
 
     def _batch(self) -> None:
