@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +25,8 @@ from tests.streaming.make_homes import LOGS, SETTINGS
 from tests.waiting import until
 
 PATIENCE_S = 120.0
-HURRY = 100
-"""A shadow's clock goes so much faster than the wall's: it waits until a rebalance is surely over."""
+SILENCE_S = 20
+"""How long a log that was read to its end seems silent with each look, so that a rebalance is surely over."""
 
 
 AtWork = TypeVar("AtWork", Live, "Following")
@@ -50,12 +49,14 @@ class Following:
         log.write_bytes(text)
         kept = msgspec.structs.replace(kept, log=str(log))
         config, self.tail = shadow_config(kept.settings), tail_of(kept)
-        self.feed = ShadowFeed(self.home, config, kept, self.tail, clock=lambda: time.monotonic() * HURRY)
+        self.now_s = 0.0
+        self.feed = ShadowFeed(self.home, config, kept, self.tail, clock=lambda: self.now_s)
         self.query = start(spark, self.home, config).query
 
     def facts(self) -> list[dict[str, Any]]:
         """Every fact, and the answer to every heartbeat of a run."""
-        self.feed.step()
+        if not self.feed.step():
+            self.now_s += SILENCE_S
         assert failure_of(self.query) is None
         return [fact for row in read_rows(self.home.effects) for fact in each_heartbeat(row)]
 
@@ -94,10 +95,10 @@ def test_members_of_then_are_members_now_and_a_new_one_joins_them(earlier: Earli
     a = str(member["member_id"])
     with at_work(Live(spark, earlier.home(JOB), SETTINGS)) as job:
         assert job.ask(heartbeat(a, 3, now_ms()))["error_code"] == "NONE"
-        newcomer = join("c", now_ms())
+        newcomer = join("c", now_ms(), session_timeout_ms=60_000)
         job.send(newcomer)
         job.effect("rebalance_started", group_id="orders", generation_id=3)
-        job.ask(join("a", now_ms(), member_id=a))
+        job.ask(join("a", now_ms(), member_id=a, session_timeout_ms=60_000))
         c = str(job.reply_to(newcomer)["member_id"])
         assert job.ask(sync(a, 4, now_ms(), assigned=[a, c]))["error_code"] == "NONE"
         for row in reported["members"]:
