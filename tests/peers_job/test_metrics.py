@@ -48,11 +48,13 @@ async def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(
         lines = running.alarms.read_text().splitlines() if running.alarms.exists() else []
         return [one for one in map(json.loads, lines) if one["group"] == "falls silent"]
 
-    until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 1.0' in metrics(), metrics, 60, 0.5)
+    joined = 'rollcall_group_rebalances_total{cause="member_joined",group="falls silent"} 1.0'
+    until(lambda: joined in metrics(), metrics, 60, 0.5)
     until(alarms, "an alarm is sent", 60, 0.5)
     (reported,) = alarms()
     assert (reported["event"], reported["kind"], reported["severity"]) == ("opened", "members_removed", "warning")
     assert "was silent for its whole session timeout" in reported["why"]
     expired = 'rollcall_group_expired_members_total{group="falls silent"} 1.0'
     until(lambda: expired in metrics(), metrics, 60, 0.5)
+    until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 0.0' in metrics(), metrics, 60, 0.5)
     assert "rollcall_job_batch_seconds_count" in metrics()
