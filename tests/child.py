@@ -17,15 +17,20 @@ PATIENCE_S = 400.0
 
 
 class Child(subprocess.Popen[bytes]):
-    """A process in a group of its own. folder: where its output is kept."""
+    """A process. folder: where its output is kept. is_alone: in a group of its own, which outlives a killed test."""
 
     def __init__(
-        self, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT
+        self,
+        command: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path = ROOT,
+        is_alone: bool = True,
     ) -> None:
         kept = Path(tempfile.mkdtemp(prefix="output-", dir=folder))
         self._out, self._err, self._read = kept / "out", kept / "err", 0
         with self._out.open("w") as out, self._err.open("w") as err:
-            super().__init__(command, cwd=cwd, env=env, stdout=out, stderr=err, start_new_session=True)
+            super().__init__(command, cwd=cwd, env=env, stdout=out, stderr=err, start_new_session=is_alone)
 
     def read_until(self, *wanted: str) -> str:
         """The lines that it writes, from the last that were read, until every text has come."""

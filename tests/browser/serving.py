@@ -21,7 +21,7 @@ def served(home: Path, name: str = "") -> Iterator[str]:
     """The page's address, without the last slash. name: how the home is called, where that is not its path."""
     command = [sys.executable, "-m", "page", "--home", name or str(home), "--listen", "127.0.0.1:0"]
     folder = home.parent if name else ROOT
-    process = Child(command, home.parent, os.environ | {"PYTHONPATH": str(ROOT)}, folder)
+    process = Child(command, home.parent, os.environ | {"PYTHONPATH": str(ROOT)}, folder, is_alone=False)
     try:
         said = process.read_until(LISTENS)
         assert said.startswith(LISTENS), said
