@@ -28,10 +28,10 @@ def join(group: str = "g", member: str = "", protocol: str = "range", **more: An
     }
 
 
-async def alone_in(client: Client, group: str = "g") -> tuple[str, int]:
+async def alone_in(client: Client, group: str = "g", **more: Any) -> tuple[str, int]:
     """Member id and generation of a client that is the only member of a stable group."""
-    given = await client.call("JoinGroup", 9, **join(group))
-    joined = await client.call("JoinGroup", 9, **join(group, given.member_id))
+    given = await client.call("JoinGroup", 9, **join(group, **more))
+    joined = await client.call("JoinGroup", 9, **join(group, given.member_id, **more))
     synced = await client.call(
         "SyncGroup",
         5,

@@ -13,6 +13,8 @@ from tests.gateway.wire_client import alone_in
 from tests.peers_job.conftest import Running
 from tests.waiting import until
 
+SESSION_MS = 20_000
+
 
 @asynchronous
 async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: Running) -> None:
@@ -35,10 +37,14 @@ async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: R
     assert (health["status"], health["connections"] > 0) == ("ok", True)
 
 
-@asynchronous
-async def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(running: Running) -> None:
-    client = await Client.connect(running.gateway)
-    await alone_in(client, "falls silent")
+def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(running: Running) -> None:
+    @asynchronous
+    async def join_and_fall_silent() -> None:
+        client = await Client.connect(running.gateway)
+        await alone_in(client, "falls silent", session_timeout_ms=SESSION_MS)
+        client.close()
+
+    join_and_fall_silent()
 
     def metrics() -> str:
         with urllib.request.urlopen(f"http://{running.metrics}/metrics") as answer:
@@ -49,12 +55,12 @@ async def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(
         return [one for one in map(json.loads, lines) if one["group"] == "falls silent"]
 
     joined = 'rollcall_group_rebalances_total{cause="member_joined",group="falls silent"} 1.0'
-    until(lambda: joined in metrics(), metrics, 60, 0.5)
-    until(alarms, "an alarm is sent", 60, 0.5)
+    until(lambda: joined in metrics(), metrics, every_s=0.5)
+    until(alarms, "an alarm is sent", every_s=0.5)
     (reported,) = alarms()
     assert (reported["event"], reported["kind"], reported["severity"]) == ("opened", "members_removed", "warning")
     assert "was silent for its whole session timeout" in reported["why"]
     expired = 'rollcall_group_expired_members_total{group="falls silent"} 1.0'
-    until(lambda: expired in metrics(), metrics, 60, 0.5)
-    until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 0.0' in metrics(), metrics, 60, 0.5)
+    until(lambda: expired in metrics(), metrics, every_s=0.5)
+    until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 0.0' in metrics(), metrics, every_s=0.5)
     assert "rollcall_job_batch_seconds_count" in metrics()
