@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 from listeners.addresses import Address, parse_address
-from tests.waiting import until
+from tests.child import Child
 
-ROOT = Path(__file__).parents[2]
+LISTENS = "listening on "
 
 
 @contextmanager
@@ -20,16 +19,10 @@ def serving(settings: Mapping[str, object]) -> Iterator[Address]:
     """Its address. The settings are the gateway's and Kafka's; it listens where the system likes, unless they say."""
     every = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", **settings}
     words = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
-    with NamedTemporaryFile() as said:
-        process = subprocess.Popen([sys.executable, "-m", "tests.gateway.serve", *words], cwd=ROOT, stdout=said)
-
-        def listening() -> str | None:
-            assert process.poll() is None, f"it ended with {process.returncode}"
-            line = Path(said.name).read_text()
-            return line if line.endswith("\n") else None
-
+    with TemporaryDirectory() as folder:
+        process = Child([sys.executable, "-m", "tests.gateway.serve", *words], Path(folder), is_alone=False)
         try:
-            yield parse_address("listen", until(listening, "it listens").removeprefix("listening on ").strip())
+            yield parse_address("listen", process.read_until(LISTENS).removeprefix(LISTENS).strip())
         finally:
             process.terminate()
-            process.wait()
+            sys.stderr.write(process.ended()[2])

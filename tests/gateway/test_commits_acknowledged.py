@@ -13,10 +13,10 @@ from gateway.server import Server
 from listeners.addresses import Address, parse_address
 from schemas.messages import OffsetCommitRequest
 from tests.gateway.consumer_beats import AT_ONCE, beat
-from tests.gateway.process import ROOT
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, beside
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, heartbeat
+from tests.source_tree import ROOT
 from tests.waiting import until_true
 
 COMMITS = 20

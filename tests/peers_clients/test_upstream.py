@@ -14,11 +14,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from listeners.addresses import parse_address
-from tests.gateway.process import ROOT, serving
+from tests.gateway.process import serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_clients.fleet import CONSUMER_PROTOCOL_KINDS, KINDS, Fleet, Worker
 from tests.peers_clients.java_clients import consumer_groups
 from tests.peers_kafka.kafka import broker
+from tests.source_tree import ROOT
 from tests.waiting import until
 
 RECORDS = 100_000
