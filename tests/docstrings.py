@@ -11,8 +11,6 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from tests.source_tree import module_name, source_files
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 NAMED = re.compile(r"(?:\A|(?<=\. ))((?:[a-z]\w*\*?, )*[a-z]\w*\*?): ")
@@ -20,41 +18,6 @@ NAMED = re.compile(r"(?:\A|(?<=\. ))((?:[a-z]\w*\*?, )*[a-z]\w*\*?): ")
 ENDED = re.compile(r"[.:?!…][)\"`']*\Z")
 NO_PROSE = (" ", "-", "|", "python -m ")
 """How a line of an example, a list or a table begins."""
-
-
-def test_a_field_or_parameter_that_a_docstring_names_is_there() -> None:
-    trees = {module_name(path): ast.parse(path.read_text()) for path in source_files()}
-    assert [f"{module}.{found}" for module, found in misnamed(trees)] == []
-
-
-def test_what_a_field_means_stands_beside_it() -> None:
-    trees = {module_name(path): ast.parse(path.read_text()) for path in source_files()}
-    assert {module: found for module, tree in trees.items() if (found := explained_apart(tree))} == {}
-
-
-def test_every_paragraph_of_a_docstring_ends_with_its_sentence() -> None:
-    cut_off = {module_name(path): unended(ast.parse(path.read_text())) for path in source_files()}
-    assert {module: found for module, found in cut_off.items() if found} == {}
-
-
-def test_the_rules_find_what_they_look_for() -> None:
-    source = '''
-"""A module that stops in
-
-the middle."""
-class Base:
-    kept: int
-class Pair(Base):
-    """Two. first: the one. kept, third: are others. Note that: this is no name."""
-    first: int
-    """The one that comes"""
-def turn(pair: Pair) -> None:
-    """Turns. pair: the pair. hard: how. Its kinds: none."""
-'''
-    tree = ast.parse(source)
-    assert list(misnamed({"m": tree})) == [("m", "Pair: third"), ("m", "turn: hard")]
-    assert unended(tree) == ["A module that stops in", "The one that comes"]
-    assert explained_apart(tree) == ["Pair: first"]
 
 
 def misnamed(trees: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:

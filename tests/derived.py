@@ -1,0 +1,75 @@
+"""Writes every page and file that the project's own data make, or says which are stale.
+
+    python -m tests.derived             # make derived
+    python -m tests.derived --check     # make check
+
+Knows which file comes from where. Must not know how a page is laid out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.kept import read_kept
+from benchmarks.performance_page import page_of
+from exporter.monitoring import FILES as MONITORING
+from tests import shares
+from tests.source_tree import ROOT
+from tests.supply import licences
+from views import page as views
+
+DOCS = ROOT / "docs"
+LICENCES = DOCS / "licences.md"
+WHAT_IS_PROVEN = DOCS / "what-is-proven.md"
+
+
+def performance() -> str:
+    """The figures that are kept, as a page: what is measured anew changes them, by `make bench`."""
+    return page_of(read_kept(DOCS / "performance.jsonl"))
+
+
+def proven() -> str:
+    """docs/what-is-proven.md, with its table as the recorded incidents have it now."""
+    table, written = shares.table(), WHAT_IS_PROVEN.read_text()
+    return re.sub(rf"^{re.escape(shares.HEAD)}(\|.*\n)*", lambda _: table, written, flags=re.MULTILINE)
+
+
+PAGES: dict[Path, Callable[[], str]] = {
+    DOCS / "views.md": views.page,
+    DOCS / "performance.md": performance,
+    WHAT_IS_PROVEN: proven,
+    LICENCES: licences.page,
+    **{ROOT / "monitoring" / name: made for name, made in MONITORING.items()},
+}
+
+
+def is_stale(path: Path, made: str) -> bool:
+    """Whether a file is not what it would be made anew. Other Pythons install other packages: theirs may be listed."""
+    written = path.read_text() if path.exists() else ""
+    return not {*made.splitlines()} <= {*written.splitlines()} if path == LICENCES else written != made
+
+
+def stale() -> Iterator[tuple[Path, str]]:
+    """Each file that is stale, with what it should be."""
+    for path, make in PAGES.items():
+        made = make()
+        if is_stale(path, made):
+            yield path, made
+
+
+def main() -> None:
+    """Exit status 1 where a file is stale and is not to be written."""
+    is_checked = "--check" in sys.argv[1:]
+    found = list(stale())
+    for path, made in found:
+        if not is_checked:
+            path.write_text(made)
+        print(f"{path.relative_to(ROOT)}: {'stale: run make derived' if is_checked else 'written'}")
+    sys.exit(1 if found and is_checked else 0)
+
+
+if __name__ == "__main__":
+    main()
