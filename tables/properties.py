@@ -1,4 +1,4 @@
-"""The properties of a home's tables, for all that make them: delta-rs, Spark, a gateway, a table client.
+"""The properties of a home's tables, for all that make them: delta-rs, Spark, a gateway.
 
 Knows Delta's names of properties; must not know a table's columns, nor load pyarrow or deltalake.
 """

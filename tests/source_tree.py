@@ -17,7 +17,6 @@ PACKAGES = (
     "clients",
     "lag",
     "tables",
-    "table_client",
     "simulation",
     "request_log",
     "offsets_topic",

@@ -18,7 +18,7 @@ def properties_of(config: JobConfig) -> dict[str, str]:
 
 
 def open_requests(home: Home, config: JobConfig) -> OpenTable:
-    """The request table, created if missing; a gateway or a table client may have created it."""
+    """The request table, created if missing; a gateway may have created it."""
     return open_table(home.requests, REQUESTS, request_properties(config.versions_retention_minutes))
 
 

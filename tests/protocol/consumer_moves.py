@@ -19,8 +19,6 @@ from coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupCon
 CLIENTS = 6
 INSTANCE_IDS: tuple[str | None, ...] = (None, None, "i-1", "i-2", None, "i-1")
 """By client: the last claims another's instance id."""
-FIRST_CLASSIC = 4
-"""From this client on they speak the classic protocol, unless a move has them speak the newer one."""
 TOPICS = {"t1": 4, "t2": 3, "u1": 5}
 PATTERNS = ("t.*", "u.", ".*1", "nothing", "(")
 

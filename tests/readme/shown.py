@@ -17,7 +17,6 @@ TASKS = (
     "alarms",
     "gateway",
     "before-a-kafka",
-    "table-client",
     "trace",
     "configuration",
     "cluster",

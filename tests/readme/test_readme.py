@@ -30,7 +30,6 @@ RUN_ELSEWHERE = {
     "make alerts": "tests/alerts/test_process.py",
     "make export": "tests/exporter/test_process.py",
     "make gateway UPSTREAM=": "tests/peers_clients/test_upstream.py",
-    "from table_client import": "tests/table_client/test_example.py",
     "from kafka import": "tests/run/test_make_run.py",
 }
 

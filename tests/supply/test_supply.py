@@ -18,7 +18,6 @@ from tests.source_tree import ROOT
 from tests.supply.licences import BUILD, DEV, RUN, locked, page
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-HASHED = re.compile(r"--hash=sha256:[0-9a-f]{64}\s*\Z")
 SUM = re.compile(r"[0-9a-f]{64}  [A-Za-z0-9._+-]+\.jar")
 
 
