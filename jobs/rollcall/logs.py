@@ -6,7 +6,6 @@ Knows their options. Must not import the code behind a subcommand before it is c
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
@@ -81,7 +80,6 @@ def _paths_of(log: str) -> list[Path]:
         "rollcall shadow kafka://broker:9092",
         "rollcall shadow kafka://broker:9092 --conf conf/mine.conf --no-offsets",
         "rollcall shadow /var/log/kafka/kafka-request.log",
-        "rollcall shadow kafka://broker:9092/request-log",
         "rollcall shadow /var/log/kafka/kafka-request.log kafka://broker:9092",
     )
 )
@@ -99,14 +97,15 @@ def shadow(
 ) -> int:
     """Follow a cluster's groups, a growing request log, or both.
 
-    LOG is a log's file, or kafka://host:port/topic of its lines, or a cluster. CLUSTER is kafka://host:port, whose
-    __consumer_offsets is read; with a LOG both make one history. A cluster's TLS and SASL are settings kafka.* of FILE.
+    LOG is a log's file, or a cluster. CLUSTER is kafka://host:port, whose __consumer_offsets is read; with a LOG both
+    make one history. A cluster's TLS and SASL are settings kafka.* of FILE.
     """
     from jobs.home import Home
+    from jobs.shadow.cluster_url import SCHEME
     from jobs.shown.terminal import Terminal
 
     followed = [log, cluster] if cluster else [log]
-    clusters = [one for one in followed if one.startswith("kafka://") and not urlsplit(one).path.strip("/")]
+    clusters = [one for one in followed if one.startswith(SCHEME)]
     logs = [one for one in followed if one not in clusters]
     if len(clusters) > 1 or len(logs) > 1:
         raise UserError(

@@ -28,8 +28,6 @@ from jobs.shadow.lag_lines import LagLines
 from jobs.shadow.log_following import SHADOW, LogFollowing
 from jobs.shadow.program import Followed, ShadowProgram
 from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
-from jobs.stream.sources.cluster_url import SCHEME
-from jobs.stream.sources.request_log_topic import open_topic
 from programs.log_lines import log_to_standard_error
 from request_log.broker_settings import SettingsSeen
 from request_log.configs_given import sessions_given
@@ -114,7 +112,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
 
 def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tuple[Kept, Tail]:
     """Opens the log at the place up to which it was read, on a checked home; log ends go to home_of_ends."""
-    kept = kept_of(home, log_named(asked.log), asked.zone, asked.given, console)
+    kept = kept_of(home, str(Path(asked.log).absolute()), asked.zone, asked.given, console)
     tail = tail_of(kept)
     home.check_kind(SHADOW, WRITER)
     return kept, LagLines(tail, home_of_ends.path)
@@ -122,15 +120,7 @@ def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tup
 
 def tail_of(kept: Kept) -> Tail:
     """The log, from the place up to which it was read. Raises LogFileError, ZoneError."""
-    zone = zone_of(kept.zone)
-    if kept.log.startswith(SCHEME):
-        return open_topic(kept.log, zone, kept.position)
-    return LogTail(Path(kept.log), zone, kept.position)
-
-
-def log_named(log: str) -> str:
-    """A log as a home notes it."""
-    return log if log.startswith(SCHEME) else str(Path(log).absolute())
+    return LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
 
 
 def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from gateway.tables.request_topic import client_settings
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import Home, HomeError
+from jobs.shadow.cluster_url import SCHEME, servers_of
 from jobs.shadow.group_sessions import ask_sessions
 from jobs.shadow.listed_offsets import ListedOffsets
 from jobs.shadow.log_ends_sampler import LogEndsSampler
@@ -24,7 +25,6 @@ from jobs.shadow.program import Beside
 from jobs.spark.jars import make_kafka_ready
 from jobs.spark.kafka_cluster import KafkaCluster
 from jobs.stream.query import stop_after_batch
-from jobs.stream.sources.cluster_url import SCHEME, ClusterUrl
 from jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.topic_names import TopicNames
@@ -48,7 +48,7 @@ HOLD_MS = 2_000
 def topic_config(source: str, conf: Path | None) -> JobConfig:
     """The job's configuration for a cluster: settings of a file, TLS and SASL among them. Raises ConfigError."""
     try:
-        servers = ",".join(ClusterUrl.from_text(source).server_texts)
+        servers = ",".join(servers_of(source))
     except ValueError:
         raise ConfigError(
             f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port"

@@ -53,8 +53,6 @@ class Position(msgspec.Struct):
     """The last line's timestamp."""
     is_in_long_line: bool = False
     """Whether the next bytes belong to a line that is too long and was given already."""
-    offsets: dict[int, int] = {}
-    """For a topic instead of a file: the offset of the next record, by partition."""
 
 
 class _Rotated(NamedTuple):

@@ -35,7 +35,7 @@ def test_an_address_without_a_server_is_named() -> None:
         (["kafka://h:9092", "--zone", "Asia/Kolkata"], "ZONE= and SET= of a broker are said of a request log"),
         (["kafka://h:9092", "--set", "groups.g.x=3"], "groups.g.x=3: is not of the form groups.GROUP.KEY"),
         (["requests.log", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
-        (["kafka://h:9092/topic", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
+        (["kafka://h:9092/topic", "--no-offsets"], "FROM=kafka://h:9092/topic: is not of the form kafka://host:port"),
         (["one.log", "two.log"], "names 2 logs and 0 clusters, and one of each is followed"),
         (["kafka://h:9092", "kafka://i:9092"], "names 0 logs and 2 clusters, and one of each is followed"),
         (["one.log", "kafka://"], "FROM=kafka://: is not of the form kafka://host:port"),
