@@ -1,15 +1,14 @@
 """A group as a state row: the columns that a SQL user wants first, and the whole group as versioned JSON.
 
-Spark freezes a state's schema at its first run, so whatever may grow lives in the document, which carries its version;
-a document of an older version is upgraded when it is read. Indexes and counts that can be derived are not stored.
+Spark freezes a state's schema at its first run, so whatever may grow lives in the document, which carries its version.
+Indexes and counts that can be derived are not stored.
 
 Knows every field of a group and no rule of the protocol. Shape of the document: see `Document`; bytes are base64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,10 +21,7 @@ from coordinator_udfs.protocol.rebalance_record import Rebalance
 from coordinator_udfs.protocol.states import GroupState
 
 VERSION = 2
-"""2: a group may be under the newer group protocol."""
-
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: lambda fields: fields | {"v": 2}}
-"""Functions that turn a document of one version into the next, by the version they read."""
+"""That of version 0.2.0 and later."""
 
 
 class StateError(ValueError):
@@ -209,7 +205,9 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
     """The group a document holds, and what the stream remembers with it. Raises StateError as `decode` does."""
     try:
         version = _version_decoder.decode(document).v
-        stored = _decoder.decode(document) if version == VERSION else _upgraded(group_id, version, document)
+        if version != VERSION:
+            raise StateError(f"group {group_id!r}: its stored document has version {version}, and {VERSION} is read")
+        stored = _decoder.decode(document)
     except msgspec.ValidationError as error:
         raise StateError(f"group {group_id!r}: its stored document does not fit: {error}") from None
     except msgspec.DecodeError as error:
@@ -241,13 +239,3 @@ def _restored(stored: StoredConsumer) -> ConsumerGroup:
         setattr(consumer, name, getattr(stored, name))
     consumer.restore(stored.members)
     return consumer
-
-
-def _upgraded(group_id: str, version: int, document: str | bytes) -> Document:
-    fields = msgspec.json.decode(document)
-    while version != VERSION:
-        if version not in UPGRADES:
-            raise StateError(f"group {group_id!r}: its stored document has version {version}, up to {VERSION} are read")
-        fields = UPGRADES[version](fields)
-        version = fields["v"]
-    return msgspec.convert(fields, Document)

@@ -23,10 +23,11 @@ from request_log.following.rest_proofs import RestProofs
 from request_log.lines.files import LogLine
 from request_log.lines.silences import Silences
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
-from request_log.older_snapshots import VERSION, upgraded
 from request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from schemas.messages import JoinGroupRequest
 
+VERSION = 2
+"""That of version 0.2.0 and later."""
 _CONNECTION_MATTERS_MS = 60_000
 """How long after its last request a connection's order is kept."""
 
@@ -179,9 +180,9 @@ class Snapshots:
 def restored(
     data: bytes, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None
 ) -> LiveImport:
-    """The import from a snapshot of any version so far. Raises SnapshotError."""
+    """The import from a snapshot. Raises SnapshotError."""
     try:
-        snapshot = _decoder.decode(upgraded(data))
+        snapshot = _decoder.decode(data)
         if snapshot.version != VERSION:
             raise SnapshotError(f"version {snapshot.version} is not known, {VERSION} is")
         groups = {group_id: _group_decoder.decode(raw) for group_id, raw in snapshot.groups.items()}

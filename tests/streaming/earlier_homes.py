@@ -14,7 +14,7 @@ HOMES = Path(__file__).parent / "homes"
 TOLD = "told.json"
 JOB, SHADOW, DUMP, TOPIC = "job", "shadow", "dump", "topic"
 CLUSTER, WITH_CLUSTER = "cluster", "-with-cluster"
-_PACKED = {path.name.removesuffix(".tar.gz") for path in HOMES.glob("*.tar.gz")} - {"v1"}
+_PACKED = {path.name.removesuffix(".tar.gz") for path in HOMES.glob("*.tar.gz")}
 CLUSTERS = sorted(name for name in _PACKED if name.endswith(WITH_CLUSTER))
 """Each has the home of a topic's shadow, and beside it the data of the cluster that it follows."""
 VERSIONS = sorted(_PACKED - set(CLUSTERS))

@@ -1,20 +1,17 @@
-"""Groups of the newer protocol on Spark, live, in a home of an earlier version: checkpoint, state and tables."""
+"""Groups of the newer protocol on Spark, live: checkpoint, state and tables."""
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jobs.spark.views import register_views
-from tests.requests import consumer_beat, heartbeat, join
-from tests.streaming.live import Live, now_ms
+from schemas.consumer_protocol import TopicPartition
+from tests.requests import commit, consumer_beat, heartbeat, join
+from tests.streaming.live import Live, form, now_ms
 
-BEFORE = Path(__file__).parent / "homes" / "v1.tar.gz"
-"""A home as its job left it when state documents had version 1: the group `moving`, Stable, with one offset."""
-MEMBER = "classic-95ecd268-f60e-4ad6-b2a3-d115d2472d81"
 SETTINGS = {
     "topics": "t1:4",
     "group.consumer.session.timeout.ms": "6000",
@@ -24,14 +21,13 @@ SETTINGS = {
 
 
 @pytest.mark.nightly
-def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
-    live: Callable[..., Live], tmp_path: Path
-) -> None:
-    home = tmp_path / "home"
-    with tarfile.open(BEFORE) as packed:
-        packed.extractall(home, filter="data")
-    running = live(home, **SETTINGS)
-    assert running.ask(heartbeat(MEMBER, 1, now_ms(), "moving"))["error_code"] == "NONE"
+def test_a_job_takes_consumers_and_converts_a_classic_group(live: Callable[..., Live], tmp_path: Path) -> None:
+    running = live(tmp_path / "home", **SETTINGS)
+    member = form(running, "classic", "moving", session_timeout_ms=600_000)
+    committed = commit(
+        member, 1, {TopicPartition("t1", 0): 7}, group="moving", request_id="commit", received_at_ms=now_ms()
+    )
+    assert running.ask(committed)["error_code"] == "NONE"
     # What must find a member alive is one commit with what makes it one.
     at_ms = now_ms()
     first, late = consumer_beat("m1", 0, at_ms), join("late", at_ms + 1, protocol_type="connect")
@@ -43,7 +39,7 @@ def test_an_earlier_home_goes_on_takes_consumers_and_converts_its_groups(
 
     at_ms = now_ms()
     moves = consumer_beat("m1", 0, at_ms, "moving", request_id="moves")
-    after = heartbeat(MEMBER, 1, at_ms + 1, "moving", request_id="after")
+    after = heartbeat(member, 1, at_ms + 1, "moving", request_id="after")
     running.send(moves, after)
     moved = running.reply_to(moves)
     assert (moved["error_code"], moved["api"], moved["api_version"]) == ("NONE", "ConsumerGroupHeartbeat", 1)

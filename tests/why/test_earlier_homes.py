@@ -17,7 +17,7 @@ from programs.version import VERSION
 from tests.page.asking import asked
 from tests.streaming.earlier_homes import CLUSTERS, VERSIONS, WITH_CLUSTER, Earlier, unpacked
 
-OLDEST = "0.1.0-first"
+OLDEST = "0.2.0"
 ALWAYS = {OLDEST, VERSION, VERSION + WITH_CLUSTER}
 
 
