@@ -132,7 +132,7 @@ def _scope_of(nodeid: str) -> str:
 
 
 def _turn(folder: str) -> int:
-    if folder in (*SPARK_FOLDERS, "peers_job"):
+    if folder in (*SPARK_FOLDERS, "peers_job", "cluster"):
         return 0
     return 1 + PROGRAM_FOLDERS.index(folder) if folder in PROGRAM_FOLDERS else 1 + len(PROGRAM_FOLDERS)
 

@@ -7,11 +7,14 @@ Knows where systems put Chromium. Must not know a page.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 
+PATIENCE_S = 240
+"""How long Debian's mirror may take for each of two steps."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Nothing but the pages that are asked for; a root's browser has no sandbox to make.
 FLAGS = (
@@ -36,10 +39,10 @@ def install() -> bool:
     if apt is None or os.geteuid() != 0:
         return False
     print("Installing Chromium ...", flush=True)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
     environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run([apt, "update"], env=environ, **quiet)  # type: ignore[call-overload]
-    subprocess.run([apt, "install", "--yes", "--no-install-recommends", "chromium"], env=environ, **quiet)  # type: ignore[call-overload]
+    for words in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run([apt, *words], env=environ, capture_output=True, timeout=PATIENCE_S, check=False)
     return find() is not None
 
 
