@@ -26,6 +26,7 @@ from benchmarks.machine import this_machine
 from benchmarks.performance_page import page_of
 from programs.command_line import examples, format_option, run_command
 from programs.errors import UserError
+from programs.guardian import guard
 
 NAME = "python -m benchmarks"
 PREFIX = "bench_"
@@ -128,6 +129,7 @@ def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benches named on the command line; see the module for the exit status."""
+    guard()
     with tempfile.TemporaryDirectory(prefix="rollcall-bench-") as folder:
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
             # A user's process finds its modules compiled, from the second start on.

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from programs.guardian import guard
 from tests.brief_java import BRIEF_SPARK
 from tests.source_tree import ROOT
 
@@ -51,6 +52,12 @@ os.environ.pop("MAKELEVEL", None)
 # Assertions in these modules tell as much as those in test modules.
 _RULES = ("consumer_rules", "consumer_protocol_rules", "tool_rules")
 pytest.register_assert_rewrite(*(f"tests.peers_clients.{name}" for name in _RULES))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What tests start ends with their run, also where it is killed."""
+    if not hasattr(config, "workerinput"):
+        guard()
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,7 @@ from jobs.run.servers import PageProcess
 from listeners.addresses import Address
 from pictures.svg import svg_of
 from programs.command_line import examples, run_command
+from programs.guardian import guard
 from schemas.causes import EndCause
 from schemas.effect_names import EffectName
 
@@ -134,4 +135,5 @@ def _table(found: list[Compared]) -> Table:
 
 
 if __name__ == "__main__":
+    guard()
     sys.exit(run_command(command, NAME))

@@ -31,6 +31,7 @@ from jobs.shown.watch import Watch
 from jobs.spark.archive import NICED
 from programs.child_python import module_command, module_environment
 from programs.errors import UserError
+from programs.guardian import guard
 from programs.typed import as_typed
 
 START_PATIENCE_S = 180.0
@@ -240,6 +241,7 @@ def run_everything(asked: RunOptions) -> int:
 
     Raises UserError: a program could not start, or has ended.
     """
+    guard()
     run = Run(choices(asked, TOPICS), Terminal())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, run.ask_to_stop)

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from programs.command_line import examples, run_command
+from programs.guardian import guard
 from tests.attack.driver import attack
 from tests.attack.inputs import INPUTS
 from tests.attack.kept import FOLDER
@@ -41,6 +42,7 @@ def command(minutes: float, count: int | None, seed: int, names: tuple[str, ...]
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: see above."""
+    guard()
     return run_command(command, NAME, arguments)
 
 

@@ -10,6 +10,8 @@ import sys
 
 import click
 
+from programs.guardian import guard
+
 
 def own_seed() -> int:
     """One that nobody chose, for a run that can be repeated by it."""
@@ -17,7 +19,8 @@ def own_seed() -> int:
 
 
 def run_checked(command: click.Command) -> None:
-    """Runs a command; what it found wrong is said, with exit status 1."""
+    """Runs a command; what it found wrong is said, with exit status 1. What it started ends with it."""
+    guard()
     try:
         command(standalone_mode=False)
     except AssertionError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from programs.command_line import examples, run_command
+from programs.guardian import guard
 from tests.attack.cost.broker import Broker
 from tests.attack.cost.commands import costs_of_commands, costs_of_readers
 from tests.attack.cost.pages import costs_of_pages
@@ -65,6 +66,7 @@ def _searched(apis: list[str], seconds: float) -> dict[str, Found]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: see above."""
+    guard()
     return run_command(command, NAME, arguments)
 
 
