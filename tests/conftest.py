@@ -21,6 +21,7 @@ from hypothesis.internal.conjecture import providers
 
 from programs.guardian import guard
 from tests.brief_java import BRIEF_SPARK
+from tests.last_lines import LastLines
 from tests.source_tree import ROOT
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ pytest.register_assert_rewrite(*(f"tests.peers_clients.{name}" for name in _RULE
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What tests start ends with their run, also where it is killed."""
+    """What tests start ends with their run, also where it is killed; a red run ends with what failed."""
     if not hasattr(config, "workerinput"):
         guard()
+        config.pluginmanager.register(LastLines(config))
 
 
 @pytest.fixture(scope="session")
