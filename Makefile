@@ -287,10 +287,6 @@ bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one obje
 monitoring: setup ## Make the folder monitoring anew: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
 	@$(BIN)/python -m exporter.monitoring
 
-.PHONY: soak
-soak: tools archive ## Work for HOURS=2 with a thousand groups, and see what grows: build/soak has a picture (ARGS="--groups 100").
-	@$(BIN)/python -m benchmarks.soak --hours $(or $(HOURS),2) $(ARGS)
-
 ##@ Upkeep
 
 .PHONY: maintain

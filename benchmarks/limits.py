@@ -7,13 +7,6 @@ LIMITS: dict[str, str] = {
         "One Python process. A heartbeat looks at its own member alone, so that a group's size costs nothing; a "
         "rebalance grows with its members, as in Kafka."
     ),
-    "streaming": (
-        "The do-nothing pipeline is the same query with a function that answers nothing: Spark's planning, its "
-        "state store and the commit to Delta take most of an answer's time. In the Python workers each group of a "
-        "batch costs a tenth of a millisecond without pandas (decision 10); pyspark's own code took nine times as "
-        "long. A run of heartbeats is one row in and one out (decision 12). In each batch Spark checks every "
-        "group's state for due deadlines, 2 us for each group; so an idle tick of 100,000 groups takes longer."
-    ),
     "live": (
         "A request that changes a group waits for micro-batches of a third of a second. A join waits for the end of "
         "the running batch and for its own batch; so does a sync. Members that come later set off another rebalance. "
@@ -24,7 +17,6 @@ LIMITS: dict[str, str] = {
         "members of a group at rest are answered once they are in the request table (decision 19), to which the "
         "gateway appends every 30 ms."
     ),
-    "gateway": "One event loop in one process; more gateways serve more clients.",
     "floods": "One loop serves all requests in turn; long ones are decoded in threads (decision 11).",
     "history": (
         "DuckDB reads the Parquet files that the log names, without a JVM (decision 8); Spark took twenty seconds to "
@@ -45,10 +37,6 @@ LIMITS: dict[str, str] = {
         "query's start, its batches and its state take some seconds even with few records. Memory is that of all "
         "processes, including the broker; a JVM fills its heap before it collects garbage."
     ),
-    "scaling": (
-        "Processor time of a cluster of workers of one core each. [Scaling](scaling.md) says what it means for a "
-        "deployment."
-    ),
     "page": "The lists of all groups are kept in memory and updated for groups with new facts.",
     "starting": (
         "A gateway reads the file of lasting facts that upkeep writes, or finds these facts by the files' statistics. "
@@ -56,10 +44,5 @@ LIMITS: dict[str, str] = {
         "new code and new Python workers; the JVM's compiler takes a fifth of it. Without the archive of Spark's "
         "classes it takes 3 s longer. If other programs use the two cores, it takes twice as long."
     ),
-    "upkeep": (
-        "Small files are compacted beside the job, so that reading does not slow down as a home grows. A commit reads "
-        "the log since the last commit, and the list of present and removed files."
-    ),
-    "whatif": "Each group is simulated by one Python process in virtual time.",
 }
 """By layer."""

@@ -15,7 +15,6 @@ from benchmarks.kept import Measured, keep, read_kept
 from benchmarks.limits import LIMITS
 from benchmarks.machine import Machine, this_machine
 from benchmarks.performance_page import page_of
-from tests.source_tree import ROOT
 
 
 def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
@@ -148,11 +147,6 @@ def test_a_bench_measured_anew_takes_its_own_place_and_the_page_says_when_each_l
     page = page_of(read_kept(kept))
     assert "| heartbeat_p50 | 1.5 ms | <= 2 | yes |  |" in rows_of(page)
     assert (page.count("Measured on 2026-11-22"), page.count("Measured on 2026-11-23")) == (2, 1)
-
-
-def test_the_page_of_the_documents_is_that_of_the_figures_kept() -> None:
-    documents = ROOT / "docs"
-    assert (documents / "performance.md").read_text() == page_of(read_kept(documents / "performance.jsonl"))
 
 
 @pytest.mark.usefixtures("three_benches")

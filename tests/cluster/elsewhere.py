@@ -21,7 +21,6 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from kafka import KafkaConsumer, TopicPartition
 
-from benchmarks.spark_cluster import SPARK, SparkCluster, spark_cluster
 from jobs.package import pack
 from jobs.spark.jars import shipped_artifacts
 from listeners.addresses import Address, parse_address
@@ -30,6 +29,7 @@ from schemas.tables import EFFECTS
 from tests.brief_java import EXECUTORS
 from tests.cluster.cluster_command import submit_command
 from tests.cluster.object_store import ObjectStore, object_store
+from tests.cluster.spark_cluster import SPARK, SparkCluster, spark_cluster
 from tests.peers_job.reported import Told
 from tests.peers_kafka.kafka import Broker
 from tests.peers_kafka.submitted import TOPIC, make_topic, readme_settings
