@@ -62,7 +62,8 @@ def end_all(is_meant: Callable[[list[str]], bool]) -> None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL if process in asked else signal.SIGTERM)
         asked |= found
-        time.sleep(LOOK_EVERY_S)
+        # What is late may start others faster than it is looked for.
+        time.sleep(LOOK_EVERY_S if spent_s <= GRACE_S else 0.01)
 
 
 def mark_of(process: int) -> str | None:

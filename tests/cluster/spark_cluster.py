@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +16,11 @@ import psutil
 import pyspark
 
 from benchmarks.ports import free_port
-from benchmarks.processes import processor_seconds
+from tests.waiting import until
 
 SPARK = Path(pyspark.__file__).parent
 WORKER_MB = 1024
-_STARTED_WITHIN_S = 60.0
+_STARTED_WITHIN_S = 120.0
 _DAEMON = {"SPARK_DAEMON_MEMORY": "192m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
@@ -50,10 +49,6 @@ class SparkCluster:
             process.kill()
         worker.wait()
 
-    def workers_seconds(self) -> float:
-        """Processor time of the workers and of all that they started, as far as it still runs."""
-        return sum(processor_seconds(worker.pid) for worker in self.workers)
-
     def end(self) -> None:
         for process in [*self.workers, self._master]:
             if process.poll() is None:
@@ -68,12 +63,11 @@ class SparkCluster:
             return subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
 
     def _await(self, name: str, words: str) -> None:
-        """Until a process says so in its log. Raises RuntimeError: it does not, and what it said."""
-        log, deadline = self._folder / f"{name}.log", time.monotonic() + _STARTED_WITHIN_S
-        while words not in log.read_text():
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{name} has not started: {log.read_text()[-2000:]}")
-            time.sleep(0.05)
+        """Until a process says so in its log."""
+        log = self._folder / f"{name}.log"
+        until(
+            lambda: words in log.read_text(), lambda: f"{name} to start: {log.read_text()[-2000:]}", _STARTED_WITHIN_S
+        )
 
 
 @contextmanager

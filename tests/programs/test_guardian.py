@@ -18,22 +18,20 @@ from tests.waiting import until
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="the guardian needs Linux's /proc")
 
 # A process in a session of its own with a child in one more, as Spark's JVM with its Python daemon.
-STARTS = """
-import subprocess, sys, time
+SLEEPS = "import time; time.sleep(600)"
+STARTS = f"""
+import subprocess, sys
 from programs.guardian import mark_of
-
-def start(depth):
-    code = f"import sys; sys.path[:] = {sys.path!r}\\n" + SOURCE + f"\\nstart({depth})\\ntime.sleep(600)"
-    if depth:
-        process = subprocess.Popen([sys.executable, "-c", f"SOURCE = {SOURCE!r}\\n" + code], start_new_session=True)
-        print("started", mark_of(process.pid), flush=True)
+process = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
+print("started", mark_of(process.pid), flush=True)
 """
 GUARDED = "from programs.guardian import guard\nguard()\n"
-ENDS = {"by itself": "", "with an error": "raise SystemError", "on a signal": "time.sleep(600)"}
+ENDS = {"by itself": "", "with an error": "raise SystemError", "on a signal": SLEEPS}
 
 
 def program(end: str) -> list[str]:
-    code = f"SOURCE = {STARTS!r}\n{STARTS}\n{GUARDED}start(2)\ninput()\n{ENDS[end]}"
+    above = f"process = subprocess.Popen([sys.executable, '-c', {STARTS + SLEEPS!r}], start_new_session=True)"
+    code = f"{GUARDED}{STARTS}{above}\nprint('started', mark_of(process.pid), flush=True)\ninput()\n{ENDS[end]}"
     return [sys.executable, "-c", code]
 
 
@@ -53,7 +51,7 @@ def test_what_a_program_started_ends_with_it(end: str, number: signal.Signals | 
     with subprocess.Popen(program(end), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
         assert started.stdin is not None
         assert started.stdout is not None
-        marks = [started.stdout.readline().split()[1] for _ in range(2)]
+        marks = [started.stdout.readline().split()[1] for _ in range(3)]
         assert all(map(is_running, marks))
         started.stdin.write("\n")
         started.stdin.flush()
