@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
+from unittest.mock import patch
 
 from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import GroupConfig
@@ -89,7 +90,8 @@ def gateway_of(home: Path, **pairs: str) -> AbstractAsyncContextManager[Server]:
 
 @asynccontextmanager
 async def beside(home: Path, **pairs: str) -> AsyncIterator[Server]:
-    """A gateway beside a coordinator that has ended a batch."""
+    """A gateway beside a coordinator that has ended a batch, which is never taken to be away."""
     await until_true(lambda: (status := read_status(home)) is not None and status.batch_at_ms is not None)
-    async with gateway_of(home, **{"group.min.session.timeout.ms": "100", **pairs}) as server:
-        yield server
+    with patch.multiple("gateway.tables.tables_backend", _YOUNG_S=PATIENCE_S, _AWAY_AFTER_S=PATIENCE_S):
+        async with gateway_of(home, **{"group.min.session.timeout.ms": "100", **pairs}) as server:
+            yield server

@@ -38,7 +38,8 @@ class TableCoordinator:
         self.groups: dict[str, Group] = {}
         self.requests: list[StreamRequest] = []
         self._log = DeltaLog(home / REQUESTS_FOLDER)
-        self.batches = 0
+        self.between_batches = threading.Lock()
+        """Who holds it has the coordinator wait before its next batch."""
         self._next = 0
         self._seq = 0
         self._decoder = msgspec.json.Decoder(StreamRequest)
@@ -64,7 +65,8 @@ class TableCoordinator:
         while not self._is_stopping:
             began = time.monotonic()
             try:
-                self._batch()
+                with self.between_batches:
+                    self._batch()
             except Exception as error:
                 self._error = error
                 return
@@ -86,7 +88,6 @@ class TableCoordinator:
             self._note(rows, group, expire_due(group, now_ms, self.config))
         if rows:
             write_deltalake(self._table, pa.Table.from_pylist(rows, schema=EFFECTS.arrow), mode="append")
-        self.batches += 1
         if self._status is not None:
             self._status.batch_done(0, len(rows), 0)
 

@@ -33,13 +33,12 @@ async def beat(client: Client, member: str, generation: int) -> str:
 
 @asynchronous
 async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_told(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, batch_s=0.5, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
             member, generation = await alone_in(client)
-            batches = coordinator.batches
-            assert {await beat(client, member, generation) for _ in range(BEATS)} == {"none"}
-            assert coordinator.batches - batches < BEATS / 2
+            with coordinator.between_batches:
+                assert {await beat(client, member, generation) for _ in range(BEATS)} == {"none"}
     assert not [request for request in appended(tmp_path) if isinstance(request, HeartbeatRequest)]
     runs = runs_of(tmp_path)
     assert sum(len(one.beats) for run in runs for one in run.members) == BEATS
@@ -88,14 +87,13 @@ async def test_a_coordinator_whose_batches_are_old_is_waited_for(tmp_path: Path)
 
 @asynchronous
 async def test_a_new_client_is_told_its_id_at_once_and_it_is_the_coordinators(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, batch_s=0.5, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
-            batches = coordinator.batches
-            for n in range(BEATS):
-                given = await client.call("JoinGroup", 9, **join(f"g{n}"))
-                assert given.error_code.name == "member_id_required"
-            assert coordinator.batches - batches < BEATS / 2
+            with coordinator.between_batches:
+                for n in range(BEATS):
+                    given = await client.call("JoinGroup", 9, **join(f"g{n}"))
+                    assert given.error_code.name == "member_id_required"
             joined = await client.call("JoinGroup", 9, **join(f"g{BEATS - 1}", member=given.member_id))
             assert (joined.error_code.name, joined.member_id) == ("none", given.member_id)
 

@@ -46,33 +46,36 @@ def acknowledged(coordinator: TableCoordinator) -> int:
     return sum(isinstance(one, OffsetCommitRequest) and one.is_acknowledged for one in coordinator.requests)
 
 
-async def commits_in_batches(coordinator: TableCoordinator, server: Server) -> int:
+async def commit_often(coordinator: TableCoordinator, server: Server) -> None:
     client, member, generation = await with_an_offset(server.address)
-    batches = coordinator.batches
     for offset in range(1, COMMITS + 1):
         assert await commit(client, member, generation, offset) == "none"
     await until_true(lambda: stored(coordinator) == COMMITS)
-    return coordinator.batches - batches
 
 
 @asynchronous
-async def test_a_member_that_commits_again_and_again_waits_for_few_batches(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, batch_s=0.3, tells_batches=True) as coordinator:
+async def test_a_member_that_commits_again_and_again_waits_for_no_batch(tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
-            assert await commits_in_batches(coordinator, server) < COMMITS / 2
-        assert acknowledged(coordinator) > COMMITS / 2
+            client, member, generation = await with_an_offset(server.address)
+            while not acknowledged(coordinator):
+                assert await commit(client, member, generation, 0) == "none"
+            with coordinator.between_batches:
+                for offset in range(1, COMMITS + 1):
+                    assert await commit(client, member, generation, offset) == "none"
+            await until_true(lambda: stored(coordinator) == COMMITS)
+        assert acknowledged(coordinator) > COMMITS
 
 
 @asynchronous
 async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_commit(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, AT_ONCE, batch_s=0.3, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, AT_ONCE, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
             epoch = (await beat(client, "m", 0)).member_epoch
-            batches = coordinator.batches
-            for offset in range(1, COMMITS + 1):
-                assert await commit(client, "m", epoch, offset, version=9) == "none"
-            assert coordinator.batches - batches < COMMITS / 2
+            with coordinator.between_batches:
+                for offset in range(1, COMMITS + 1):
+                    assert await commit(client, "m", epoch, offset, version=9) == "none"
             await until_true(lambda: stored(coordinator) == COMMITS)
         assert acknowledged(coordinator) == COMMITS
 
@@ -81,13 +84,13 @@ async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_co
 async def test_beside_another_writer_and_by_a_setting_every_commit_waits(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    with TableCoordinator(tmp_path / "a", GROUPS, batch_s=0.02, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path / "a", GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path / "a") as server, beside(tmp_path / "a"):
-            await commits_in_batches(coordinator, server)
+            await commit_often(coordinator, server)
         assert acknowledged(coordinator) == 0
-    with TableCoordinator(tmp_path / "b", GROUPS, batch_s=0.02, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path / "b", GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path / "b", **{"gateway.early.commits": "false"}) as server:
-            await commits_in_batches(coordinator, server)
+            await commit_often(coordinator, server)
         assert acknowledged(coordinator) == 0
 
 
