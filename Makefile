@@ -51,11 +51,18 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 	@touch $@
 
 .PHONY: tools
-tools: .venv/.tools ## Add to .venv what tests, benches and notebooks need: their targets do so by themselves.
+tools: .venv/.tools ## Add to .venv what tests and benches need: their targets do so by themselves.
 
 .venv/.tools: .venv/.set-up locks/dev.txt
 	@test -x $(BIN)/uv || $(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
-	@$(PYTHON) -m jobs.preflight run "Adding what tests, benches and notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
+	@$(PYTHON) -m jobs.preflight run "Adding what tests and benches need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
+	@touch $@
+
+.PHONY: notebook-tools
+notebook-tools: .venv/.notebook ## Add to .venv what notebooks need: their targets do so by themselves.
+
+.venv/.notebook: .venv/.tools locks/notebook.txt
+	@$(PYTHON) -m jobs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
 	@touch $@
 
 .PHONY: jars
@@ -125,7 +132,7 @@ pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATI
 	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
 
 .PHONY: notebook
-notebook: tools archive ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
+notebook: notebook-tools archive ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
 	@exec $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 .PHONY: gateway
@@ -153,7 +160,7 @@ test-engines: tools ## Ask DuckDB what Spark was asked, of every view and functi
 	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-sample
-test-sample: tools archive ## Run what tests/sample.txt names of the larger suites, in five minutes; without Chromium all but the page in a browser.
+test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in five minutes; without Chromium all but the page in a browser.
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
 	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder -rs $(ARGS)
 
@@ -187,7 +194,7 @@ test-upgrade: tools archive ## Open the homes that earlier versions left, and go
 	@$(BIN)/python -m pytest tests/upgrade $(ARGS)
 
 .PHONY: test-notebooks
-test-notebooks: tools archive ## Run the notebooks from their first cell to their last (tests/notebooks).
+test-notebooks: notebook-tools archive ## Run the notebooks from their first cell to their last (tests/notebooks).
 	@$(BIN)/python -m pytest tests/notebooks $(ARGS)
 
 .PHONY: test-monitoring
@@ -271,7 +278,7 @@ types: tools ## Check the types with mypy, of the notebooks' cells too.
 	@$(BIN)/mypy $(SOURCES) build/notebooks
 
 .PHONY: derived
-derived: tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
+derived: notebook-tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
 	@$(BIN)/python -m tests.derived
 
 .PHONY: check
@@ -328,7 +335,8 @@ LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version
 .PHONY: lock
 lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
 	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
-	@$(LOCK) --all-extras pyproject.toml --output-file locks/dev.txt
+	@$(LOCK) --extra dev pyproject.toml --output-file locks/dev.txt
+	@$(LOCK) --constraints locks/dev.txt --extra notebook pyproject.toml --output-file locks/notebook.txt
 	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
 
 .PHONY: sbom
@@ -338,8 +346,8 @@ sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is install
 	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
 
 .PHONY: audit
-audit: tools ## Ask for known vulnerabilities of locks/dev.txt (an index that answers such questions).
-	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt || { \
+audit: tools ## Ask for known vulnerabilities of what the locks name (an index that answers such questions).
+	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt -r locks/notebook.txt || { \
 	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
 
 .PHONY: clean

@@ -24,18 +24,20 @@ def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
     assert [str(goal) for goal in (at_most(50), at_least(500_000), at_most(0.5))] == ["<= 50", ">= 500000", "<= 0.5"]
 
 
+BENCHES_OF_CORE = ("heartbeats_per_second", "mass_expiry", "memory", "rebalance")
+
+
 def test_benches_are_found_by_the_name_of_their_layer_and_only_that_layer_is_imported() -> None:
-    sys.modules.pop("benchmarks.bench_assignors", None)
-    assert {"assignors", "core", "state"} <= set(command.layers())
-    found = command.benches(["state"])
-    assert set(found) == {"state.codec"}
-    assert "benchmarks.bench_assignors" not in sys.modules
+    sys.modules.pop("benchmarks.bench_page", None)
+    assert {"core", "live", "page"} <= set(command.layers())
+    assert set(command.benches(["core"])) == {f"core.{name}" for name in BENCHES_OF_CORE}
+    assert "benchmarks.bench_page" not in sys.modules
 
 
 def test_a_name_is_a_layer_a_bench_or_the_beginning_of_one_and_no_name_is_all() -> None:
     assert set(command.benches(["core.mem"])) == {"core.memory"}
-    assert set(command.benches(["core.memory", "state"])) == {"core.memory", "state.codec"}
-    assert set(command.benches(["core"])) > {"core.memory", "core.rebalance"}
+    assert set(command.benches(["core.memory", "floods"])) > {"core.memory"}
+    assert set(command.benches([])) > {"core.memory", "core.rebalance"}
 
 
 def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers(
@@ -43,20 +45,20 @@ def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers
 ) -> None:
     for name in ("nonsense", "core.nonsense"):
         assert command.main([name]) == 2
-        reported = f"rollcall: {name}: is no bench; the layers are assignors, consumer_groups, core, "
+        reported = f"rollcall: {name}: is no bench; the layers are core, floods, history, "
         assert capsys.readouterr().err.startswith(reported)
 
 
 def test_json_is_one_object_a_line_with_name_value_unit_goal_and_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--format", "json", "state"]) == 0
-    figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [list(figure) for figure in figures] == [["name", "value", "unit", "goal", "holds"]] * 3
-    assert {f["name"]: (f["unit"], f["goal"]) for f in figures} == {
-        "state.encode_200_members": ("ms", "<= 2"),
-        "state.decode_200_members": ("ms", "<= 2"),
-        "state.document_per_member": ("bytes", None),
-    }
-    assert figures[-1]["holds"] is None
+    assert command.main(["--format", "json", "core.memory"]) == 0
+    (figure,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert list(figure) == ["name", "value", "unit", "goal", "holds"]
+    assert (figure["name"], figure["unit"], figure["goal"], figure["holds"]) == (
+        "core.memory_per_member",
+        "bytes",
+        None,
+        None,
+    )
 
 
 @pytest.fixture

@@ -16,17 +16,17 @@ from packaging.utils import canonicalize_name
 
 from tests.source_tree import ROOT
 
-RUN, DEV, BUILD = (ROOT / "locks" / f"{name}.txt" for name in ("run", "dev", "build"))
+RUN, DEV, NOTEBOOK, BUILD = (ROOT / "locks" / f"{name}.txt" for name in ("run", "dev", "notebook", "build"))
 NOT_SAID = {"axe-playwright-python": "MIT"}
 """Packages whose own data name no licence, with that of the file LICENSE in their source."""
 HEAD = """# Licences of what Rollcall stands on
 
-Rollcall itself is under the Apache License 2.0. `make setup` and `make tools` install these packages; `make derived`
-writes this page of what they say of themselves, and `make check` holds it to what is installed. Those of other
-platforms are not listed.
+Rollcall itself is under the Apache License 2.0. `make setup`, `make tools` and `make notebook-tools` install
+these packages; `make derived` writes this page of what they say of themselves, and `make check` holds it to what is
+installed. Those of other platforms are not listed.
 
 The column "for" tells what the product needs to run (`locks/run.txt`) from what only those who work on it need
-(`locks/dev.txt`). Nothing of them is in this repository.
+(`locks/dev.txt`, `locks/notebook.txt`). Nothing of them is in this repository.
 
 | package | version | licence | for |
 |---|---|---|---|
@@ -72,7 +72,7 @@ def locked(lock: Path) -> list[Requirement]:
 def page() -> str:
     """The packages of the locks that are installed here, and the JARs."""
     needed = {canonicalize_name(each.name) for each in locked(RUN)}
-    locked_names = {canonicalize_name(each.name) for lock in (DEV, BUILD) for each in locked(lock)} - {"pip"}
+    locked_names = {canonicalize_name(each.name) for lock in (DEV, NOTEBOOK, BUILD) for each in locked(lock)} - {"pip"}
     rows = [
         f"| {each.name} | {each.version} | {each.licence} | {'run' if each.key in needed else 'dev'} |\n"
         for each in installed()

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.source_tree import ROOT
-from tests.supply.licences import BUILD, DEV, RUN, locked, page
+from tests.supply.licences import BUILD, DEV, NOTEBOOK, RUN, locked, page
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SUM = re.compile(r"[0-9a-f]{64}  [A-Za-z0-9._+-]+\.jar")
@@ -32,7 +32,7 @@ def named(words: list[str]) -> set[tuple[str, str]]:
     return {(str(canonicalize_name(each.name)), str(each.specifier)) for each in found if each.name != "rollcall"}
 
 
-@pytest.mark.parametrize("lock", [BUILD, RUN, DEV], ids=lambda lock: lock.stem)
+@pytest.mark.parametrize("lock", [BUILD, RUN, DEV, NOTEBOOK], ids=lambda lock: lock.stem)
 def test_every_package_is_one_version_and_has_the_sums_of_its_files(lock: Path) -> None:
     blocks = re.split(r"^(?=[A-Za-z0-9])", lock.read_text(), flags=re.MULTILINE)[1:]
     assert len(blocks) == len(locked(lock))
@@ -47,7 +47,7 @@ def test_the_locks_hold_what_the_project_pins() -> None:
     project = PROJECT["project"]
     assert named(project["dependencies"]) <= pins(RUN)
     extras = [word for words in project["optional-dependencies"].values() for word in words]
-    assert named(extras) <= pins(DEV)
+    assert named(extras) <= pins(DEV) | pins(NOTEBOOK)
     assert pins(RUN) <= pins(DEV)
     installer = [word for word in extras if word.startswith("uv==")]
     assert named([*PROJECT["build-system"]["requires"], *installer]) == pins(BUILD)
