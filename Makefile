@@ -167,10 +167,10 @@ test-sample: notebook-tools archive ## Run what tests/sample.txt names of the la
 # Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
 ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
 .PHONY: test-all
-test-all: ## Run every suite whole, one after the other, and say at the end what failed: two hours (SUITES="test test-peers").
+test-all: ## Run every suite whole, one after the other, with other examples each time, and say at the end what failed: two hours (SUITES="test test-peers").
 	@mkdir -p build/test-all; failed=; for suite in $(or $(SUITES),$(ALL)); do \
 	  began=$$SECONDS; log=build/test-all/$$suite.log; \
-	  if NIGHTLY=all $(MAKE) $$suite > $$log 2>&1; then how=passed; else how=FAILED; failed="$$failed $$suite"; fi; \
+	  if NIGHTLY=all HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-wide} $(MAKE) $$suite > $$log 2>&1; then how=passed; else how=FAILED; failed="$$failed $$suite"; fi; \
 	  echo "$$suite $$how in $$((SECONDS - began)) s: $$(grep -aE '[0-9]+ (passed|failed).* in ' $$log | tail -n 1 | tr -d =)"; \
 	done; \
 	for suite in $$failed; do echo "--- $$suite, from build/test-all/$$suite.log"; \

@@ -40,7 +40,8 @@ def test_the_same_plan_gives_the_same_run(plan: WorldPlan) -> None:
     assert run(plan).record == run(plan).record
 
 
-@pytest.mark.parametrize("strategy", ["cooperative-sticky", pytest.param("range", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
 def test_two_hundred_members_start_stall_die_and_close_and_settle(strategy: str) -> None:
     world = WatchedWorld(
         WorldPlan(tuple(big_fleet(strategy)), {"t": 300, "u": 101}, network=NetworkPlan((1, 20)), seed=7)

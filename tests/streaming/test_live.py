@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
@@ -17,6 +18,7 @@ Lives = Callable[..., Live]
 
 
 # A session has one coordinator at a time: those on homes of their own come before the one that the rest shares.
+@pytest.mark.nightly
 def test_the_initial_delay_gathers_the_members_that_join_within_it(live: Lives) -> None:
     running = live(**{"group.initial.rebalance.delay.ms": "2500"})
     first, second = join("a", now_ms()), join("b", now_ms() + 1)
