@@ -31,7 +31,10 @@ ENDS = {"by itself": "", "with an error": "raise SystemError", "on a signal": SL
 
 def program(end: str) -> list[str]:
     above = f"process = subprocess.Popen([sys.executable, '-c', {STARTS + SLEEPS!r}], start_new_session=True)"
-    code = f"{GUARDED}{STARTS}{above}\nprint('started', mark_of(process.pid), flush=True)\ninput()\n{ENDS[end]}"
+    # A run in the background ignores Ctrl-C, and so does what it starts.
+    heeds = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    said = "print('started', mark_of(process.pid), flush=True)"
+    code = f"{heeds}{GUARDED}{STARTS}{above}\n{said}\ninput()\n{ENDS[end]}"
     return [sys.executable, "-c", code]
 
 
