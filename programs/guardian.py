@@ -30,15 +30,15 @@ _STATE, _STARTED = 0, 19
 
 
 def guard() -> None:
-    """Has what this process starts from now on ended with it.
+    """Has what this process starts from now on ended with it; once is enough.
 
     First it ends what a program that is no more has left, if its guardian was killed as well.
     """
-    mark = mark_of(os.getpid())
-    if mark is None:
+    mark, above = mark_of(os.getpid()), os.environ.get(VARIABLE, "").split()
+    if mark is None or mark in above:
         return
     end_all(lambda marks: not all(map(is_running, marks)))
-    os.environ[VARIABLE] = f"{os.environ.get(VARIABLE, '')} {mark}".strip()
+    os.environ[VARIABLE] = " ".join([*above, mark])
     nothing = subprocess.DEVNULL
     command, environment = module_command("programs.guardian", mark), module_environment()
     # Nobody waits for it: it outlives this process.

@@ -92,6 +92,12 @@ def test_what_an_earlier_program_left_is_ended_by_the_next_one() -> None:
         assert left.wait() == -signal.SIGTERM
 
 
+def test_a_program_that_asks_twice_has_one_guardian(tmp_path: Path) -> None:
+    count = "print(len(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read().split()))"
+    code = f"import os\n{GUARDED}guard()\n{count}"
+    assert Child([sys.executable, "-c", code], tmp_path).ended()[:2] == (0, "1\n")
+
+
 TESTS = """
 import subprocess, sys
 import pytest
