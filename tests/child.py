@@ -5,6 +5,7 @@ Knows processes; must not know which program it is.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from tests.source_tree import ROOT
 from tests.waiting import until
 
 PATIENCE_S = 400.0
+WITHOUT_PYTEST = {name: value for name, value in os.environ.items() if "PYTEST" not in name} | {"PYTHONPATH": str(ROOT)}
+"""For a run of pytest as a child: without what xdist tells its own workers."""
 
 
 class Child(subprocess.Popen[bytes]):

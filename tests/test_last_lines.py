@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import Child
-from tests.source_tree import ROOT
+from tests.child import WITHOUT_PYTEST, Child
 
 TESTS = """
 import pytest
@@ -23,13 +22,12 @@ def test_sum(): assert 1 + 1 == 3
 @pytest.mark.parametrize("name", ["a b"])
 def test_fixture(broken, name): ...
 """
-PLAIN = {**{name: value for name, value in os.environ.items() if "PYTEST" not in name}, "PYTHONPATH": str(ROOT)}
 
 
 def last_lines(folder: Path, workers: int, tests: str = TESTS) -> list[str]:
     (folder / "test_it.py").write_text(tests)
     words = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-n", str(workers), "-q", "test_it.py"]
-    _, out, _ = Child([sys.executable, "-m", "pytest", *words], folder, PLAIN, folder).ended()
+    _, out, _ = Child([sys.executable, "-m", "pytest", *words], folder, WITHOUT_PYTEST, folder).ended()
     lines = out.splitlines()
     return lines[next((at for at, line in enumerate(lines) if line.startswith("FAILED ") and ": " in line), 0) :]
 

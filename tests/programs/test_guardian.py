@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from programs.guardian import VARIABLE, is_running, mark_of
-from tests.child import Child
-from tests.source_tree import ROOT
+from tests.child import WITHOUT_PYTEST, Child
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="the guardian needs Linux's /proc")
@@ -112,16 +111,13 @@ def started():
 def test_one(started): ...
 """
 
-PLAIN = {**{name: value for name, value in os.environ.items() if "PYTEST" not in name}, "PYTHONPATH": str(ROOT)}
-"""Without what xdist tells its own workers."""
-
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_what_a_fixture_started_before_it_failed_ends_with_the_run(tmp_path: Path, workers: str) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
     words = ["-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-n", workers, "-q", "test_it.py"]
     done = subprocess.run(
-        [sys.executable, *words], cwd=tmp_path, env=PLAIN, capture_output=True, text=True, check=False
+        [sys.executable, *words], cwd=tmp_path, env=WITHOUT_PYTEST, capture_output=True, text=True, check=False
     )
     assert "a fixture fails" in done.stdout, done.stderr
     (mark,) = marks_in((tmp_path / "marks").read_text())
