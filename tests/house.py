@@ -85,12 +85,11 @@ def of_recipes() -> Iterator[str]:
         if len(files) > most:
             yield f"docs/extending.md: {title!r} changes {len(files)} files, more than {most}: declare it in fewer"
         spelt = IN_NO_OTHER_FILE.get(title, str)(example)
-        knowing = {name for name in (*files, *_code(title)) if _stands(spelt, name) or _stands(example, name)}
-        if title != A_KIND:
-            for name in sorted(set(files) - knowing):
+        for name in files:
+            if title != A_KIND and not _stands(spelt, name):
                 yield f"docs/extending.md: {title!r} names {name}, where {example} does not stand: correct the recipe"
-        if title in IN_NO_OTHER_FILE:
-            for name in sorted(name for name in knowing - set(files) if _stands(spelt, name)):
+        for name in sorted(set(_code(title)) - set(files)) if title in IN_NO_OTHER_FILE else ():
+            if _stands(spelt, name):
                 yield f"{name} names {example}, and {title!r} of docs/extending.md leaves it out: add it to the recipe"
 
 
