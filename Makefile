@@ -162,7 +162,7 @@ test-engines: tools ## Ask DuckDB what Spark was asked, of every view and functi
 .PHONY: test-sample
 test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in five minutes; without Chromium all but the page in a browser.
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
-	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder -rs $(ARGS)
+	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
 
 # Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
 ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
