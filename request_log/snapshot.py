@@ -89,8 +89,11 @@ class _WorkTimes(msgspec.Struct):
     began_ms: dict[str, float]
 
 
-class _Snapshot(msgspec.Struct):
+class _Version(msgspec.Struct):
     version: int
+
+
+class _Snapshot(_Version):
     tally: _Tally
     names: dict[str, str]
     left: list[tuple[str, str, str, float]]
@@ -113,6 +116,7 @@ class _Kept(NamedTuple):
 
 
 _encoder = msgspec.msgpack.Encoder()
+_version_decoder = msgspec.msgpack.Decoder(_Version)
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
 _group_decoder = msgspec.msgpack.Decoder(_Group)
 
@@ -182,9 +186,10 @@ def restored(
 ) -> LiveImport:
     """The import from a snapshot. Raises SnapshotError."""
     try:
+        version = _version_decoder.decode(data).version
+        if version != VERSION:
+            raise SnapshotError(f"version {version} is not known, {VERSION} is")
         snapshot = _decoder.decode(data)
-        if snapshot.version != VERSION:
-            raise SnapshotError(f"version {snapshot.version} is not known, {VERSION} is")
         groups = {group_id: _group_decoder.decode(raw) for group_id, raw in snapshot.groups.items()}
     except msgspec.MsgspecError as error:
         raise SnapshotError(str(error)) from None

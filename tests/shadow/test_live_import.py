@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -188,6 +189,8 @@ def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, in
 def test_a_snapshot_that_is_none_is_refused() -> None:
     with pytest.raises(SnapshotError):
         restored(b"nonsense", GroupConfig())
+    with pytest.raises(SnapshotError, match="version 1 is not known, 2 is"):
+        restored(msgspec.msgpack.encode({"version": 1, "moments": {}}), GroupConfig())
 
 
 # ------------------------------------------------------------ what a group of a simulated broker shows
