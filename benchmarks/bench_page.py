@@ -57,7 +57,7 @@ _PATHS = {
     "group": "/group?group={}",
     "rebalance": "/rebalance?group={}&generation=2",
     "troubles": "/troubles",
-    "strip": "/strip.json",
+    "strip": "/strip.svg",
 }
 _MOMENT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(FIRST_MS / 1000 + 90))
 
