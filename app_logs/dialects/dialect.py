@@ -1,0 +1,57 @@
+"""What a dialect is: who prints its lines, how they are told from others, and what they say.
+
+Knows the shapes alone; knows no library's wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from app_logs.entries import Entry
+from app_logs.logged_facts import LoggedFact
+from app_logs.templates import Templates
+
+
+class Heading(NamedTuple):
+    """What a line says before its message: who prints it, and of what."""
+
+    fields: dict[str, Any]
+    """Fields of the fact: broker_id, partition, group_id, client_id, ..."""
+    message: str
+
+
+class Dialect(NamedTuple):
+    """The lines of one program."""
+
+    name: str
+    """As `broker` or `librdkafka`."""
+    title: str
+    """Who prints them, for people: `a broker's log`, `librdkafka's log (C, Python, Go, .NET)`."""
+    marks: tuple[str, ...]
+    """A line that has none of these texts in it is none of this dialect: a cheap test before any other."""
+    heading: Callable[[Entry], Heading | None]
+    """What stands before the message; None: no line of this dialect."""
+    templates: Templates
+
+    def fact(self, entry: Entry) -> LoggedFact | None:
+        """What the line says; None if it is none of this dialect's, or none of its templates."""
+        if not any(mark in entry.text or mark in entry.logger for mark in self.marks):
+            return None
+        heading = self.heading(entry)
+        if heading is None:
+            return None
+        found = self.templates.match(heading.message)
+        if found is None:
+            return None
+        template, match = found
+        return LoggedFact(
+            kind=template.kind,
+            file=entry.file,
+            line_number=entry.line_number,
+            at_ms=entry.at_ms,
+            is_whole_seconds=entry.is_whole_seconds,
+            dialect=self.name,
+            is_certain=match.is_certain and entry.is_whole and not entry.is_suspect,
+            **{**heading.fields, **match.fields},
+        )
