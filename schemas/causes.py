@@ -13,7 +13,9 @@ from schemas.shapes import Shape
 
 
 class CauseKind(StrEnum):
-    """What set a rebalance off. The last three are of consumer groups alone."""
+    """What set a rebalance off. The last three are of consumer groups alone; the two before the coordinator alone
+    brings about.
+    """
 
     MEMBER_JOINED = "member_joined"
     MEMBER_LEFT = "member_left"
@@ -27,6 +29,8 @@ class CauseKind(StrEnum):
     GROUP_LOADED = "group_loaded"
     ADMIN_REMOVED = "admin_removed"
     UNKNOWN = "unknown"
+    ASSIGNMENT_NOT_STORED = "assignment_not_stored"
+    GROUP_OVER_CAPACITY = "group_over_capacity"
     SUBSCRIPTION_CHANGED = "subscription_changed"
     PATTERN_RESOLVED = "pattern_resolved"
     REBALANCE_TIMEOUT = "rebalance_timeout"
@@ -138,6 +142,14 @@ CAUSES: dict[str, Row] = {
     CauseKind.ADMIN_REMOVED: Row(
         *("#44aa99", "left", "topic", "removed by an administrator"),
         "an administrator removed {who}",
+    ),
+    CauseKind.ASSIGNMENT_NOT_STORED: Row(
+        *("#a0522d", "", "", "assignment not stored"),
+        "the coordinator could not store the assignment that the leader had sent, so it began anew",
+    ),
+    CauseKind.GROUP_OVER_CAPACITY: Row(
+        *("#483d8b", "", "", "group over capacity"),
+        "the coordinator loaded a group with more members than group.max.size allows, so all had to rejoin",
     ),
     CauseKind.SUBSCRIPTION_CHANGED: Row(
         *("#aa4499", "", "", "subscription changed"),
