@@ -1,1 +1,1 @@
-"""What brokers and clients print about groups: server.log, an application's log. A line becomes a fact, facts a story."""
+"""What brokers and clients print about groups: a line becomes a fact, and facts become a group's story."""

@@ -28,9 +28,9 @@ class Entry(NamedTuple):
     line_number: int
     """Of its first line, from 1."""
     text: str
-    """The message alone. The prefix that a program gives itself stays: `[GroupCoordinator 0]: `, `[Consumer clientId=..] `."""
+    """The message alone. The prefix that a program gives itself stays, as `[GroupCoordinator 0]: `."""
     at_ms: int | None = None
-    """The time as printed, in ms since 1970 and read as UTC where it has no zone; ms since midnight if it has no date."""
+    """The time as printed, in ms since 1970, as if in UTC where it has no zone; since midnight if it has no date."""
     clock: Clock = Clock.NONE
     is_whole_seconds: bool = False
     level: str = ""

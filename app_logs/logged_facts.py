@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from app_logs.entries import Clock
+
 
 class FactKind(StrEnum):
     """What a line states. The first part is printed by brokers, the second by clients."""
@@ -38,7 +40,7 @@ class FactKind(StrEnum):
     PARTITION_LOADING = "partition_loading"
     PARTITION_LOADED = "partition_loaded"
     PARTITION_UNLOADED = "partition_unloaded"
-    GROUP_LOADED = "group_loaded"
+    GROUP_TAKEN_OVER = "group_taken_over"
     MEMBER_LOADED = "member_loaded"
     GROUP_UNLOADED = "group_unloaded"
     GROUPS_DELETED = "groups_deleted"
@@ -53,7 +55,9 @@ class FactKind(StrEnum):
     MEMBER_EXPIRED_EPOCH = "member_expired_epoch"
     MEMBER_TOO_SLOW_EPOCH = "member_too_slow_epoch"
     """It did not give partitions up within its rebalance timeout (length_ms)."""
+    MEMBER_SUBSCRIBED = "member_subscribed"
     EPOCH_BUMPED = "epoch_bumped"
+    """reason is the hash of the subscribed topics' metadata."""
     TARGET_COMPUTED = "target_computed"
     PATTERNS_SCANNED = "patterns_scanned"
     MEMBER_PROGRESSED = "member_progressed"
@@ -96,6 +100,7 @@ class LoggedFact(NamedTuple):
     file: str
     line_number: int
     at_ms: int | None
+    clock: Clock = Clock.NONE
     is_whole_seconds: bool = False
     dialect: str = ""
     """Who prints such lines: the dialect's name, as `broker` or `java`."""

@@ -37,9 +37,25 @@ def _member_ids(text: str) -> tuple[str, ...] | None:
     return tuple(pieces if len(pieces) > 1 else text.split(", "))
 
 
+def _optional(text: str) -> str:
+    """What Java prints of a null, and Scala of an Option, as plain text."""
+    if text in ("null", "None", "Some(null)", "Some(None)"):
+        return ""
+    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
+
+
+def _member_id(text: str) -> str:
+    """An id, without the dots that stand for words left out; empty if a reporter blanked it."""
+    text = text.removesuffix("...").strip()
+    return text if text.strip("*<>.… ") else ""
+
+
 _READERS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("generation_id", "members", "length_ms", "partition", "number"), _number),
     "old_state": _state,
+    "member_id": _member_id,
+    "instance_id": _optional,
+    "client_host": lambda text: text.removeprefix("/"),
     "member_ids": _member_ids,
 }
 """What a field must hold, where that is not any text. None: it does not hold it."""

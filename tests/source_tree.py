@@ -20,6 +20,7 @@ PACKAGES = (
     "simulation",
     "request_log",
     "offsets_topic",
+    "app_logs",
     "whatif",
     "views",
     "duck_sql",

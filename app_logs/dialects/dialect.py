@@ -50,6 +50,7 @@ class Dialect(NamedTuple):
             file=entry.file,
             line_number=entry.line_number,
             at_ms=entry.at_ms,
+            clock=entry.clock,
             is_whole_seconds=entry.is_whole_seconds,
             dialect=self.name,
             is_certain=match.is_certain and entry.is_whole and not entry.is_suspect,

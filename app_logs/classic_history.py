@@ -1,0 +1,204 @@
+"""A classic group's rebalances, from its coordinator's lines.
+
+`Preparing to rebalance` begins one and says why, `Stabilized` ends its join phase, `Assignment received` completes it.
+Lines are missing in what people keep: what a missing line would have said stays unknown. Knows one group's facts in
+order. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app_logs.holders import TOGETHER_MS, holder_of
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedRebalance, client_id_of
+from app_logs.reasons import NOT_PROVIDED, Reason, left, read_reason
+from schemas.causes import Cause, CauseCandidate, CauseKind
+
+BACK_WITHIN_MS = 5_000
+"""A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""
+_COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
+_ENDS_THE_STORY = (FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
+
+
+def classic_rebalances(facts: Sequence[LoggedFact], log_ends_ms: int | None) -> list[LoggedRebalance]:
+    """The rebalances of one group, in order. log_ends_ms: the time of the last line about any group."""
+    history = _History(facts, log_ends_ms)
+    for place, fact in enumerate(facts):
+        history.take(place, fact)
+    history.close("")
+    return history.found
+
+
+class _History:
+    def __init__(self, facts: Sequence[LoggedFact], log_ends_ms: int | None) -> None:
+        self.facts = facts
+        self.log_ends_ms = log_ends_ms
+        self.found: list[LoggedRebalance] = []
+        self.running: LoggedRebalance | None = None
+        self.removed: list[LoggedFact] = []
+        """Members that left or expired since the latest rebalance began: the next one may be theirs."""
+
+    def take(self, place: int, fact: LoggedFact) -> None:
+        """One line, in order."""
+        match fact.kind:
+            case FactKind.REBALANCE_BEGAN:
+                self._begin(place, fact)
+            case FactKind.JOIN_PHASE_ENDED:
+                self._end_join_phase(fact)
+            case FactKind.ASSIGNMENT_RECEIVED:
+                self._complete(fact)
+            case FactKind.GROUP_EMPTIED | FactKind.NOBODY_BACK:
+                self._empty(fact)
+            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED:
+                self.removed.append(fact)
+                self._add(fact)
+                self._blame_for_emptying()
+            case kind if kind in _ENDS_THE_STORY:
+                self.close("")
+            case _:
+                self._add(fact)
+
+    def close(self, outcome: str) -> None:
+        """The running rebalance is as far as the lines have it."""
+        if self.running is not None:
+            self.running.outcome = self.running.outcome or outcome
+            self.running.held_by = holder_of(self.running, self.facts)
+            self.found.append(self.running)
+            self.running = None
+
+    def _add(self, fact: LoggedFact) -> None:
+        if self.running is not None:
+            self.running.facts.append(fact)
+
+    def _begin(self, place: int, fact: LoggedFact) -> None:
+        self.close("superseded" if self._goes_on(fact) else "")
+        self.running = _opened(fact)
+        self.running.from_generation_id = fact.generation_id
+        self.running.generation_id = None if fact.generation_id is None else fact.generation_id + 1
+        self.running.began_at_ms = fact.at_ms
+        self.running.cause = self._cause(place, fact)
+        gone = {self.running.cause.member_id}
+        self.running.facts = [*(one for one in self.removed if one.member_id in gone), fact]
+        self.removed = []
+
+    def _goes_on(self, fact: LoggedFact) -> bool:
+        """Whether a rebalance that begins follows the running one: no generation is missing between them."""
+        return self.running is not None and fact.generation_id == self.running.generation_id
+
+    def _end_join_phase(self, fact: LoggedFact) -> None:
+        running = self._of_generation(fact)
+        running.joined_at_ms = fact.at_ms
+        running.members = fact.members
+        running.facts.append(fact)
+
+    def _complete(self, fact: LoggedFact) -> None:
+        running = self._of_generation(fact)
+        running.ended_at_ms = fact.at_ms
+        running.members = running.members if fact.members is None else fact.members
+        running.outcome = "completed"
+        running.facts.append(fact)
+        self.close("completed")
+
+    def _empty(self, fact: LoggedFact) -> None:
+        running = self._of_generation(fact)
+        running.ended_at_ms = fact.at_ms
+        running.members = 0
+        running.outcome = "empty"
+        running.facts.append(fact)
+        if fact.kind is FactKind.GROUP_EMPTIED:
+            self.close("empty")
+            self._blame_for_emptying()
+
+    def _blame_for_emptying(self) -> None:
+        """Who emptied a group whose rebalance has no line of its beginning: who went at that moment."""
+        last = self.found[-1] if self.found and self.running is None else None
+        if last is None or last.outcome != "empty" or last.began_at_ms is not None or last.cause.member_id:
+            return
+        for one in self.removed:
+            if one.at_ms is None or last.ended_at_ms is None or abs(one.at_ms - last.ended_at_ms) > TOGETHER_MS:
+                continue
+            last.facts.append(one)
+            last.cause = _cause_of(
+                Reason(CauseKind.SESSION_EXPIRED, member_id=one.member_id)
+                if one.kind is FactKind.MEMBER_EXPIRED
+                else _left_by(one)
+            )
+
+    def _of_generation(self, fact: LoggedFact) -> LoggedRebalance:
+        """The rebalance that led to the line's generation: the running one, or one whose beginning is missing."""
+        running = self.running
+        if running is not None and fact.generation_id is not None:
+            if running.generation_id is None:
+                running.generation_id = fact.generation_id
+            elif running.generation_id != fact.generation_id:
+                self.close("")
+        if self.running is None:
+            self.running = _opened(fact)
+            self.running.generation_id = fact.generation_id
+            self.removed = []
+        return self.running
+
+    def _cause(self, place: int, fact: LoggedFact) -> Cause:
+        reason = read_reason(fact.reason)
+        if reason is None:
+            return Cause(kind=CauseKind.UNKNOWN)
+        if reason.kind is CauseKind.SYNC_TIMEOUT and reason.member_ids:
+            reason = reason._replace(member_id=reason.member_ids[0])
+        elif reason.candidates == left(Reason(CauseKind.UNKNOWN)).candidates:
+            reason = self._leave(reason)
+        if reason.kind is CauseKind.UNKNOWN and reason.candidates:
+            reason = reason if self._is_back(place, reason.member_id) else reason._replace(kind=CauseKind.MEMBER_LEFT)
+        return _cause_of(reason)
+
+    def _leave(self, reason: Reason) -> Reason:
+        """A leave whose words stand in the lines before it, as Kafka 4 prints them; they also name who left."""
+        named = {*reason.member_ids, reason.member_id} - {""}
+        leaves = [
+            one for one in self.removed if one.kind is FactKind.MEMBER_LEFT and (not named or one.member_id in named)
+        ]
+        if not leaves:
+            return reason._replace(member_id=reason.member_id or next(iter(reason.member_ids), ""))
+        first = leaves[0]
+        words = "" if first.client_reason == "not provided" else first.client_reason
+        return left(
+            Reason(CauseKind.UNKNOWN, member_id=first.member_id, instance_id=first.instance_id, client_reason=words)
+        )
+
+    def _is_back(self, place: int, member_id: str) -> bool:
+        """Whether its client id joined again, or the lines end too soon to say that it did not."""
+        client_id = client_id_of(member_id)
+        began_ms = self.facts[place].at_ms
+        if not client_id or began_ms is None or self.log_ends_ms is None:
+            return True
+        if self.log_ends_ms - began_ms < BACK_WITHIN_MS:
+            return True
+        return any(
+            one.kind in _COMES_BACK and one.member_id != member_id and client_id_of(one.member_id) == client_id
+            for one in self.facts[place:]
+        )
+
+
+def _left_by(fact: LoggedFact) -> Reason:
+    words = "" if fact.client_reason == NOT_PROVIDED else fact.client_reason
+    named = Reason(CauseKind.UNKNOWN, member_id=fact.member_id, instance_id=fact.instance_id, client_reason=words)
+    return left(named)
+
+
+def _opened(fact: LoggedFact) -> LoggedRebalance:
+    return LoggedRebalance(group_id=fact.group_id, clock=fact.clock)
+
+
+def _cause_of(reason: Reason) -> Cause:
+    client_id = client_id_of(reason.member_id)
+    return Cause(
+        kind=reason.kind,
+        member_id=reason.member_id,
+        client_id="" if reason.instance_id else client_id,
+        group_instance_id=reason.instance_id or None,
+        client_reason=reason.client_reason or None,
+        is_inferred=bool(reason.candidates),
+        candidates=tuple(
+            CauseCandidate(kind=kind, member_id=reason.member_id, client_id=client_id) for kind in reason.candidates
+        ),
+    )

@@ -1,0 +1,145 @@
+"""The rebalances of a group of the newer protocols, from its coordinator's lines: each bump of the epoch is one.
+
+The line before a bump says who joined, left or was fenced. A changed subscription or topic has no line of its own at
+the usual level: then only the hash of the topics' metadata is a sign. Knows one group's facts in order. Must not know
+how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedRebalance
+from app_logs.reasons import NOT_PROVIDED, Reason, left
+from schemas.causes import Cause, CauseCandidate, CauseKind
+
+AT_ONCE_MS = 1_000
+"""Groups whose metadata changes within this time of each other saw one topic change."""
+_BY_A_MEMBER = (
+    FactKind.MEMBER_JOINED_EPOCH,
+    FactKind.MEMBER_LEFT_EPOCH,
+    FactKind.MEMBER_EXPIRED_EPOCH,
+    FactKind.MEMBER_TOO_SLOW_EPOCH,
+    FactKind.PATTERNS_SCANNED,
+)
+_OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
+
+
+def epoch_bumps(facts: Sequence[LoggedFact], elsewhere_ms: Collection[int]) -> list[LoggedRebalance]:
+    """The bumps of one group, in order. elsewhere_ms: when other groups' topics changed (`topics_changed_ms`)."""
+    found: list[LoggedRebalance] = []
+    since: list[LoggedFact] = []
+    known_hash = ""
+    for place, fact in enumerate(facts):
+        if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, found):
+            found.append(
+                LoggedRebalance(fact.group_id, generation_id=fact.generation_id, clock=fact.clock, facts=[fact])
+            )
+        if fact.kind is not FactKind.EPOCH_BUMPED:
+            since.append(fact)
+            continue
+        is_hash_new = not known_hash or fact.reason != known_hash
+        cause, lines = _cause(facts[place + 1 :], since, fact, is_hash_new, elsewhere_ms)
+        found.append(
+            LoggedRebalance(
+                group_id=fact.group_id,
+                from_generation_id=None if fact.generation_id is None else fact.generation_id - 1,
+                generation_id=fact.generation_id,
+                began_at_ms=fact.at_ms,
+                clock=fact.clock,
+                cause=cause,
+                facts=[*lines, fact],
+            )
+        )
+        since, known_hash = [], fact.reason
+    return found
+
+
+def _is_new_epoch(fact: LoggedFact, found: Sequence[LoggedRebalance]) -> bool:
+    """Whether a member reached an epoch whose bump is not in the lines."""
+    known = [one.generation_id for one in found if one.generation_id is not None]
+    return fact.generation_id is not None and (not known or fact.generation_id > max(known))
+
+
+def topics_changed_ms(facts: Sequence[LoggedFact]) -> list[int]:
+    """When a group's epoch was bumped by another hash of its topics, without a line about a member before it."""
+    found: list[int] = []
+    is_by_a_member, known_hash = True, ""
+    for fact in facts:
+        if fact.kind in (*_BY_A_MEMBER, FactKind.MEMBER_SUBSCRIBED):
+            is_by_a_member = True
+        elif fact.kind is FactKind.EPOCH_BUMPED:
+            if not is_by_a_member and fact.reason != known_hash and fact.at_ms is not None:
+                found.append(fact.at_ms)
+            is_by_a_member, known_hash = False, fact.reason
+    return found
+
+
+def _cause(
+    after: Sequence[LoggedFact],
+    since: Sequence[LoggedFact],
+    bump: LoggedFact,
+    is_hash_new: bool,
+    elsewhere_ms: Collection[int],
+) -> tuple[Cause, list[LoggedFact]]:
+    doer = next((one for one in reversed(since) if one.kind in _BY_A_MEMBER), None)
+    if doer is not None:
+        return _by_a_member(doer, after), [doer]
+    subscribed = [one for one in since if one.kind is FactKind.MEMBER_SUBSCRIBED]
+    if subscribed:
+        return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=subscribed[-1].member_id), subscribed[-1:]
+    if not bump.reason:
+        return Cause(kind=CauseKind.UNKNOWN), []
+    if not is_hash_new:
+        return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, is_inferred=True), []
+    at_ms = bump.at_ms
+    if at_ms is not None and any(abs(other_ms - at_ms) <= AT_ONCE_MS for other_ms in elsewhere_ms):
+        return Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=True), []
+    return _open(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []
+
+
+def _by_a_member(fact: LoggedFact, after: Sequence[LoggedFact]) -> Cause:
+    who = Reason(CauseKind.UNKNOWN, member_id=fact.member_id, instance_id=fact.instance_id)
+    match fact.kind:
+        case FactKind.MEMBER_EXPIRED_EPOCH:
+            return _sure(CauseKind.SESSION_EXPIRED, who)
+        case FactKind.MEMBER_TOO_SLOW_EPOCH:
+            return _sure(CauseKind.REBALANCE_TIMEOUT, who)
+        case FactKind.MEMBER_LEFT_EPOCH:
+            words = "" if fact.client_reason == NOT_PROVIDED else fact.client_reason
+            if words:
+                said = left(who._replace(client_reason=words))
+                return _sure(said.kind, said)
+            return _left_silently(who, after)
+        case FactKind.PATTERNS_SCANNED:
+            return Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True)
+        case _:
+            return _sure(CauseKind.MEMBER_JOINED, who)
+
+
+def _left_silently(who: Reason, after: Sequence[LoggedFact]) -> Cause:
+    """An id lives as long as its consumer: one that joins again did not close, it had polled too late."""
+    comes_back = any(one.kind is FactKind.MEMBER_JOINED_EPOCH and one.member_id == who.member_id for one in after)
+    both = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+    kind = CauseKind.POLL_TIMEOUT if comes_back else CauseKind.MEMBER_LEFT
+    return _open(who._replace(kind=kind, candidates=both))
+
+
+def _sure(kind: CauseKind, who: Reason) -> Cause:
+    return Cause(
+        kind=kind,
+        member_id=who.member_id,
+        group_instance_id=who.instance_id or None,
+        client_reason=who.client_reason or None,
+    )
+
+
+def _open(reason: Reason) -> Cause:
+    return Cause(
+        kind=reason.kind,
+        member_id=reason.member_id,
+        group_instance_id=reason.instance_id or None,
+        is_inferred=True,
+        candidates=tuple(CauseCandidate(kind=kind, member_id=reason.member_id) for kind in reason.candidates),
+    )

@@ -1,0 +1,89 @@
+"""A broker's lines about groups of the newer protocols: consumer groups (KIP-848), share and streams groups.
+
+Source: `GroupMetadataManager` of Kafka 3.7 to 4.3. Messages stand here without the final dot.
+"""
+
+from __future__ import annotations
+
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template
+
+_G = "[GroupId {group_id}] "
+_LEFT = "through explicit `LeaveGroup` request; client reason: {client_reason}"
+
+OF_CONSUMER_GROUPS = (
+    Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id} with metadata hash {reason}", since="4.1"),
+    Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id}", since="3.8"),
+    Template(
+        F.MEMBER_JOINED_EPOCH,
+        _G + "Member {member_id} joins the {group_type} group using the {operation} protocol",
+        since="3.9",
+    ),
+    Template(F.MEMBER_JOINED_EPOCH, _G + "Member {member_id} joins the {group_type} group", since="3.7"),
+    Template(
+        F.MEMBER_LEFT_EPOCH, _G + "Static member {member_id} with instance id {instance_id} left the {group_type} group"
+    ),
+    Template(F.MEMBER_LEFT_EPOCH, _G + "Member {member_id} left the {group_type} group", since="3.7"),
+    Template(
+        F.MEMBER_EXPIRED_EPOCH,
+        _G + "Member {member_id} fenced from the group because the member session expired",
+        since="3.8",
+    ),
+    Template(
+        F.MEMBER_TOO_SLOW_EPOCH,
+        _G + "Member {member_id} fenced from the group because it failed to transition from epoch {number} "
+        "within {length_ms}ms",
+        since="3.8",
+    ),
+    Template(
+        F.MEMBER_TOO_SLOW_EPOCH,
+        _G + "Member {member_id} fenced from the group because it failed to revoke partitions within {length_ms}ms",
+        since="3.7",
+    ),
+    Template(
+        F.MEMBER_JOINED_EPOCH,
+        _G + "Static member with instance id {instance_id} re-joins the {group_type} group using the {operation} "
+        "protocol. Created a new member {member_id} to replace the existing member {other_member_id}",
+        since="3.9",
+    ),
+    Template(
+        F.MEMBER_JOINED_EPOCH,
+        _G + "Static member {member_id} with instance id {instance_id} joins the {group_type} group using the "
+        "{operation} protocol",
+        since="3.9",
+    ),
+    Template(F.MEMBER_LEFT_EPOCH, _G + "Dynamic member {member_id} has left group " + _LEFT, since="4.0"),
+    Template(
+        F.MEMBER_LEFT_EPOCH,
+        _G + "Static member {member_id} with instance id {instance_id} has left group " + _LEFT,
+        since="4.0",
+    ),
+    Template(
+        F.MEMBER_SUBSCRIBED, _G + "Member {member_id} updated its subscribed topics to: {partitions}", since="3.8"
+    ),
+    Template(F.MEMBER_SUBSCRIBED, _G + "Member {member_id} updated its subscribed regex to: {partitions}", since="3.8"),
+    Template(
+        F.PATTERNS_SCANNED,
+        _G + "Scanned {number} topics to refresh regular expressions [{}] in {length_ms}ms",
+        since="4.0",
+    ),
+    Template(
+        F.TARGET_COMPUTED,
+        _G + "Computed a new target assignment for epoch {generation_id} with '{operation}' assignor in {length_ms}ms",
+        since="4.0",
+    ),
+    Template(
+        F.MEMBER_PROGRESSED,
+        _G + "Member {member_id} transitioned from CurrentAssignment({}) to "
+        "CurrentAssignment(memberEpoch={generation_id}, previousMemberEpoch={number}, targetMemberEpoch={number}, "
+        "state={state}, {})",
+        since="3.7",
+    ),
+    Template(
+        F.MEMBER_PROGRESSED,
+        _G + "Member {member_id} new assignment state: epoch={generation_id}, previousEpoch={number}, state={state}, "
+        "assignedPartitions={partitions} and revokedPartitions={}",
+        since="3.8",
+    ),
+    Template(F.GROUP_CONVERTED, _G + "Converted the {state} group to a {to_state} group", since="4.0"),
+)

@@ -1,0 +1,8 @@
+"""All dialects, in the order in which a line is asked."""
+
+from __future__ import annotations
+
+from app_logs.dialects import broker
+from app_logs.dialects.dialect import Dialect
+
+DIALECTS: tuple[Dialect, ...] = (broker.DIALECT,)

@@ -1,0 +1,61 @@
+"""The files that a user names: folders walked, rotated ones in order, compressed ones opened.
+
+Knows how files of logs are named. Must not know what stands in them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from programs.errors import UserError
+
+STANDARD_INPUT = "-"
+_ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
+
+
+def files_of(paths: Sequence[str]) -> list[str]:
+    """The files, each once, earlier ones of a rotation first. Raises UserError naming a path that is not there."""
+    found: list[str] = []
+    for path in paths:
+        place = Path(path).expanduser()
+        if path == STANDARD_INPUT:
+            found.append(path)
+        elif place.is_dir():
+            inside = [str(file) for file in sorted(place.rglob("*")) if file.is_file()]
+            if not inside:
+                raise UserError(f"FILE={path}: is a folder without files.")
+            found += inside
+        elif place.exists():
+            found.append(str(place))
+        else:
+            raise UserError(f"FILE={path}: there is no such file.")
+    return sorted(dict.fromkeys(found), key=_age)
+
+
+def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
+    """Of one log's files: those named by a time rise, those that logrotate numbers fall, the current one is last."""
+    rotated = _ROTATED.match(file)
+    if rotated is None:
+        return file.removesuffix(".gz"), 1, ()
+    part = rotated["part"]
+    numbers = tuple(int(number) for number in part.split("-") if number)
+    is_a_date = "-" in part or len(part) > 4
+    return rotated["base"], 0, numbers if is_a_date else tuple(-number for number in numbers)
+
+
+def open_lines(file: str) -> Iterator[str]:
+    """A file's lines, without their ends; bytes that are no UTF-8 are replaced. Raises UserError: it cannot be read."""
+    if file == STANDARD_INPUT:
+        yield from (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
+        return
+    try:
+        opened = gzip.open(file) if file.endswith(".gz") else open(file, "rb")  # noqa: SIM115 (closed below)
+        with opened as lines:
+            for line in lines:
+                yield line.decode("utf-8", "replace").rstrip("\r\n")
+    except (OSError, EOFError) as error:
+        raise UserError(f"FILE={file}: cannot be read: {error}.") from None

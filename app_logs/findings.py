@@ -1,0 +1,355 @@
+"""What a group's lines show beside its rebalances: the answers to what people ask of such a log.
+
+Each rule looks at one group and gives findings: a sentence, its lines, and whether it is stated or concluded. Where
+several explanations fit, all are named. Knows one group's facts and rebalances. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from app_logs.holders import INITIAL_DELAY_MS, was_empty
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
+from schemas.causes import CauseKind, name_of
+from why.words import count, duration, some
+
+Rule = Callable[[LoggedGroup], Iterator[Finding]]
+OFTEN = 3
+"""So many rebalances by one member are a pattern."""
+NOT_WAITED_MS = 1
+TIMER_SLACK_MS = 50
+"""A timer fires this much late at most, on a broker that is not overloaded."""
+
+
+def findings_of(group: LoggedGroup) -> list[Finding]:
+    """Everything that the rules find, in their order."""
+    return [finding for rule in RULES for finding in rule(group)]
+
+
+def _emptied(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUP_EMPTIED:
+            yield Finding(
+                "group_emptied", f"The group had no member left, in generation {fact.generation_id}.", (fact,)
+            )
+
+
+def _moved(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        at = "" if fact.generation_id is None else f" with generation {fact.generation_id}"
+        broker = f"Broker {fact.broker_id}" if fact.broker_id else "A broker"
+        if fact.kind is FactKind.GROUP_TAKEN_OVER:
+            yield Finding("coordinator_moved", f"{broker} became the group's coordinator and loaded it{at}.", (fact,))
+        elif fact.kind is FactKind.GROUP_UNLOADED:
+            yield Finding("coordinator_moved", f"{broker} ceased to be the group's coordinator{at}.", (fact,))
+
+
+def _gone(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUPS_DELETED:
+            yield Finding("group_deleted", "The group was deleted.", (fact,))
+        elif fact.kind is FactKind.GROUP_DIED:
+            yield Finding(
+                "group_removed", "The coordinator removed the group, which had no members or offsets.", (fact,)
+            )
+
+
+def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
+    """A member that expired one session after its coordinator had loaded the group never spoke with that one."""
+    loaded: LoggedFact | None = None
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUP_TAKEN_OVER:
+            loaded = fact
+        elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
+            after_ms = _between_ms(loaded, fact)
+            if after_ms is not None and _is_a_timeout(after_ms):
+                yield Finding(
+                    "never_spoke_with_the_new_coordinator",
+                    f"{fact.member_id} expired {duration(after_ms)} after this coordinator had loaded the group, which "
+                    "is a whole session timeout: the new coordinator did not hear from it at all.",
+                    (loaded, fact),
+                    is_inferred=True,
+                    candidates=(
+                        "its process was down",
+                        "it still spoke with the broker that was the coordinator before",
+                        "its network did not reach this broker",
+                    ),
+                )
+        elif fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.MEMBER_ADDED):
+            loaded = None
+
+
+def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
+    """Members that expired one session after the join phase, whose leader's assignment never came."""
+    for before, rebalance in pairwise(group.rebalances):
+        if before.joined_at_ms is None or before.ended_at_ms is not None or rebalance.began_at_ms is None:
+            continue
+        after_ms = rebalance.began_at_ms - before.joined_at_ms
+        if rebalance.cause.kind is CauseKind.SESSION_EXPIRED and _is_a_timeout(after_ms):
+            yield Finding(
+                "assignment_never_came",
+                f"After the join phase of generation {before.generation_id} the leader never sent the assignment; "
+                f"{duration(after_ms)} later {_name(rebalance.cause.member_id) or 'a member'} expired.",
+                (before.facts[-1], rebalance.facts[-1]),
+                is_inferred=True,
+                candidates=("the member died", "its network failed", "it never got the answer to its JoinGroup"),
+            )
+
+
+def _static_members(group: LoggedGroup) -> Iterator[Finding]:
+    replaced = [fact for fact in group.facts if fact.kind is FactKind.STATIC_MEMBER_REPLACED]
+    fenced = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_FENCED]
+    for fact in replaced:
+        new = fact.other_member_id or _new_id(group.facts, fact)
+        quiet = [one for one in _next(group.facts, fact) if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
+        with_id = f" under the member id {new}" if new else ""
+        how = ", without a rebalance: its partitions went to the process that came" if quiet else ""
+        yield Finding(
+            "static_member_replaced",
+            f"The static member {fact.instance_id} joined anew{with_id}; the id {fact.member_id} is out{how}.",
+            (fact, *quiet),
+        )
+    for instance_id in dict.fromkeys(fact.instance_id for fact in fenced):
+        mine = [fact for fact in fenced if fact.instance_id == instance_id]
+        times = [fact for fact in replaced if fact.instance_id == instance_id]
+        yield Finding(
+            "fenced",
+            f"{mine[0].member_id} was fenced{_times(len(mine))}: {mine[-1].other_member_id} is the member "
+            f"{instance_id} now.",
+            tuple(mine),
+        )
+        if times:
+            yield Finding(
+                "one_or_two_processes",
+                f"{instance_id} was taken over{_times(len(times))}, and an id that had lost it went on asking.",
+                (*times, *mine),
+                is_inferred=True,
+                candidates=(
+                    "two processes use one group.instance.id",
+                    "one process joined twice, and its first join was still carried out",
+                ),
+            )
+
+
+def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
+    """One member that sets off rebalance after rebalance."""
+    doers = Counter(_doer(one) for one in group.rebalances if one.cause.member_id)
+    for doer, times in doers.items():
+        kind, who = doer
+        if times < OFTEN or kind is CauseKind.MEMBER_JOINED:
+            continue
+        own = [one for one in group.rebalances if _doer(one) == doer]
+        gaps = [ms for ms in (_gap_ms(a, b) for a, b in pairwise(own) if _follows(a, b)) if ms is not None]
+        every = f", every {duration(min(gaps))} to {duration(max(gaps))}" if gaps else ""
+        yield Finding(
+            "same_member_again_and_again",
+            f"{who} set off {times} of {count(len(group.rebalances), 'rebalance')} ({_how(own[0])}){every}.",
+            tuple(one.facts[0] for one in own),
+        )
+
+
+def _doer(one: LoggedRebalance) -> tuple[CauseKind, str]:
+    return one.cause.kind, one.cause.group_instance_id or _name(one.cause.member_id)
+
+
+def _how(one: LoggedRebalance) -> str:
+    if one.cause.kind is CauseKind.UNKNOWN:
+        return " or ".join(name_of(candidate.kind) for candidate in one.cause.candidates)
+    return name_of(one.cause.kind)
+
+
+def _came_again(group: LoggedGroup) -> Iterator[Finding]:
+    """A client id under one member id after the other."""
+    ids: dict[str, dict[str, LoggedFact]] = {}
+    for fact in group.facts:
+        if fact.kind in (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED) or (
+            fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
+        ):
+            for member_id in filter(None, (fact.member_id or _joiner(group, fact),)):
+                ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
+    removed = {fact.member_id for fact in group.facts if fact.kind in (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT)}
+    for client_id, given in ids.items():
+        if client_id and len(given) > 1 and not removed & given.keys():
+            yield Finding(
+                "same_client_new_member_id",
+                f"The client id {client_id} joined {count(len(given), 'time')}, each time under another member id.",
+                tuple(given.values()),
+                is_inferred=True,
+                candidates=("one process came again and again", "several processes share the client id"),
+            )
+
+
+def _nobody_waited(group: LoggedGroup) -> Iterator[Finding]:
+    """Joins that wait for nobody though others had just been members."""
+    quick = [
+        one
+        for one in group.rebalances
+        if one.cause.kind is CauseKind.MEMBER_JOINED
+        and one.join_phase_ms is not None
+        and one.join_phase_ms <= NOT_WAITED_MS
+        and one.from_generation_id
+    ]
+    if len(quick) >= OFTEN - 1 and len({one.cause.member_id for one in quick}) > 1:
+        yield Finding(
+            "joins_do_not_wait",
+            f"{count(len(quick), 'join phase')} that a new member set off took at most {NOT_WAITED_MS} ms: no other "
+            "member was waited for.",
+            tuple(fact for one in quick for fact in one.facts[:1]),
+        )
+        yield Finding(
+            "members_dropped_silently",
+            "The members of the generation before were out, without a line that says so.",
+            tuple(fact for one in quick for fact in one.facts[:1]),
+            is_inferred=True,
+            candidates=(
+                "the group has one member at a time",
+                "Kafka 2.3.0 takes the rebalance timeout of old clients for 0 (KAFKA-8653)",
+            ),
+        )
+
+
+def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
+    for one in group.rebalances:
+        length_ms = one.join_phase_ms
+        if length_ms is not None and length_ms >= INITIAL_DELAY_MS - TIMER_SLACK_MS and was_empty(one, group.facts):
+            yield Finding(
+                "initial_delay",
+                f"The join phase of generation {one.generation_id} took {duration(length_ms)} because the group was "
+                "empty: its coordinator waits for more members (group.initial.rebalance.delay.ms). Nobody was slow.",
+                tuple(one.facts),
+                is_inferred=True,
+            )
+
+
+def _inside(group: LoggedGroup) -> Iterator[Finding]:
+    """Members that expired while a rebalance ran: they did not begin it."""
+    for one in group.rebalances:
+        for fact in one.facts:
+            if (
+                fact.kind is FactKind.MEMBER_EXPIRED
+                and one.began_at_ms is not None
+                and fact.member_id != one.cause.member_id
+            ):
+                yield Finding(
+                    "expired_inside",
+                    f"{fact.member_id} expired while the rebalance to generation {one.generation_id} ran; it did not "
+                    "set it off.",
+                    (fact,),
+                )
+
+
+def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
+    """Ids that were given out and never joined."""
+    given = [fact for fact in group.facts if fact.kind is FactKind.PENDING_MEMBER_EXPIRED]
+    for fact in given:
+        asked = next(
+            (one for one in group.facts if one.kind is FactKind.MEMBER_ID_GIVEN and one.member_id == fact.member_id),
+            None,
+        )
+        yield Finding(
+            "id_never_joined",
+            f"{fact.member_id} was an id that the coordinator had given out; nobody joined with it.",
+            (fact,) if asked is None else (asked, fact),
+        )
+        near = [] if asked is None else [one for one in group.facts if _is_asked_beside(one, asked)]
+        if asked is not None and near:
+            yield Finding(
+                "one_client_two_ids",
+                f"{some([asked.member_id, *(one.member_id for one in near)])} were given out at nearly the same time, "
+                "and not all were used.",
+                (asked, *near),
+                is_inferred=True,
+                candidates=("one client asked twice and forgot the first answer", "two clients, of which one was gone"),
+            )
+
+
+def _is_asked_beside(one: LoggedFact, asked: LoggedFact) -> bool:
+    gap_ms = _between_ms(asked, one)
+    return one.kind is FactKind.MEMBER_ID_GIVEN and one is not asked and gap_ms is not None and abs(gap_ms) <= 100
+
+
+def _missing(group: LoggedGroup) -> Iterator[Finding]:
+    """Generations that the lines skip: there were rebalances that are not in them."""
+    for before, after in pairwise(one for one in group.rebalances if one.generation_id is not None):
+        first, last = (before.generation_id or 0) + 1, (after.generation_id or 0) - 1
+        if after.from_generation_id is not None and after.from_generation_id == before.generation_id:
+            continue
+        if first <= last:
+            which = f"Generation {first} is" if first == last else f"Generations {first} to {last} are"
+            yield Finding("generations_missing", f"{which} not in these lines.", (before.facts[-1], after.facts[0]))
+
+
+def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        if fact.kind is FactKind.WRITE_FAILED:
+            yield Finding("write_failed", f"The broker could not write the group's metadata: {fact.error}.", (fact,))
+
+
+RULES: Sequence[Rule] = (
+    _not_stored,
+    _static_members,
+    _again_and_again,
+    _silent_since_loaded,
+    _never_synced,
+    _nobody_waited,
+    _came_again,
+    _given_ids,
+    _inside,
+    _emptied,
+    _moved,
+    _gone,
+    _initial_delay,
+    _missing,
+)
+
+
+def _between_ms(before: LoggedFact, after: LoggedFact) -> int | None:
+    return None if before.at_ms is None or after.at_ms is None else after.at_ms - before.at_ms
+
+
+def _gap_ms(before: LoggedRebalance, after: LoggedRebalance) -> int | None:
+    if before.began_at_ms is None or after.began_at_ms is None:
+        return None
+    return after.began_at_ms - before.began_at_ms
+
+
+def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:
+    return after.from_generation_id is not None and after.from_generation_id == before.generation_id
+
+
+def _is_a_timeout(length_ms: int) -> bool:
+    """Whether a time is one that people set: whole seconds, and the little by which a timer fires late."""
+    return length_ms >= 1_000 and length_ms % 1_000 <= TIMER_SLACK_MS
+
+
+def _name(member_id: str) -> str:
+    return client_id_of(member_id) or member_id
+
+
+def _times(number: int) -> str:
+    return "" if number == 1 else f" {number} times"
+
+
+def _next(facts: Sequence[LoggedFact], fact: LoggedFact) -> Sequence[LoggedFact]:
+    place = next(place for place, one in enumerate(facts) if one is fact)
+    return facts[place + 1 : place + 2]
+
+
+def _new_id(facts: Sequence[LoggedFact], replaced: LoggedFact) -> str:
+    """The id that took an instance id over: the first that a later line names for it."""
+    place = next(place for place, one in enumerate(facts) if one is replaced)
+    for one in facts[place + 1 :]:
+        if one.instance_id != replaced.instance_id:
+            continue
+        if one.kind is FactKind.STATIC_MEMBER_REPLACED:
+            return one.member_id
+        if one.kind is FactKind.MEMBER_FENCED:
+            return one.other_member_id
+    return ""
+
+
+def _joiner(group: LoggedGroup, began: LoggedFact) -> str:
+    return next((one.cause.member_id for one in group.rebalances if began in one.facts), "")

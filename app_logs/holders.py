@@ -1,0 +1,81 @@
+"""Who kept a classic group's join phase waiting.
+
+The lines name a holder where the join phase ended at the moment when somebody was removed: an id that never joined, a
+member that expired, members that were not back in time. Else the length alone shows that somebody held it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Holder, LoggedRebalance
+
+SHORTEST_MS = 500
+"""A join phase that is shorter waited for nobody worth naming."""
+BACK_WITHIN_MS = 3_500
+"""Members come back at their next heartbeat, every 3 s as shipped: a join phase that is shorter was held by nobody."""
+TOGETHER_MS = 50
+"""A removal this close before the end of the join phase ended it."""
+INITIAL_DELAY_MS = 3_000
+"""group.initial.rebalance.delay.ms as shipped."""
+
+_ENDED_BY = {
+    FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
+    FactKind.MEMBER_EXPIRED: "it never came back, and the join phase ended as its session expired",
+    FactKind.MEMBERS_NOT_BACK: "it had not joined again when the rebalance timeout was over",
+    FactKind.LEADER_NOT_BACK: "the leader, which had not joined again when the rebalance timeout was over",
+    FactKind.MEMBER_LEFT: "the join phase ended as it left",
+    FactKind.PENDING_MEMBER_LEFT: "an id that the coordinator had given out; the join phase ended as it was given back",
+}
+
+
+def holder_of(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> Holder | None:
+    """Who held it; None: nobody for long, or the lines do not have its length."""
+    length_ms = rebalance.join_phase_ms
+    if length_ms is None or length_ms < SHORTEST_MS or rebalance.joined_at_ms is None:
+        return None
+    for fact in reversed(rebalance.facts):
+        why = _ENDED_BY.get(fact.kind)
+        if why is None or fact.at_ms is None or not 0 <= rebalance.joined_at_ms - fact.at_ms <= TOGETHER_MS:
+            continue
+        members = (fact.member_id,) if fact.member_id else fact.member_ids
+        if fact.member_id == rebalance.cause.member_id or not members:
+            continue
+        return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
+    if length_ms < BACK_WITHIN_MS or was_empty(rebalance, facts):
+        return None
+    return Holder(
+        length_ms,
+        "",
+        True,
+        "the other members had to join again, and the last of them took that long",
+        _members_before(rebalance, facts),
+    )
+
+
+def was_empty(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> bool:
+    """Whether the group had no member before: its join phase is then the coordinator's initial delay."""
+    if rebalance.from_generation_id == 0:
+        return True
+    before = [fact for fact in facts if fact.generation_id == rebalance.from_generation_id]
+    return any(fact.kind in (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK) for fact in before)
+
+
+def _members_before(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> tuple[str, ...]:
+    """Members that are known by name, were not removed, and had to join again."""
+    known: dict[str, None] = {}
+    for fact in facts:
+        if fact is rebalance.facts[0] or (fact.at_ms or 0) >= (rebalance.began_at_ms or 0):
+            break
+        match fact.kind:
+            case FactKind.MEMBER_ADDED | FactKind.ASSIGNMENT_RECEIVED | FactKind.MEMBER_LOADED if fact.member_id:
+                known[fact.member_id] = None
+            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED | FactKind.STATIC_MEMBER_REPLACED:
+                known.pop(fact.member_id, None)
+            case FactKind.GROUP_EMPTIED:
+                known.clear()
+            case _:
+                pass
+    known.pop(rebalance.cause.member_id, None)
+    return tuple(known)

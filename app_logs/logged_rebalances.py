@@ -1,0 +1,93 @@
+"""Shapes of what printed lines say of a group: its rebalances, who held them up, and what else was found.
+
+Times are those of the lines, None where no line has one. Knows shapes; how they come about is in the histories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app_logs.entries import Clock
+from app_logs.logged_facts import LoggedFact
+from schemas.causes import Cause, CauseKind
+
+UUID_LENGTH = 36
+_WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+def client_id_of(member_id: str) -> str:
+    """The client or instance id that a classic member id begins with; empty if it does not end in a UUID."""
+    return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
+
+
+class Holder(NamedTuple):
+    """Who kept a join phase waiting, and how long."""
+
+    length_ms: int
+    member_id: str
+    """Empty if it is open who."""
+    is_inferred: bool
+    why: str
+    """A clause: what makes us say so."""
+    candidates: tuple[str, ...] = ()
+    """Member ids that fit, where it is open who."""
+
+
+@dataclass
+class LoggedRebalance:
+    """One rebalance, as far as the lines have it."""
+
+    group_id: str
+    from_generation_id: int | None = None
+    generation_id: int | None = None
+    """The new generation or epoch."""
+    began_at_ms: int | None = None
+    joined_at_ms: int | None = None
+    """When the join phase ended."""
+    ended_at_ms: int | None = None
+    clock: Clock = Clock.NONE
+    outcome: str = ""
+    """`completed`, `superseded`, `empty`; empty text: the lines do not have its end."""
+    cause: Cause = field(default_factory=lambda: Cause(kind=CauseKind.UNKNOWN))
+    members: int | None = None
+    held_by: Holder | None = None
+    facts: list[LoggedFact] = field(default_factory=list)
+    """The lines that say all this, in order."""
+
+    @property
+    def join_phase_ms(self) -> int | None:
+        """How long its join phase took."""
+        if self.began_at_ms is None or self.joined_at_ms is None:
+            return None
+        return self.joined_at_ms - self.began_at_ms
+
+
+class Finding(NamedTuple):
+    """Something that a group's lines show, beside its rebalances."""
+
+    finding: str
+    """Its key, as `fenced`."""
+    sentence: str
+    facts: tuple[LoggedFact, ...]
+    is_inferred: bool = False
+    candidates: tuple[str, ...] = ()
+    """Explanations that fit, where more than one does."""
+
+
+@dataclass
+class LoggedGroup:
+    """One group's lines, and what they say."""
+
+    group_id: str
+    group_type: str = "classic"
+    facts: list[LoggedFact] = field(default_factory=list)
+    rebalances: list[LoggedRebalance] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def evidence_of(facts: Iterable[LoggedFact]) -> list[tuple[str, int]]:
+    """The lines that facts stand in, each once, in order."""
+    return list(dict.fromkeys((fact.file, fact.line_number) for fact in facts))

@@ -1,0 +1,165 @@
+"""Why a classic group's rebalance began, from the reason that its coordinator prints.
+
+The reason names who set it off; a client's own words (KIP-800) say why it left or joined again. What neither says stays
+open: all causes that fit are candidates. Knows the wordings of Kafka 2.1 to 4.3, and those of clients.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app_logs.logged_facts import FactKind
+from app_logs.templates import Template, Templates
+from schemas.causes import CauseKind
+
+NOT_PROVIDED = "not provided"
+"""What a broker prints where a client gave no reason."""
+
+
+class Reason(NamedTuple):
+    """What a reason says. Empty where it does not say it."""
+
+    kind: CauseKind
+    member_id: str = ""
+    member_ids: tuple[str, ...] = ()
+    instance_id: str = ""
+    client_reason: str = ""
+    candidates: tuple[CauseKind, ...] = ()
+    """Where it does not say more than the culprit: every cause that fits."""
+
+
+_LEFT_WITHOUT_A_WORD = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+_REJOINED_WITHOUT_A_WORD = (CauseKind.METADATA_CHANGED, CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED)
+_JOINED = "joined"
+_LEFT = "left"
+_REJOINED = "rejoined"
+
+
+def _reason(rule: str, text: str, since: str) -> Template:
+    return Template(FactKind.REBALANCE_BEGAN, text, since=since, rule=rule)
+
+
+_REASONS = Templates(
+    (
+        _reason(
+            _JOINED,
+            "Adding new member {member_id} with group instance id {instance_id}; client reason: {client_reason}",
+            "3.2",
+        ),
+        _reason(_JOINED, "Adding new member {member_id} with group instance id {instance_id}", "2.7"),
+        _reason(_JOINED, "Adding new member {member_id} with group instanceid {instance_id}", "2.3"),
+        _reason(_JOINED, "Adding new member {member_id}", "2.1"),
+        _reason(CauseKind.SESSION_EXPIRED, "removing member {member_id} on heartbeat expiration", "2.1"),
+        _reason(_LEFT, "explicit `LeaveGroup` request for ({member_ids}) members", "4.0"),
+        _reason(_LEFT, "Removing member {member_id} on LeaveGroup; client reason: {client_reason}", "3.2"),
+        _reason(_LEFT, "Removing member {member_id} on LeaveGroup", "3.0"),
+        _reason(_LEFT, "removing member {member_id} on LeaveGroup", "2.1"),
+        _reason(_REJOINED, "Leader {member_id} re-joining group during Stable; client reason: {client_reason}", "4.0"),
+        _reason(_REJOINED, "leader {member_id} re-joining group during Stable; client reason: {client_reason}", "3.2"),
+        _reason(_REJOINED, "leader {member_id} re-joining group during Stable", "2.7"),
+        _reason(
+            _REJOINED, "Updating metadata for member {member_id} during Stable; client reason: {client_reason}", "3.2"
+        ),
+        _reason(
+            _REJOINED,
+            "Updating metadata for member {member_id} during CompletingRebalance; client reason: {client_reason}",
+            "3.2",
+        ),
+        _reason(_REJOINED, "Updating metadata for member {member_id} during Stable", "2.7"),
+        _reason(_REJOINED, "Updating metadata for member {member_id} during CompletingRebalance", "2.7"),
+        _reason(_REJOINED, "Updating metadata for member {member_id}", "2.1"),
+        _reason(CauseKind.SYNC_TIMEOUT, "Removing [{member_ids}] on pending sync request expiration", "4.0"),
+        _reason(CauseKind.SYNC_TIMEOUT, "Removing Set({member_ids}) on pending sync request expiration", "2.8"),
+        _reason(
+            CauseKind.STATIC_MEMBER_REPLACED,
+            "Group's selectedProtocol will change because static member {member_id} with instance id {instance_id} "
+            "joined with change of protocol; client reason: {client_reason}",
+            "3.2",
+        ),
+        _reason(
+            CauseKind.STATIC_MEMBER_REPLACED,
+            "Group's selectedProtocol will change because static member {member_id} with instance id {instance_id} "
+            "joined with change of protocol",
+            "2.7",
+        ),
+        _reason(
+            CauseKind.STATIC_MEMBER_REPLACED,
+            "Updating metadata for static member {member_id} with instance id {instance_id}; "
+            "client reason: {client_reason}",
+            "3.2",
+        ),
+        _reason(
+            CauseKind.STATIC_MEMBER_REPLACED,
+            "Updating metadata for static member {member_id} with instance id {instance_id}",
+            "2.7",
+        ),
+        _reason(
+            CauseKind.ASSIGNMENT_NOT_STORED,
+            "Error {error} when storing group assignmentduring SyncGroup (member: {member_id})",
+            "3.7",
+        ),
+        _reason(
+            CauseKind.ASSIGNMENT_NOT_STORED,
+            "Error {error} when storing group assignment during SyncGroup (member: {member_id})",
+            "2.4",
+        ),
+        _reason(
+            CauseKind.ASSIGNMENT_NOT_STORED,
+            "error when storing group assignment during SyncGroup (member: {member_id})",
+            "2.1",
+        ),
+        _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group {} is over capacity {}", "3.7"),
+        _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group is over capacity {}", "2.2"),
+        _reason(CauseKind.UNKNOWN, "Downgrade group {} from consumer to classic for member leaving", "4.2"),
+        _reason(CauseKind.UNKNOWN, "Downgrade group {} from consumer to classic with stale assignment", "4.2"),
+    )
+)
+
+
+def read_reason(text: str) -> Reason | None:
+    """What a coordinator's reason says; None: it is worded in a way that is not known."""
+    found = _REASONS.match(text.rstrip("."))
+    if found is None:
+        return None
+    fields = dict(found[1].fields)
+    rule = fields.pop("rule")
+    error = fields.pop("error", "")
+    words = fields.pop("client_reason", "")
+    named = Reason(CauseKind.UNKNOWN, client_reason="" if words == NOT_PROVIDED else words, **fields)
+    if rule == _JOINED:
+        return named._replace(kind=CauseKind.MEMBER_JOINED)
+    if rule == _LEFT:
+        return left(named)
+    if rule == _REJOINED:
+        return _rejoined(named)
+    if rule == CauseKind.ASSIGNMENT_NOT_STORED:
+        # The member is the leader whose SyncGroup was in hand: the broker's own log refused, so nobody is to blame.
+        return Reason(CauseKind.ASSIGNMENT_NOT_STORED, client_reason=error)
+    return named._replace(kind=CauseKind(rule))
+
+
+def left(named: Reason) -> Reason:
+    """Why a member left, by its own words; without words it closed, or polled too late."""
+    words = named.client_reason.lower()
+    if "poll timeout" in words or "max.poll.interval" in words:
+        return named._replace(kind=CauseKind.POLL_TIMEOUT)
+    if "removed by an admin" in words:
+        return named._replace(kind=CauseKind.ADMIN_REMOVED)
+    if words:
+        return named._replace(kind=CauseKind.MEMBER_LEFT)
+    return named._replace(candidates=_LEFT_WITHOUT_A_WORD)
+
+
+_TOPICS_CHANGED = ("metadata has changed", "subscription has changed", "partitions were added to", "topics have new")
+_GAVE_UP = ("revoke partitions", "after revoking")
+
+
+def _rejoined(named: Reason) -> Reason:
+    words = named.client_reason.lower()
+    if any(each in words for each in _TOPICS_CHANGED) or "partitions on topics" in words:
+        return named._replace(kind=CauseKind.METADATA_CHANGED)
+    if any(each in words for each in _GAVE_UP):
+        return named._replace(kind=CauseKind.COOPERATIVE_FOLLOWUP)
+    if words:
+        return named._replace(kind=CauseKind.MEMBER_REJOINED)
+    return named._replace(kind=CauseKind.MEMBER_REJOINED, candidates=_REJOINED_WITHOUT_A_WORD)

@@ -1,0 +1,70 @@
+"""A printed time: where it stands at the beginning of a text, and what it says.
+
+Knows the forms that loggers and containers print. A time without a zone is read as UTC; `Clock` says which it was.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from app_logs.entries import Clock
+
+_DATE = r"(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)"
+_TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
+_ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
+_FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
+_CLOCK = re.compile(rf"\[?{_TIME}\]?(?=[\s\]|])")
+
+
+class Stamp(NamedTuple):
+    """A time, and how many characters it takes."""
+
+    at_ms: int
+    clock: Clock
+    is_whole_seconds: bool
+    length: int
+
+
+def stamp_at(text: str) -> Stamp | None:
+    """The time that a text begins with; None if it begins with none, or with one that cannot be."""
+    found = _FULL.match(text)
+    if found is None:
+        return _time_of_day(text)
+    try:
+        at = datetime(
+            int(found["year"]),
+            int(found["month"]),
+            int(found["day"]),
+            int(found["hour"]),
+            int(found["minute"]),
+            int(found["second"]),
+            tzinfo=UTC,
+        )
+    except ValueError:
+        return None
+    at_ms = round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(found["zone"])
+    clock = Clock.UTC if found["zone"] else Clock.LOCAL
+    return Stamp(at_ms, clock, found["fraction"] is None, found.end())
+
+
+def _time_of_day(text: str) -> Stamp | None:
+    found = _CLOCK.match(text)
+    if found is None:
+        return None
+    since = timedelta(hours=int(found["hour"]), minutes=int(found["minute"]), seconds=int(found["second"]))
+    at_ms = since // timedelta(milliseconds=1) + _ms(found["fraction"])
+    return Stamp(at_ms, Clock.TIME_OF_DAY, found["fraction"] is None, found.end())
+
+
+def _ms(fraction: str | None) -> int:
+    return int((fraction or "0").ljust(3, "0")[:3])
+
+
+def _offset_ms(zone: str | None) -> int:
+    if zone is None or zone in ("Z", "UTC", "GMT"):
+        return 0
+    digits = zone[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return (minutes if zone[0] == "+" else -minutes) * 60_000

@@ -1,0 +1,75 @@
+"""What the lines of a broker say of each group: which lines are about it, its rebalances, and what else they show.
+
+Knows facts in order. Must not know files, wordings or a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from app_logs.classic_history import classic_rebalances
+from app_logs.consumer_history import epoch_bumps, topics_changed_ms
+from app_logs.findings import findings_of
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
+
+_OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
+_NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
+
+
+def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
+    """Every group that the lines name, with its story, in the order of its first line."""
+    by_group = _by_group(facts)
+    log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
+    topics_ms = {group_id: topics_changed_ms(own) for group_id, own in by_group.items()}
+    found = []
+    for group_id, own in by_group.items():
+        elsewhere_ms = {at_ms for other, times in topics_ms.items() if other != group_id for at_ms in times}
+        rebalances = [*classic_rebalances(own, log_ends_ms), *epoch_bumps(own, elsewhere_ms)]
+        group = LoggedGroup(group_id, _type_of(own), own, sorted(rebalances, key=_place_in(own)))
+        group.findings = findings_of(group)
+        found.append(group)
+    return found
+
+
+def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
+    """Each group's lines. A line that names no group belongs to the group that it can only mean."""
+    found: dict[str, list[LoggedFact]] = {}
+    group_of_instance: dict[tuple[int | None, str], str] = {}
+    latest: dict[tuple[str, int | None], str] = {}
+    for fact in facts:
+        match fact.kind:
+            case FactKind.GROUPS_DELETED:
+                for group_id in fact.member_ids:
+                    found.setdefault(group_id, []).append(fact._replace(group_id=group_id, member_ids=()))
+                continue
+            case FactKind.STATIC_JOIN_WITHOUT_REBALANCE:
+                group_id = latest.get((fact.broker_id, fact.partition), "")
+            case FactKind.MEMBER_FENCED:
+                group_id = group_of_instance.get((fact.partition, fact.instance_id), "")
+            case kind if kind in _OF_A_PARTITION:
+                continue
+            case _:
+                group_id = fact.group_id
+        if not group_id:
+            continue
+        latest[fact.broker_id, fact.partition] = group_id
+        if fact.instance_id:
+            group_of_instance[fact.partition, fact.instance_id] = group_id
+        found.setdefault(group_id, []).append(fact._replace(group_id=group_id))
+    return found
+
+
+def _type_of(facts: Sequence[LoggedFact]) -> str:
+    """The group's type by its latest line that shows one."""
+    for fact in reversed(facts):
+        if fact.kind in _NEWER:
+            return fact.group_type or next((one.group_type for one in reversed(facts) if one.group_type), "consumer")
+        if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED):
+            return "classic"
+    return "classic"
+
+
+def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:
+    places = {id(fact): place for place, fact in enumerate(facts)}
+    return lambda rebalance: places[id(rebalance.facts[-1])]

@@ -1,0 +1,150 @@
+"""What was found in printed lines, in sentences: a rebalance's cause, who held it up, and what the lines leave open.
+
+Knows what causes are called (`schemas.causes`). Must not know a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from app_logs.entries import Clock
+from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, client_id_of
+from schemas.causes import Cause, CauseKind, name_of, row_of
+from why.words import count, duration, some
+
+_NUMBERS = re.compile(r" \(\{(?:session|poll)\}\)")
+TROUBLE = (
+    CauseKind.SESSION_EXPIRED,
+    CauseKind.POLL_TIMEOUT,
+    CauseKind.SYNC_TIMEOUT,
+    CauseKind.REBALANCE_TIMEOUT,
+    CauseKind.ASSIGNMENT_NOT_STORED,
+    CauseKind.GROUP_OVER_CAPACITY,
+)
+"""Causes that nobody wants: groups that have them come first."""
+TROUBLES = (
+    "fenced",
+    "one_or_two_processes",
+    "same_member_again_and_again",
+    "write_failed",
+    "id_never_joined",
+    "assignment_never_came",
+    "never_spoke_with_the_new_coordinator",
+)
+"""Findings that nobody wants."""
+
+
+def moment_of(at_ms: int | None, clock: Clock) -> str | None:
+    """A time as the line has it, in ISO 8601: with `Z` if it is absolute, without a date if the line has none."""
+    if at_ms is None or clock is Clock.NONE:
+        return None
+    text = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    if clock is Clock.TIME_OF_DAY:
+        return text[11:]
+    return f"{text}Z" if clock is Clock.UTC else text
+
+
+def who_of(cause: Cause) -> str:
+    """The culprit's shortest name that the lines have."""
+    return cause.group_instance_id or cause.client_id or client_id_of(cause.member_id) or cause.member_id
+
+
+def cause_sentence(rebalance: LoggedRebalance) -> str:
+    """What set it off."""
+    cause, who = rebalance.cause, who_of(rebalance.cause)
+    fits = some(name_of(one.kind) for one in cause.candidates)
+    if cause.kind is CauseKind.UNKNOWN:
+        if cause.candidates:
+            by = f"{who} set it off" if who else "It was set off"
+            return f"{by}, by one of: {fits}. These lines do not say which."
+        if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
+            return "Its beginning is not in these lines, so its cause is unknown."
+        return "The line of its beginning gives no reason that is known, so its cause is unknown."
+    row = row_of(cause.kind)
+    sentence = row.sentence if who or not row.of_nobody else row.of_nobody
+    clause = _NUMBERS.sub("", sentence).format(
+        who=who or "a member", session="", poll="", partitions="partitions", why_again=""
+    )
+    clause = clause[0].upper() + clause[1:] if not who or not clause.startswith(who) else clause
+    words = f', in its own words "{cause.client_reason}"' if who and not _says_nothing(cause.client_reason) else ""
+    if cause.kind is CauseKind.MEMBER_REJOINED and cause.candidates:
+        return f"{clause}. These lines do not say why: {fits} fit."
+    if not cause.is_inferred:
+        return f"{clause}{words}."
+    return f"{clause} (concluded; {fits} fit)." if fits else f"{clause} (concluded)."
+
+
+def _says_nothing(client_reason: str | None) -> bool:
+    """Whether a client's words are those that every first join has."""
+    return not client_reason or client_reason.startswith("need to re-join with the given member-id")
+
+
+def holder_sentence(holder: Holder) -> str:
+    """Who kept the join phase waiting."""
+    length = duration(holder.length_ms)
+    if not holder.member_id:
+        names = [client_id_of(one) or one for one in holder.candidates]
+        fit = f" Known by name: {some(names)}." if names else ""
+        return f"The join phase took {length}: {holder.why}. These lines do not say who.{fit}"
+    who = client_id_of(holder.member_id) or holder.member_id
+    more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
+    return f"{who}{more} kept the others waiting for {length}: {holder.why}."
+
+
+def outcome_words(rebalance: LoggedRebalance) -> str:
+    """How it went on, and with how many members."""
+    members = "" if rebalance.members is None else f", {count(rebalance.members, 'member')}"
+    length_ms = _length_ms(rebalance)
+    took = "" if length_ms is None else f" in {duration(length_ms)}"
+    match rebalance.outcome:
+        case "completed":
+            return f"completed{took}{members}"
+        case "empty":
+            return "left the group without members"
+        case "superseded":
+            return f"superseded by the next{members}"
+        case _ if rebalance.joined_at_ms is not None:
+            return f"join phase ended{members}; no assignment in these lines"
+        case _:
+            return "its end is not in these lines"
+
+
+def _length_ms(rebalance: LoggedRebalance) -> int | None:
+    if rebalance.began_at_ms is None or rebalance.ended_at_ms is None:
+        return None
+    return max(0, rebalance.ended_at_ms - rebalance.began_at_ms)
+
+
+def trouble_of(group: LoggedGroup) -> int:
+    """How many things of a group nobody wants; the most first."""
+    causes = sum(one.cause.kind in TROUBLE or one.held_by is not None for one in group.rebalances)
+    return causes + sum(one.finding in TROUBLES for one in group.findings)
+
+
+def left_open(groups: list[LoggedGroup]) -> list[str]:
+    """What these lines cannot tell, and which file would."""
+    found = []
+    rebalances = [one for group in groups for one in group.rebalances]
+    if any(len(one.cause.candidates) > 1 for one in rebalances):
+        found.append(
+            "Why a member left or joined again, where it gave no reason: its own log says it, or the broker's request "
+            "log (kafka-request.log at DEBUG)."
+        )
+    if any(one.held_by is not None and not one.held_by.member_id for one in rebalances):
+        found.append(
+            "Who joined again last and so kept the others waiting: the logs of all members say it, or the broker's "
+            "request log."
+        )
+    if any(group.group_type == "classic" for group in groups):
+        found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
+    if rebalances:
+        found.append(
+            "Who owned which partition: a dump of __consumer_offsets has it, the request log, or the leader's own log."
+        )
+    if any(one.cause.kind is CauseKind.SESSION_EXPIRED for one in rebalances):
+        found.append(
+            "Why a member was silent until its session expired: its process may have died, or lived on without "
+            "reaching the broker. Its own log says it."
+        )
+    return found

@@ -1,0 +1,119 @@
+"""Lines of a file as entries: what containers, shells and people put around a line is taken off, and its layout read.
+
+Knows layouts, not what lines say. A line that no layout fits is an entry without a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from app_logs.entries import Clock, Entry
+from app_logs.stamps import Stamp, stamp_at
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_GREP = re.compile(r"\d{1,9}[:-](?=\[?\d{4}-\d\d-\d\d)")
+_COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
+_POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
+_MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
+_CRI = re.compile(r"(?:stdout|stderr) [FP] ")
+_LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
+_THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
+_SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
+_CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
+_CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
+
+
+def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | None = None) -> Iterator[Entry]:
+    """Each entry of a file, in the file's order. Lines that wanted refuses are not read, unless they continue one."""
+    waiting: Entry | None = None
+    for number, line in enumerate(lines, 1):
+        if waiting is not None and line.startswith(_CONTINUES) and _ANSI.sub("", line).strip():
+            waiting = waiting._replace(tail=(*waiting.tail, line))
+            continue
+        if wanted is not None and not wanted(line):
+            if waiting is not None:
+                yield joined(waiting)
+            waiting = None
+            continue
+        if waiting is not None:
+            yield joined(waiting)
+        waiting = entry_of(file, number, line)
+    if waiting is not None:
+        yield joined(waiting)
+
+
+def entry_of(file: str, number: int, line: str) -> Entry:
+    """One line, without what stands around it."""
+    text = _ANSI.sub("", line).strip()
+    source, outer = "", None
+    while True:
+        found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
+        if found is None:
+            break
+        source = found.groupdict().get("source") or source
+        text = text[found.end() :]
+    text = text.removesuffix("**").removesuffix("`").rstrip()
+    stamp = stamp_at(text)
+    while stamp is not None:
+        rest = text[stamp.length :].lstrip()
+        cri = _CRI.match(rest)
+        rest = rest[cri.end() :] if cri else rest
+        inner = stamp_at(rest)
+        text = rest
+        if inner is None:
+            break
+        outer, stamp = stamp, inner
+    return _laid_out(Entry(file, number, text, source=source), stamp, outer)
+
+
+def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
+    """The level, the logger and the message of a text behind its time."""
+    text, level, logger = entry.text, "", ""
+    found = _LEVEL.match(text)
+    if found is not None:
+        level, text = found["level"], text[found.end() :]
+    thread = _THREAD.match(text)
+    text = text if thread is None else text[thread.end() :]
+    short = _SHORT_CLASS.match(text)
+    closing = _CLOSING.search(text)
+    if short is not None:
+        logger, text = short["logger"], text[short.end() :]
+    elif closing is not None:
+        logger, text = closing["logger"], text[: closing.start()]
+    entry = entry._replace(text=text, level=level, logger=logger)
+    if stamp is None:
+        return entry
+    if stamp.clock is Clock.TIME_OF_DAY and outer is not None and outer.clock is not Clock.TIME_OF_DAY:
+        stamp = outer
+    return entry._replace(at_ms=stamp.at_ms, clock=stamp.clock, is_whole_seconds=stamp.is_whole_seconds)
+
+
+def joined(entry: Entry) -> Entry:
+    """An entry whose message goes on in the lines behind it: those that are no stack frames belong to its text."""
+    more = [line.strip() for line in entry.tail if not line.lstrip().startswith(("at ", "Caused by:", "... "))]
+    if not more or "\t" in entry.tail[0]:
+        return entry
+    return entry._replace(text=" ".join((entry.text, *more)))
+
+
+def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """The entries of one file, oldest first and each once, with a sentence for each thing that was done to them."""
+    notes: list[str] = []
+    ordered = [*entries]
+    times = [entry.at_ms for entry in ordered if entry.at_ms is not None]
+    falls = sum(after < before for before, after in itertools.pairwise(times))
+    rises = sum(after > before for before, after in itertools.pairwise(times))
+    if falls > 2 * rises:
+        ordered.reverse()
+        notes.append("its newest line comes first; it was read from its end")
+    once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
+    if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
+        notes.append("nearly every line stands in it twice; each was read once")
+        ordered = once
+    return ordered, notes
+
+
+def _repeats(before: Entry, after: Entry) -> bool:
+    return (before.text, before.at_ms) == (after.text, after.at_ms)
