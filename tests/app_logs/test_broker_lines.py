@@ -1,0 +1,119 @@
+"""A broker's wordings: each template reads back what it was filled with, and no other template claims the line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app_logs.dialects.broker import DIALECT
+from app_logs.entries import Entry
+from app_logs.reading import fact_of
+from app_logs.reasons import read_reason
+from app_logs.templates import Template
+from schemas.causes import CauseKind
+
+MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+OTHER = "orders-1-a158e207-e872-41e3-80b1-c02269f0e790"
+FILLED: dict[str, tuple[str, Any]] = {
+    "": ("[range]", None),
+    "number": ("3", None),
+    "old_state": ("Stable", None),
+    "group_id": ("orders", "orders"),
+    "generation_id": ("12", 12),
+    "partition": ("7", 7),
+    "members": ("4", 4),
+    "length_ms": ("45000", 45000),
+    "member_id": (MEMBER, MEMBER),
+    "other_member_id": (OTHER, OTHER),
+    "member_ids": (f"{MEMBER}, {OTHER}", (MEMBER, OTHER)),
+    "instance_id": ("Some(pod-1)", "pod-1"),
+    "client_id": ("orders-1", "orders-1"),
+    "client_host": ("/10.0.0.7", "10.0.0.7"),
+    "client_reason": ("the consumer is being closed", "the consumer is being closed"),
+    "reason": ("a reason", "a reason"),
+    "group_type": ("consumer", "consumer"),
+    "operation": ("heartbeat", "heartbeat"),
+    "error": ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS"),
+    "state": ("STABLE", "STABLE"),
+    "to_state": ("consumer", "consumer"),
+    "partitions": ("[orders-0]", "[orders-0]"),
+    "broker_id": ("1", "1"),
+}
+HEADINGS = ("[GroupCoordinator 1]: ", "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ", "")
+
+
+def line_of(template: Template) -> str:
+    """A line that the template prints."""
+    pieces = [template.literals[0]]
+    for name, literal in zip(template.names, template.literals[1:], strict=True):
+        pieces += (FILLED[name][0], literal)
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("template", DIALECT.templates.all, ids=lambda one: one.text[:60])
+@pytest.mark.parametrize("heading", HEADINGS, ids=("scala", "java", "bare"))
+def test_a_template_reads_back_what_it_prints(template: Template, heading: str) -> None:
+    fact = fact_of(Entry("server.log", 3, heading + line_of(template) + ".", 1000))
+    assert fact is not None
+    assert fact.kind is template.kind
+    assert fact.is_certain
+    for name in template.names:
+        if name not in ("", "number", "old_state", "broker_id", "reason"):
+            assert getattr(fact, name) == FILLED[name][1]
+    assert (fact.file, fact.line_number, fact.at_ms) == ("server.log", 3, 1000)
+
+
+def test_a_client_that_names_a_group_is_no_broker() -> None:
+    text = "[Consumer clientId=a, groupId=orders] Member x in group orders has failed, removing it from the group"
+    assert DIALECT.fact(Entry("app.log", 1, text)) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "candidates"),
+    [
+        (f"Adding new member {MEMBER} with group instance id null; client reason: not provided", "member_joined", 0),
+        (f"Adding new member {MEMBER} with group instanceid None", "member_joined", 0),
+        (f"removing member {MEMBER} on heartbeat expiration.", "session_expired", 0),
+        (
+            f"Removing member {MEMBER} on LeaveGroup; client reason: consumer poll timeout has expired.",
+            "poll_timeout",
+            0,
+        ),
+        (f"Removing member {MEMBER} on LeaveGroup; client reason: member was removed by an admin", "admin_removed", 0),
+        (f"Removing member {MEMBER} on LeaveGroup; client reason: the consumer is being closed", "member_left", 0),
+        (f"explicit `LeaveGroup` request for ({MEMBER}) members.", "unknown", 2),
+        (
+            f"Leader {MEMBER} re-joining group during Stable; client reason: cached metadata has changed",
+            "metadata_changed",
+            0,
+        ),
+        (
+            f"Leader {MEMBER} re-joining group during Stable; client reason: need to revoke partitions and re-join",
+            "cooperative_followup",
+            0,
+        ),
+        (f"leader {MEMBER} re-joining group during Stable", "member_rejoined", 3),
+        (f"Updating metadata for member {MEMBER} during Stable; client reason: a whim", "member_rejoined", 0),
+        (f"Removing [{MEMBER}] on pending sync request expiration", "sync_timeout", 0),
+        (
+            "Error NOT_ENOUGH_REPLICAS when storing group assignmentduring SyncGroup (member: x).",
+            "assignment_not_stored",
+            0,
+        ),
+        (
+            "Freshly-loaded group orders (size 5) is over capacity 4. Rebalancing in order to give a chance "
+            "for consumers to commit offsets",
+            "group_over_capacity",
+            0,
+        ),
+    ],
+)
+def test_a_reason_says_no_more_than_it_says(reason: str, kind: str, candidates: int) -> None:
+    found = read_reason(reason)
+    assert found is not None
+    assert (found.kind, len(found.candidates)) == (CauseKind(kind), candidates)
+
+
+def test_a_reason_that_is_worded_otherwise_is_not_guessed() -> None:
+    assert read_reason("something else") is None

@@ -1,0 +1,63 @@
+"""Reports as people paste them: each rebalance that their lines prove, with its times, cause, culprit and holder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app_logs.logged_rebalances import LoggedRebalance
+from app_logs.wording import moment_of
+from tests.app_logs.recorded import CASES, expected_of, groups_of_case
+
+OF_BROKERS = [case for case in CASES if expected_of(case)["kind"].startswith("server.log")]
+CALLED = {"leader_rejoined": "member_rejoined"}
+"""What the reports call causes that have another name here."""
+
+
+def expected_rebalances(case: str) -> list[tuple[dict[str, Any], LoggedRebalance]]:
+    """Each rebalance that a right answer has, beside ours."""
+    found: list[tuple[dict[str, Any], LoggedRebalance]] = []
+    for group_id, group in expected_of(case)["groups"].items():
+        wanted = group.get("rebalances", [])
+        ours = groups_of_case(case)[group_id].rebalances if wanted else []
+        assert [one.generation_id for one in ours] == [one["generation_or_epoch"] for one in wanted]
+        found += zip(wanted, ours, strict=True)
+    return found
+
+
+@pytest.mark.parametrize("case", OF_BROKERS)
+def test_no_group_is_invented(case: str) -> None:
+    assert groups_of_case(case).keys() <= expected_of(case)["groups"].keys()
+
+
+@pytest.mark.parametrize("case", OF_BROKERS)
+def test_times_are_those_of_the_lines(case: str) -> None:
+    for wanted, one in expected_rebalances(case):
+        times = [moment_of(ms, one.clock) for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms)]
+        assert times == [wanted[key] and wanted[key].replace(" ", "T") for key in ("began", "joined_at", "ended")]
+
+
+@pytest.mark.parametrize("case", OF_BROKERS)
+def test_cause_and_culprit_are_those_that_the_lines_prove(case: str) -> None:
+    for wanted, one in expected_rebalances(case):
+        cause = wanted.get("cause_not_in_list") or wanted["cause"]
+        assert one.cause.kind == CALLED.get(cause, cause)
+        assert (one.cause.member_id or None) == wanted["culprit"]
+
+
+@pytest.mark.parametrize("case", OF_BROKERS)
+def test_nothing_is_more_certain_than_the_lines(case: str) -> None:
+    for wanted, one in expected_rebalances(case):
+        if wanted["certainty"] != "fact":
+            assert one.cause.is_inferred or one.cause.kind == "unknown"
+
+
+@pytest.mark.parametrize("case", OF_BROKERS)
+def test_who_held_the_others_is_named_where_the_lines_name_him(case: str) -> None:
+    for wanted, one in expected_rebalances(case):
+        held = wanted.get("held_by")
+        assert (held is None) == (one.held_by is None)
+        if held is not None and one.held_by is not None:
+            assert (one.held_by.member_id or None, one.held_by.length_ms) == (held["member"], held["ms"])
+            assert one.held_by.is_inferred == (held["certainty"] == "inferred")

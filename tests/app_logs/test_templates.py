@@ -1,0 +1,82 @@
+"""Templates: what a message says, in which two ways it may be read, and what none can make slow."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app_logs.logged_facts import FactKind
+from app_logs.templates import Match, Template, Templates
+
+BEGAN = Template(
+    FactKind.REBALANCE_BEGAN,
+    "Preparing to rebalance group {group_id} in state {old_state} with old generation {generation_id} "
+    "(reason: {reason})",
+)
+ENDED = Template(FactKind.JOIN_PHASE_ENDED, "Stabilized group {group_id} generation {generation_id}")
+
+
+def line(group_id: str, reason: str) -> str:
+    return f"Preparing to rebalance group {group_id} in state Stable with old generation 7 (reason: {reason})"
+
+
+def test_fields_are_what_stands_between_the_fixed_texts() -> None:
+    assert BEGAN.match(line("g", "why")) == Match({"group_id": "g", "generation_id": 7, "reason": "why"}, True)
+
+
+def test_a_number_must_be_one_and_a_state_too() -> None:
+    assert ENDED.match("Stabilized group g generation x") is None
+    assert ENDED.match("Stabilized group g generation \u0661") is None
+    assert BEGAN.match(line("g", "why").replace("Stable", "Fine")) is None
+
+
+def test_a_group_that_is_called_like_the_text_around_it_is_read_where_one_reading_fits() -> None:
+    odd = "odd group] in Stable state (reason: z)."
+    match = BEGAN.match(line(odd, "why"))
+    assert match is not None
+    assert match.fields["group_id"] == odd
+    assert match.is_certain
+
+
+def test_a_message_that_can_be_read_in_two_ways_is_not_certain() -> None:
+    match = BEGAN.match(line("a", "b in state Stable with old generation 9 (reason: c"))
+    assert match is not None
+    assert not match.is_certain
+
+
+def test_the_fixed_texts_at_both_ends_may_not_overlap() -> None:
+    assert Template(FactKind.CLOSED, "aba{group_id}ba").match("aba") is None
+
+
+@given(st.text(alphabet="ab ({.", max_size=12), st.text(alphabet="ab ({.", max_size=12))
+def test_a_line_is_read_as_it_was_written_or_said_to_be_doubtful(group_id: str, reason: str) -> None:
+    match = BEGAN.match(line(group_id, reason))
+    assert match is not None
+    assert match.fields == {"group_id": group_id, "generation_id": 7, "reason": reason}
+
+
+def test_each_fixed_text_is_searched_once_from_each_end_however_often_the_line_repeats_it() -> None:
+    text = line("g in state Stable with old generation 7 " * 10_000, "r (reason: " * 10_000)
+    match = BEGAN.match(text)
+    assert match is None or not match.is_certain
+
+
+def test_templates_are_asked_in_order_and_those_that_begin_with_a_field_last() -> None:
+    any_first = Template(FactKind.CLOSED, "{group_id} generation 1")
+    found = Templates([any_first, ENDED]).match("Stabilized group g generation 1")
+    assert found is not None
+    assert found[0] is ENDED
+    found = Templates([any_first, ENDED]).match("other generation 1")
+    assert found is not None
+    assert found[0] is any_first
+
+
+def test_ids_in_a_list_are_split_behind_their_uuids() -> None:
+    removed = Template(FactKind.MEMBERS_NOT_BACK, "Group {group_id} removed: [{member_ids}]")
+    first, second = (f"a, b-{number:08x}-0000-0000-0000-000000000000" for number in (1, 2))
+    match = removed.match(f"Group g removed: [{first}, {second}]")
+    assert match is not None
+    assert match.fields["member_ids"] == (first, second)
+    short = removed.match("Group g removed: [x, y]")
+    assert short is not None
+    assert short.fields["member_ids"] == ("x", "y")
