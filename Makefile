@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard programs schemas lag coordinator_udfs clients tables simulation request_log offsets_topic whatif views duck_sql why pictures listeners gateway page exporter alerts jobs benchmarks tests)
+SOURCES := $(wildcard programs schemas lag coordinator_udfs clients tables simulation request_log offsets_topic app_logs whatif views duck_sql why pictures listeners gateway page exporter alerts jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
 # Three workers for two cores, since tests wait; one has the one Spark session. tests/conftest.py says what a worker runs
 # as a whole.
@@ -109,6 +109,12 @@ shadow: archive ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:po
 .PHONY: sql
 sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ENGINE=, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
+
+.PHONY: explain
+explain: setup ## Explain rebalances from what a broker printed: LOG="server.log.1 server.log" or a folder, GROUP=, SINCE=, UNTIL=, EVIDENCE=1, FORMAT=text or json.
+	@$(call NEEDS_LOG,server.log)
+	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
+	  $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG
 
 .PHONY: why
 why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.

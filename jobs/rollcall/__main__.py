@@ -25,6 +25,7 @@ PLACES = {
     "export": "exporter.__main__:command",
     "alerts": "alerts.__main__:command",
     "sql": "jobs.rollcall.asking:sql",
+    "explain": "jobs.rollcall.asking:explain",
     "why": "jobs.rollcall.asking:why",
     "lag": "jobs.rollcall.asking:lag",
     "pictures": "jobs.rollcall.asking:pictures",

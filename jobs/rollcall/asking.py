@@ -126,3 +126,31 @@ def status(homes: tuple[str, ...], form: str) -> None:
     from jobs.status import answer_status, homes_in
 
     answer_status([Home(home) for home in homes] or homes_in(Path()), form)
+
+
+@click.command(
+    epilog=examples(
+        "rollcall explain server.log",
+        "rollcall explain server.log.2026-03-01-03 server.log app.log --evidence",
+        "kubectl logs broker-0 | rollcall explain -",
+    )
+)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--group", metavar="GROUP", default="", help="This group alone.")
+@click.option("--since", metavar="MOMENT", default="", help="Nothing that was over before this moment.")
+@click.option("--until", metavar="MOMENT", default="", help="Nothing that began after this moment.")
+@click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
+@format_option(("text", "json"))
+def explain(files: tuple[str, ...], group: str, since: str, until: str, evidence: bool, form: str) -> None:
+    """Explain rebalances from what a broker printed (server.log).
+
+    FILE is a file, a .gz, a folder of them, or - for standard input. Nothing needs to be prepared, and nothing is
+    written. Times are those of the lines.
+    """
+    from jobs.explain import Asked
+    from jobs.explain import explain as explain_files
+    from jobs.shown.terminal import Terminal
+    from programs.timestamps import read_moment
+
+    asked = Asked(group, read_moment(since) if since else None, read_moment(until) if until else None, evidence)
+    explain_files(files, asked, form, Terminal(highlight=False))
