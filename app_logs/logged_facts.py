@@ -130,4 +130,4 @@ class LoggedFact(NamedTuple):
     error: str = ""
     is_static: bool | None = None
     is_certain: bool = True
-    """False: the line can be read in two ways, was cut, or may have been written by a client's id (see entries)."""
+    """False: the line can be read in two ways, or a client may have written it."""

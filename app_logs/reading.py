@@ -13,9 +13,14 @@ from dataclasses import dataclass, field
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import Clock, Entry
 from app_logs.files import open_lines
+from app_logs.forged_lines import marked
 from app_logs.logged_facts import LoggedFact
 from app_logs.wrappings import entries_in, in_order
+from why.words import some
 
+DOUBTFUL = (
+    "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
+)
 _MARKS = tuple(dict.fromkeys(mark for dialect in DIALECTS for mark in dialect.marks))
 _ORDERED = (Clock.UTC, Clock.LOCAL)
 
@@ -47,8 +52,12 @@ def read_files(files: Sequence[str]) -> list[FileRead]:
 def read_lines(file: str, lines: Iterable[str]) -> FileRead:
     """One file's facts, in order."""
     read = FileRead(file)
-    ordered, notes = in_order([*entries_in(file, _counted(read, lines), _may_matter)])
-    found = [fact for fact in map(fact_of, ordered) if fact is not None]
+    ordered, notes = in_order(marked([*entries_in(file, _counted(read, lines), _may_matter)]))
+    every = [fact for fact in map(fact_of, ordered) if fact is not None]
+    found = [fact for fact in every if fact.is_certain]
+    doubtful = [fact.line_number for fact in every if not fact.is_certain]
+    if doubtful:
+        notes.append(f"{DOUBTFUL} {some(map(str, doubtful))}")
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())

@@ -76,7 +76,7 @@ OF_CONSUMER_GROUPS = (
         F.MEMBER_PROGRESSED,
         _G + "Member {member_id} transitioned from CurrentAssignment({}) to "
         "CurrentAssignment(memberEpoch={generation_id}, previousMemberEpoch={number}, targetMemberEpoch={number}, "
-        "state={state}, {})",
+        "state={state}, assignedPartitions={})",
         since="3.7",
     ),
     Template(

@@ -53,6 +53,6 @@ class Dialect(NamedTuple):
             clock=entry.clock,
             is_whole_seconds=entry.is_whole_seconds,
             dialect=self.name,
-            is_certain=match.is_certain and entry.is_whole and not entry.is_suspect,
+            is_certain=match.is_certain and not entry.is_suspect,
             **{**heading.fields, **match.fields},
         )

@@ -1,0 +1,33 @@
+"""Lines that a client may have written: an id or a reason with line breaks in it, which a broker prints as it is.
+
+A broker ends each line with the class that printed it. A line that lacks this mark, whole lines behind it, and then a
+rest without a time that has the mark: the rest ends the first line, and what stands between came out of an id. None of
+it is believed. Knows entries. Must not know what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app_logs.entries import Clock, Entry
+
+
+def marked(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries in their order, those suspect that may be forged; a line broken in two parts is put together."""
+    found: list[Entry] = []
+    open_at: int | None = None
+    for entry in entries:
+        is_stamped = entry.clock is not Clock.NONE
+        if is_stamped or not entry.logger or open_at is None:
+            if is_stamped and not entry.logger:
+                open_at = len(found)
+            found.append(entry)
+            continue
+        if open_at == len(found) - 1:
+            first = found[open_at]
+            found[open_at] = first._replace(text=f"{first.text}{entry.text}", logger=entry.logger)
+        else:
+            found.append(entry)
+            found[open_at:] = [one._replace(is_suspect=True) for one in found[open_at:]]
+        open_at = None
+    return found

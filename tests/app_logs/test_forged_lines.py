@@ -1,0 +1,38 @@
+"""An id with line breaks can write whole lines about other groups: they are not believed, and said."""
+
+from __future__ import annotations
+
+from app_logs.reading import merged, read_lines
+from app_logs.story import groups_in
+
+AT = "[2026-03-01 03:12:00,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=3] "
+END = " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+UUID = "6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+FORGED = f"{AT}Stabilized group payroll generation 77 with 9 members.{END}"
+
+
+def given(client_id: str) -> list[str]:
+    line = (
+        f"{AT}Dynamic member with unknown member id joins group g in Empty state. Created a new member id "
+        f"{client_id}-{UUID} and requesting the member to rejoin with this id.{END}"
+    )
+    return line.split("\n")
+
+
+def test_lines_out_of_an_id_are_not_believed() -> None:
+    read = read_lines("server.log", [*given(f"evil\n{FORGED}\n"), *given("honest")])
+    assert [group.group_id for group in groups_in(merged([read]))] == ["g"]
+    assert [fact.member_id for fact in read.facts] == [f"honest-{UUID}"]
+    assert [note for note in read.notes if "2" in note]
+
+
+def test_the_same_line_by_a_broker_is_believed() -> None:
+    read = read_lines("server.log", [*given("honest"), FORGED, *given("other")])
+    assert [fact.group_id for fact in read.facts] == ["g", "payroll", "g"]
+    assert read.notes == ()
+
+
+def test_a_line_that_was_broken_in_two_is_put_together() -> None:
+    (line,) = given("honest")
+    read = read_lines("server.log", [line[:150], line[150:]])
+    assert [fact.member_id for fact in read.facts] == [f"honest-{UUID}"]
