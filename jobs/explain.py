@@ -16,7 +16,16 @@ from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
 from app_logs.reading import FileRead, merged, read_files
 from app_logs.story import groups_in
-from app_logs.wording import cause_sentence, holder_sentence, left_open, moment_of, outcome_words, trouble_of
+from app_logs.wording import (
+    TROUBLES,
+    cause_sentence,
+    holder_sentence,
+    left_open,
+    moment_of,
+    outcome_words,
+    trouble_of,
+    who_of,
+)
 from jobs.shown.terminal import say
 from programs.timestamps import Moment
 from schemas.causes import name_of
@@ -168,11 +177,20 @@ def _show_group(group: LoggedGroup, asked: Asked, console: Console) -> None:
     kind = "" if group.group_type == "classic" else f" ({group.group_type} group)"
     say(console, f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}", style="bold")
     for finding in group.findings:
-        doubt = f" (concluded; {' or '.join(finding.candidates)})" if finding.candidates else ""
-        say(console, f"  * {finding.sentence}{doubt}")
-        _show_evidence(finding.facts, asked, console)
+        if finding.finding in TROUBLES:
+            _show_finding(finding, asked, console)
     for one in group.rebalances:
         _show_rebalance(one, group, asked, console)
+    for finding in group.findings:
+        if finding.finding not in TROUBLES:
+            _show_finding(finding, asked, console)
+
+
+def _show_finding(finding: Finding, asked: Asked, console: Console) -> None:
+    say(console, f"  - {finding.sentence}")
+    if finding.candidates:
+        say(console, f"    What fits: {'; '.join(finding.candidates)}.")
+    _show_evidence(finding.facts, asked, console)
 
 
 def _show_rebalance(one: LoggedRebalance, group: LoggedGroup, asked: Asked, console: Console) -> None:
@@ -183,6 +201,8 @@ def _show_rebalance(one: LoggedRebalance, group: LoggedGroup, asked: Asked, cons
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     say(console, f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     say(console, f"    {cause_sentence(one)}")
+    if one.cause.member_id and one.cause.member_id != who_of(one.cause):
+        say(console, f"    Its member id: {one.cause.member_id}")
     if one.held_by is not None:
         say(console, f"    {holder_sentence(one.held_by)}")
     _show_evidence(one.facts, asked, console)

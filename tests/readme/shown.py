@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tests.source_tree import ROOT
 
 TASKS = (
+    "explain",
     "request-logs",
     "offsets-topic",
     "what-if",

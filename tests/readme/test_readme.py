@@ -59,6 +59,12 @@ def replayed(home: Path) -> str:
     return run(block_with("sh", "make replay LOG=tests/captures/d-kill/"), home)
 
 
+def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
+    shown = block_with("text", "Its member id: clicks-agg-1-")
+    assert shown in run(block_with("sh", "d-kill/server-coordinator.log.gz"), tmp_path)
+    assert "tiles-cache" in run(block_with("sh", "q-consumer-slow/server-coordinator.log.gz"), tmp_path)
+
+
 def test_the_culprits_are_those_shown(replayed: str) -> None:
     assert "session_expired" in replayed
     for line in block_with("text", "┃ slowest_client_id").splitlines():
