@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedRebalance
+from app_logs.logged_rebalances import Holder, LoggedRebalance
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
@@ -23,37 +23,64 @@ _BY_A_MEMBER = (
     FactKind.MEMBER_TOO_SLOW_EPOCH,
     FactKind.PATTERNS_SCANNED,
 )
+_GONE = (FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH)
+SILENT_BUMPS = ("share", "streams")
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 
-def epoch_bumps(facts: Sequence[LoggedFact], elsewhere_ms: Collection[int]) -> list[LoggedRebalance]:
-    """The bumps of one group, in order. elsewhere_ms: when other groups' topics changed (`topics_changed_ms`)."""
+def epoch_bumps(
+    facts: Sequence[LoggedFact], elsewhere_ms: Collection[int], group_type: str = "consumer"
+) -> list[LoggedRebalance]:
+    """The bumps of one group, in order.
+
+    elsewhere_ms: when other groups' topics changed (`topics_changed_ms`). In share and streams groups a member that
+    goes bumps the epoch without a line that says so.
+    """
     found: list[LoggedRebalance] = []
     since: list[LoggedFact] = []
     known_hash = ""
+    bumps_silently = group_type in SILENT_BUMPS
     for place, fact in enumerate(facts):
         if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, found):
             found.append(
                 LoggedRebalance(fact.group_id, generation_id=fact.generation_id, clock=fact.clock, facts=[fact])
             )
-        if fact.kind is not FactKind.EPOCH_BUMPED:
+        if bumps_silently and fact.kind in _GONE:
+            epoch = (found[-1].generation_id or 0) + 1 if found else None
+            found.append(_bumped(fact, epoch, _by_a_member(fact, facts[place + 1 :]), [fact]))
+            since = []
+        elif fact.kind is FactKind.EPOCH_BUMPED:
+            _hold_up(found, since)
+            is_hash_new = not known_hash or fact.reason != known_hash
+            cause, lines = _cause(facts[place + 1 :], since, fact, is_hash_new, elsewhere_ms)
+            if bumps_silently and not lines:
+                cause = Cause(kind=CauseKind.UNKNOWN)
+            found.append(_bumped(fact, fact.generation_id, cause, [*lines, fact]))
+            since, known_hash = [], fact.reason
+        else:
             since.append(fact)
-            continue
-        is_hash_new = not known_hash or fact.reason != known_hash
-        cause, lines = _cause(facts[place + 1 :], since, fact, is_hash_new, elsewhere_ms)
-        found.append(
-            LoggedRebalance(
-                group_id=fact.group_id,
-                from_generation_id=None if fact.generation_id is None else fact.generation_id - 1,
-                generation_id=fact.generation_id,
-                began_at_ms=fact.at_ms,
-                clock=fact.clock,
-                cause=cause,
-                facts=[*lines, fact],
-            )
-        )
-        since, known_hash = [], fact.reason
     return found
+
+
+def _bumped(fact: LoggedFact, epoch: int | None, cause: Cause, lines: list[LoggedFact]) -> LoggedRebalance:
+    return LoggedRebalance(
+        group_id=fact.group_id,
+        from_generation_id=None if epoch is None else epoch - 1,
+        generation_id=epoch,
+        began_at_ms=fact.at_ms,
+        clock=fact.clock,
+        cause=cause,
+        facts=lines,
+    )
+
+
+def _hold_up(found: Sequence[LoggedRebalance], since: Sequence[LoggedFact]) -> None:
+    """A member that was removed for not giving partitions up held the epoch before for its whole rebalance timeout."""
+    for one in since:
+        if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH and found and one.length_ms is not None:
+            why = "it had not given its partitions up when its rebalance timeout was over"
+            found[-1].held_by = Holder(one.length_ms, one.member_id, False, why)
+            found[-1].facts.append(one)
 
 
 def _is_new_epoch(fact: LoggedFact, found: Sequence[LoggedRebalance]) -> bool:

@@ -25,8 +25,9 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
     found = []
     for group_id, own in by_group.items():
         elsewhere_ms = {at_ms for other, times in topics_ms.items() if other != group_id for at_ms in times}
-        rebalances = [*classic_rebalances(own, log_ends_ms), *epoch_bumps(own, elsewhere_ms)]
-        group = LoggedGroup(group_id, _type_of(own), own, sorted(rebalances, key=_place_in(own)))
+        group_type = _type_of(own)
+        rebalances = [*classic_rebalances(own, log_ends_ms), *epoch_bumps(own, elsewhere_ms, group_type)]
+        group = LoggedGroup(group_id, group_type, own, sorted(rebalances, key=_place_in(own)))
         group.findings = findings_of(group)
         found.append(group)
     return found

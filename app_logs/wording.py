@@ -9,11 +9,12 @@ import re
 from datetime import UTC, datetime
 
 from app_logs.entries import Clock
+from app_logs.logged_facts import FactKind
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
 
-_NUMBERS = re.compile(r" \(\{(?:session|poll)\}\)")
+_NUMBERS = re.compile(r" \((?:\{session\}|\{poll\})\)")
 TROUBLE = (
     CauseKind.SESSION_EXPIRED,
     CauseKind.POLL_TIMEOUT,
@@ -63,8 +64,9 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return "The line of its beginning gives no reason that is known, so its cause is unknown."
     row = row_of(cause.kind)
     sentence = row.sentence if who or not row.of_nobody else row.of_nobody
-    clause = _NUMBERS.sub("", sentence).format(
-        who=who or "a member", session="", poll="", partitions="partitions", why_again=""
+    timeout_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
+    clause = (sentence if timeout_ms else _NUMBERS.sub("", sentence)).format(
+        who=who or "a member", session="", poll=duration(timeout_ms or 0), partitions="partitions", why_again=""
     )
     clause = clause[0].upper() + clause[1:] if not who or not clause.startswith(who) else clause
     words = f', in its own words "{cause.client_reason}"' if who and not _says_nothing(cause.client_reason) else ""

@@ -11,7 +11,38 @@ from app_logs.templates import Template
 _G = "[GroupId {group_id}] "
 _LEFT = "through explicit `LeaveGroup` request; client reason: {client_reason}"
 
+_GM = "[GroupId {group_id}][MemberId {member_id}] "
+_NOTICED = "[GroupId {group_id}][MemberId {}] "
+
+_OF_STREAMS_GROUPS = (
+    Template(F.MEMBER_JOINED_EPOCH, _GM + "Member joins the {group_type} group", since="4.1"),
+    Template(F.MEMBER_LEFT_EPOCH, _NOTICED + "Member {member_id} left the {group_type} group", since="4.1"),
+    # Whose heartbeat noticed that an epoch is due is not who caused it.
+    Template(
+        F.EPOCH_BUMPED,
+        _NOTICED
+        + "Bumped streams group epoch to {generation_id} with metadata hash {reason} and validated topic epoch "
+        "{number}",
+        since="4.1",
+        group_type="streams",
+    ),
+    Template(
+        F.MEMBER_EXPIRED_EPOCH,
+        _G + "Streams member {member_id} fenced from the group because the member session expired",
+        since="4.1",
+        group_type="streams",
+    ),
+    Template(
+        F.MEMBER_PROGRESSED,
+        _GM + "Member's new assignment state: epoch={generation_id}, previousEpoch={number}, state={state}, "
+        "assignedTasks={partitions} and tasksPendingRevocation={}",
+        since="4.1",
+        group_type="streams",
+    ),
+)
+
 OF_CONSUMER_GROUPS = (
+    *_OF_STREAMS_GROUPS,
     Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id} with metadata hash {reason}", since="4.1"),
     Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id}", since="3.8"),
     Template(
@@ -84,6 +115,13 @@ OF_CONSUMER_GROUPS = (
         _G + "Member {member_id} new assignment state: epoch={generation_id}, previousEpoch={number}, state={state}, "
         "assignedPartitions={partitions} and revokedPartitions={}",
         since="3.8",
+    ),
+    Template(
+        F.MEMBER_PROGRESSED,
+        _G + "Member {member_id} new assignment state: epoch={generation_id}, previousEpoch={number}, state={state}, "
+        "assignedPartitions={partitions}",
+        since="4.0",
+        group_type="share",
     ),
     Template(F.GROUP_CONVERTED, _G + "Converted the {state} group to a {to_state} group", since="4.0"),
 )
