@@ -68,6 +68,8 @@ class FactKind(StrEnum):
     REJOIN_WANTED = "rejoin_wanted"
     """reason is the client's; `group is already rebalancing` or its like: others began."""
     GROUP_IS_REBALANCING = "group_is_rebalancing"
+    CONFIGS_BEHIND = "configs_behind"
+    """A Connect worker's own config topic does not reach the offset of its assignment, so it rejoins."""
     JOINED = "joined"
     ASSIGNED_ALL = "assigned_all"
     """A leader's assignment for all members; partitions is its text."""

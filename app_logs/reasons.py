@@ -150,6 +150,23 @@ def left(named: Reason) -> Reason:
     return named._replace(candidates=_LEFT_WITHOUT_A_WORD)
 
 
+def cause_in_words(client_reason: str) -> CauseKind | None:
+    """What a client's own words for joining again or leaving say of the cause; None: they say that others began."""
+    words = client_reason.lower()
+    if not words or any(each in words for each in _OTHERS_BEGAN):
+        return None
+    if "poll timeout" in words or "max.poll.interval" in words or "unsubscribed" in words or "closed" in words:
+        return left(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
+    return _rejoined(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
+
+
+_OTHERS_BEGAN = (
+    "rebalanc",
+    "need to re-join with the given member-id",
+    "illegal_generation",
+    "unknown_member_id",
+    "pro-actively leaving",
+)
 _TOPICS_CHANGED = ("metadata has changed", "subscription has changed", "partitions were added to", "topics have new")
 _GAVE_UP = ("revoke partitions", "after revoking")
 

@@ -49,6 +49,15 @@ def stamp_at(text: str) -> Stamp | None:
     return Stamp(at_ms, clock, found["fraction"] is None, found.end())
 
 
+def twelve_hours(text: str) -> Stamp | None:
+    """`Mar 02, 2026 4:05:11 PM`; None if there is no such time."""
+    try:
+        at = datetime.strptime(text.replace(",", ""), "%b %d %Y %I:%M:%S %p").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return Stamp(round(at.timestamp()) * 1000, Clock.LOCAL, True, len(text))
+
+
 def _time_of_day(text: str) -> Stamp | None:
     found = _CLOCK.match(text)
     if found is None:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.entries import Clock, Entry
-from app_logs.stamps import Stamp, stamp_at
+from app_logs.json_lines import entry_of_json
+from app_logs.stamps import Stamp, stamp_at, twelve_hours
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GREP = re.compile(r"\d{1,9}[:-](?=\[?\d{4}-\d\d-\d\d)")
@@ -22,13 +23,24 @@ _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
 _SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
 _CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
+_JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
+_JUL_LEVEL = re.compile(r"(?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): ")
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 
 
 def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | None = None) -> Iterator[Entry]:
     """Each entry of a file, in the file's order. Lines that wanted refuses are not read, unless they continue one."""
     waiting: Entry | None = None
+    heading: Entry | None = None
     for number, line in enumerate(lines, 1):
+        if heading is not None and (found := _JUL_LEVEL.match(line)):
+            # java.util.logging has two lines a record: when and where, then the level and the message.
+            yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
+            heading = None
+            continue
+        heading = jul_heading(file, number, line)
+        if heading is not None:
+            continue
         if waiting is not None and line.startswith(_CONTINUES) and _ANSI.sub("", line).strip():
             waiting = waiting._replace(tail=(*waiting.tail, line))
             continue
@@ -44,6 +56,15 @@ def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | 
         yield joined(waiting)
 
 
+def jul_heading(file: str, number: int, line: str) -> Entry | None:
+    """The first line of a record of java.util.logging: `Mar 02, 2026 4:05:11 PM some.Class method`."""
+    found = _JUL.match(line)
+    stamp = None if found is None else twelve_hours(found["stamp"])
+    if found is None or stamp is None:
+        return None
+    return Entry(file, number, "", stamp.at_ms, stamp.clock, stamp.is_whole_seconds, logger=found["logger"])
+
+
 def entry_of(file: str, number: int, line: str) -> Entry:
     """One line, without what stands around it."""
     text = _ANSI.sub("", line).strip()
@@ -55,6 +76,10 @@ def entry_of(file: str, number: int, line: str) -> Entry:
         source = found.groupdict().get("source") or source
         text = text[found.end() :]
     text = text.removesuffix("**").removesuffix("`").rstrip()
+    if text.startswith("{"):
+        entry = entry_of_json(file, number, text)
+        if entry is not None:
+            return entry._replace(source=entry.source or source)
     stamp = stamp_at(text)
     while stamp is not None:
         rest = text[stamp.length :].lstrip()

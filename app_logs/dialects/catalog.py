@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app_logs.dialects import broker
+from app_logs.dialects import broker, java_consumer
 from app_logs.dialects.dialect import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (broker.DIALECT,)
+DIALECTS: tuple[Dialect, ...] = (java_consumer.DIALECT, broker.DIALECT)

@@ -1,0 +1,172 @@
+"""The rebalances that one client went through, from its own lines.
+
+A client knows its own part: when it learnt that others rebalance, when it joined again, which generation it got, that
+it polled too late. Who set off a rebalance that it only learnt of is not in its log. Knows one client's facts of one
+group in order. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app_logs.holders import BACK_WITHIN_MS
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of
+from app_logs.reasons import cause_in_words
+from schemas.causes import Cause, CauseKind
+
+LEFT = "left"
+"""The outcome of a rebalance that a client set off by going: it sees no end of it."""
+WAITED = "this client had asked to join and waited for others, whom its log does not name"
+NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
+_LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
+_LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
+_ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
+
+
+def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
+    """The rebalances of one client, in order.
+
+    A client that joins again and again in one generation is not among them: its group does not rebalance.
+    """
+    history = _History()
+    for fact in facts:
+        history.take(fact)
+    history.close()
+    unmoved = {one.generation_id for one in history.unmoved}
+    return [one for one in history.found if one.generation_id is None or one.generation_id not in unmoved]
+
+
+class _History:
+    def __init__(self) -> None:
+        self.found: list[LoggedRebalance] = []
+        self.unmoved: list[LoggedRebalance] = []
+        """Joins that left the generation as it was."""
+        self.running: LoggedRebalance | None = None
+        self.generation_id: int | None = None
+        self.member_id = ""
+        self.client_id = ""
+        self.is_joined = False
+        """Whether the running rebalance has its generation."""
+        self.is_out = False
+        """It left, or was removed, and has not joined since."""
+        self.learnt: LoggedFact | None = None
+        self.asked: LoggedFact | None = None
+        """When it asked to join the running rebalance."""
+        self.latest: LoggedFact | None = None
+
+    def take(self, fact: LoggedFact) -> None:
+        """One line, in order."""
+        self.member_id = fact.member_id or self.member_id
+        self.client_id = fact.client_id or self.client_id
+        match fact.kind:
+            case kind if kind in _LEARNT:
+                self._learn(fact)
+            case kind if kind in _LEFT:
+                self._leave(fact)
+            case FactKind.JOIN_SENT:
+                self._open(fact).facts.append(fact)
+                self.asked = self.asked or fact
+            case FactKind.JOINED:
+                self._join(fact)
+            case kind if kind in _ENDS:
+                self._end(fact)
+            case FactKind.CONFIGS_BEHIND:
+                self.close()
+            case _:
+                if self.running is not None:
+                    self.running.facts.append(fact)
+        self.latest = fact
+
+    def close(self) -> None:
+        """The running rebalance is as far as the lines have it."""
+        running = self.running
+        if running is not None:
+            running.held_by = self._holder(running)
+            has_moved = running.generation_id is None or running.generation_id != running.from_generation_id
+            (self.found if has_moved else self.unmoved).append(running)
+        self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
+
+    def _open(self, fact: LoggedFact) -> LoggedRebalance:
+        if self.running is None or self.is_joined or self._is_left():
+            self.close()
+            self.running = LoggedRebalance(fact.group_id, began_at_ms=fact.at_ms, clock=fact.clock)
+            if self.generation_id is not None:
+                self.running.from_generation_id = self.generation_id
+                self.running.generation_id = self.generation_id + 1
+        return self.running
+
+    def _is_left(self) -> bool:
+        return self.running is not None and self.running.outcome == LEFT
+
+    def _learn(self, fact: LoggedFact) -> None:
+        kind = cause_in_words(fact.reason)
+        if self.is_out and kind is None:
+            if self.running is not None:
+                self.running.facts.append(fact)
+            return
+        running = self._open(fact)
+        running.facts.append(fact)
+        if kind is not None and running.cause.kind is CauseKind.UNKNOWN:
+            running.cause = self._own(kind, fact.reason)
+        elif kind is None:
+            self.learnt = self.learnt or fact
+
+    def _leave(self, fact: LoggedFact) -> None:
+        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(fact.reason)
+        if self._is_left() and self.running is not None:
+            self.running.facts.append(fact)
+            self.running.began_at_ms = fact.at_ms if fact.kind is FactKind.LEAVE_SENT else self.running.began_at_ms
+            self.running.cause = self._own(self.running.cause.kind, self.running.cause.client_reason or "")
+            return
+        self.close()
+        running = self._open(fact)
+        running.outcome, self.is_out = LEFT, True
+        running.facts.append(fact)
+        running.cause = self._own(kind or CauseKind.UNKNOWN, fact.reason)
+
+    def _own(self, kind: CauseKind, client_reason: str) -> Cause:
+        return Cause(
+            kind=kind,
+            member_id=self.member_id,
+            client_id=self.client_id or client_id_of(self.member_id),
+            client_reason=client_reason or None,
+        )
+
+    def _join(self, fact: LoggedFact) -> None:
+        if self.running is None or self.is_joined or self._is_left():
+            self.close()
+            self.running = LoggedRebalance(fact.group_id, clock=fact.clock, from_generation_id=self.generation_id)
+        self.running.joined_at_ms = fact.at_ms
+        self.running.generation_id = fact.generation_id
+        self.running.facts.append(fact)
+        self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
+
+    def _end(self, fact: LoggedFact) -> None:
+        is_new = fact.generation_id is not None and fact.generation_id != self.generation_id
+        if self.running is not None and self.is_joined and is_new:
+            self.close()
+        running = self.running
+        if running is None:
+            if fact.kind is not FactKind.SYNCED or not is_new:
+                return
+            running = self.running = LoggedRebalance(fact.group_id, clock=fact.clock, generation_id=fact.generation_id)
+            self.generation_id, self.is_out = fact.generation_id, False
+        running.facts.append(fact)
+        running.ended_at_ms = fact.at_ms
+        running.outcome = "completed"
+        self.close()
+
+    def _holder(self, running: LoggedRebalance) -> Holder | None:
+        """Others, if it had asked and waited; itself, if it had learnt of the rebalance and did not ask."""
+        if running.joined_at_ms is not None and self.asked is not None and self.asked.at_ms is not None:
+            waited_ms = running.joined_at_ms - self.asked.at_ms
+            if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
+                return Holder(waited_ms, "", False, WAITED)
+        until = self.asked or (None if self.is_joined else self.latest)
+        if self.learnt is None or until is None or self.learnt.at_ms is None or until.at_ms is None:
+            return None
+        length_ms = until.at_ms - self.learnt.at_ms
+        if length_ms < BACK_WITHIN_MS:
+            return None
+        return Holder(length_ms, self.member_id or self.client_id, True, NOT_BACK)

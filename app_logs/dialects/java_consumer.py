@@ -1,0 +1,137 @@
+"""What the Java consumer prints of the classic protocol, with Connect's worker, Streams and Spring around it.
+
+Sources: `ConsumerCoordinator`, `AbstractCoordinator` and `ConsumerRebalanceListenerInvoker` of Kafka 0.11 to 4.3,
+`WorkerCoordinator`, `StreamThread`. Layouts differ from application to application, so the prefix
+`[Consumer clientId=.., groupId=..]` is looked for wherever it stands.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL
+from app_logs.entries import Entry
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template, Templates
+
+_PREFIX = re.compile(
+    r"\[(?:Consumer|Worker|ShareConsumer) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
+    r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
+)
+_STREAM_THREAD = re.compile(r"stream-thread \[(?P<client_id>[^\]]+)\] ")
+_COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
+_LAST_ID = 2_147_483_647
+"""A coordinator's connection has this id less its broker's."""
+
+
+def java_heading(entry: Entry) -> Heading | None:
+    """The prefix's fields and the message behind it, without a final dot."""
+    found = _PREFIX.search(entry.text)
+    if found is None:
+        found = _STREAM_THREAD.search(entry.text)
+        if found is None:
+            return None
+    fields: dict[str, object] = {name: value for name, value in found.groupdict().items() if value}
+    message = entry.text[found.end() :].rstrip(". ")
+    coordinator = _COORDINATOR.search(message)
+    if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
+        fields["broker_id"] = str(_LAST_ID - int(coordinator[1]))
+    return Heading(fields, message)
+
+
+_GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
+
+_JOINS = (
+    Template(F.JOIN_SENT, "(Re-)joining group", since="1.0"),
+    Template(F.JOIN_SENT, "(Re-)joining group {group_id}", since="0.11"),
+    Template(F.JOIN_SENT, "Rebalance started", since="2.3"),
+    Template(F.GROUP_IS_REBALANCING, "Request joining group due to: group is already rebalancing", since="3.0"),
+    Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed since group is rebalancing", since="0.11"),
+    Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed for since group is rebalancing", since="0.11"),
+    Template(F.REJOIN_WANTED, "Request joining group due to: {reason}", since="3.0"),
+    Template(
+        F.CONFIGS_BEHIND,
+        "Current config state offset {number} does not match group assignment {number}. Forcing rebalance",
+        since="2.3",
+    ),
+    Template(F.JOINED, "Successfully joined group with generation " + _GENERATION, since="2.7"),
+    Template(F.JOINED, "Successfully joined group with generation {generation_id}", since="1.0"),
+    Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="0.11"),
+    Template(F.SYNCED, "Successfully synced group in generation " + _GENERATION, since="2.7"),
+    Template(
+        F.SYNCED,
+        "Joined group at generation {generation_id} with protocol version {number} and got assignment: {partitions}",
+        since="2.4",
+    ),
+    Template(F.ASSIGNED_ALL, "Finished assignment for group at generation {generation_id}: {partitions}", since="2.4"),
+    Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
+    Template(F.SYNC_REFUSED, "SyncGroup failed: {error}", since="2.7"),
+)
+_PARTITIONS = (
+    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4"),
+    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions:", since="2.4"),
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions: {partitions}", since="2.4"),
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions}", since="0.11"),
+    Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions {partitions}", since="2.4"),
+    Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions", since="2.4"),
+    Template(F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions}", since="0.11"),
+    Template(F.PARTITIONS_LOST, "Lost previously assigned partitions {partitions}", since="2.4"),
+    Template(F.PARTITIONS_LOST, "Giving away all assigned partitions as lost since {reason}", since="2.4"),
+)
+_ENDS = (
+    Template(F.POLL_TIMEOUT, "consumer poll timeout has expired. This means {}", since="3.0"),
+    Template(F.POLL_TIMEOUT, "worker poll timeout has expired. {}", since="3.9"),
+    Template(
+        F.POLL_TIMEOUT, "This member will leave the group because consumer poll timeout has expired. {}", since="2.1"
+    ),
+    Template(
+        F.LEAVE_SENT,
+        "Member {member_id} sending LeaveGroup request to coordinator {} due to {reason}",
+        since="2.4",
+    ),
+    Template(F.LEAVE_SENT, "Member {member_id} sending LeaveGroup request to coordinator {}", since="2.2"),
+    Template(F.LEAVE_SENT, "Sending LeaveGroup request to coordinator {}", since="0.11"),
+    Template(
+        F.MEMBERSHIP_LOST, "Attempt to heartbeat with {} failed due to {error}, resetting generation", since="2.6"
+    ),
+    Template(
+        F.MEMBERSHIP_LOST, "Attempt to heartbeat failed for since member id {member_id} is not valid", since="0.11"
+    ),
+    Template(F.MEMBERSHIP_LOST, "Attempt to heartbeat failed since member id {member_id} is not valid", since="0.11"),
+    Template(
+        F.MEMBERSHIP_LOST, "Attempt to heartbeat failed since generation {generation_id} is not current", since="0.11"
+    ),
+    Template(F.MEMBERSHIP_LOST, "LeaveGroup request with {} failed with error: {error}", since="2.6"),
+    Template(F.INSTANCE_FENCED, "{} has been fenced by another instance. {}", since="2.3"),
+    Template(
+        F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
+    ),
+    Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),
+)
+_COORDINATORS = (
+    Template(F.COORDINATOR_FOUND, "Discovered group coordinator {}", since="1.1"),
+    Template(F.COORDINATOR_FOUND, "Discovered coordinator {}", since="0.11"),
+    Template(
+        F.COORDINATOR_LOST,
+        "Group coordinator {} is unavailable or invalid due to cause: {reason}. isDisconnected: {}",
+        since="2.7",
+    ),
+    Template(
+        F.COORDINATOR_LOST, "Group coordinator {} is unavailable or invalid, will attempt rediscovery", since="1.1"
+    ),
+    Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead", since="0.11"),
+    Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead for group {group_id}", since="0.11"),
+)
+_STREAMS = (
+    Template(F.CLIENT_STATE, "State transition from {state} to {to_state}", since="0.11"),
+    Template(F.MEMBERSHIP_LOST, "Detected that the thread is being fenced. {}", since="2.4"),
+)
+
+DIALECT = Dialect(
+    name="java",
+    title="a Java client's log",
+    marks=("roupId=", "stream-thread ["),
+    heading=java_heading,
+    templates=Templates((*_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)),
+)

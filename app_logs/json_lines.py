@@ -1,0 +1,56 @@
+"""A line of JSON as an entry: logstash, zap, kafkajs, docker's json-file and exports name the same things otherwise.
+
+The message is its text, and the other fields stand behind it as `; key: value`, in the order of the line.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app_logs.entries import Clock, Entry
+from app_logs.stamps import stamp_at
+
+_MESSAGES = ("message", "msg", "@message", "log", "line", "text")
+_TIMES = ("@timestamp", "timestamp", "time", "ts", "t")
+_LEVELS = ("level", "severity", "lvl", "loglevel")
+_LOGGERS = ("logger_name", "logger", "loggerName", "class")
+_SOURCES = ("service", "container", "pod", "container_name", "kubernetes.pod_name")
+LONGEST_VALUE = 4_000
+"""Characters of a field that is shown behind the message: a stack trace is cut."""
+
+
+def entry_of_json(file: str, number: int, text: str) -> Entry | None:
+    """An object with a message; None: it is no JSON, or has none. A brace too many at its end is passed over."""
+    try:
+        fields, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or text[end:].strip("} ,]"):
+        return None
+    message = next((fields.pop(key) for key in _MESSAGES if isinstance(fields.get(key), str)), None)
+    if message is None:
+        return None
+    at_ms, clock = _time(next((fields.pop(key) for key in _TIMES if key in fields), None))
+    level = next((str(fields.pop(key)) for key in _LEVELS if key in fields), "")
+    logger = next((str(fields.pop(key)) for key in _LOGGERS if isinstance(fields.get(key), str)), "")
+    source = next((str(fields.pop(key)) for key in _SOURCES if isinstance(fields.get(key), str)), "")
+    rest = "".join(f"; {key}: {_shown(value)}" for key, value in fields.items() if value not in (None, "", {}, []))
+    return Entry(
+        file, number, message.rstrip() + rest, at_ms, clock, False, level.upper(), logger, source, is_whole=True
+    )
+
+
+def _time(value: Any) -> tuple[int | None, Clock]:
+    """ISO 8601, or seconds or milliseconds since 1970."""
+    if isinstance(value, bool) or value is None:
+        return None, Clock.NONE
+    if isinstance(value, int | float):
+        return round(value if value > 1e11 else value * 1000), Clock.UTC
+    stamp = stamp_at(str(value))
+    return (None, Clock.NONE) if stamp is None else (stamp.at_ms, stamp.clock)
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return text[:LONGEST_VALUE]
