@@ -5,12 +5,13 @@ Knows which facts restart, hold or end a session's timer. Must not know any reba
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.effect_names import EffectName
-from why.facts import Fact
+from schemas.effects import JoinPhaseEnded
+from why.facts import OF_REQUESTS, Fact
 from why.members import Membership, Names
 
 
@@ -40,23 +41,31 @@ class Slack:
         return self.session_timeout_ms - self.silent_ms
 
 
-def gaps_of(facts: Iterable[Fact]) -> list[Gap]:
+def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
-    expiry. A member's absence is none.
+    expiry. A generation restarts the timer of each member in it. A member's absence is no gap, and a member of which no
+    request is known has none.
     """
+    heard = {fact.member_id for fact in facts if _is_request(fact)}
     since: dict[str, int] = {}
     found: list[Gap] = []
     for fact in facts:
+        if isinstance(fact.content, JoinPhaseEnded):
+            since |= dict.fromkeys(fact.content.member_ids, fact.at_ms)
         is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
         if fact.effect == EffectName.MEMBER_JOINED:
             since.pop(fact.member_id, None)
-        if is_request and fact.member_id in since:
+        if is_request and fact.member_id in since and fact.member_id in heard:
             found.append(Gap(fact.member_id, since[fact.member_id], fact.at_ms))
         if fact.effect == EffectName.MEMBER_REMOVED:
             since.pop(fact.member_id, None)
         elif is_request or (fact.is_answer and fact.at_ms > fact.received_at_ms):
             since[fact.member_id] = fact.at_ms
     return found
+
+
+def _is_request(fact: Fact) -> bool:
+    return fact.effect in OF_REQUESTS or (fact.effect == EffectName.OFFSETS_COMMITTED and fact.generation_id >= 0)
 
 
 def is_expiry(fact: Fact) -> bool:
@@ -80,7 +89,7 @@ def last_request_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> in
     return max(seen, default=None)
 
 
-def slack_of(actions: Iterable[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
+def slack_of(actions: Sequence[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
     """Each member's slack at its longest gap, the least first; and the members without a gap."""
     gaps = gaps_of(actions)
     known: list[Slack] = []

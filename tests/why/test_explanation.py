@@ -18,6 +18,7 @@ from tests.views.histories import (
     syncing,
     two_members,
 )
+from tests.views.story import Story
 from tests.why.reading import all_facts, explained
 from why.facts import Fact, effects_in
 from why.holdings import Partition
@@ -25,7 +26,7 @@ from why.kinds import Part
 from why.members import Membership, Names
 from why.moves import Move
 from why.rebalances import NoSuchRebalance, Span, rebalances_of
-from why.slack import Slack, slack_of
+from why.slack import Slack, gaps_of, slack_of
 from why.telling import awaited, following, held, stopped, timeline
 
 
@@ -142,6 +143,21 @@ def test_the_least_slack_comes_first_and_one_whose_session_timeout_is_not_known_
     known, unknown = slack_of(sorted(beats, key=lambda fact: fact.at_ms), members, Names(members))
     assert [(one.name, one.silent_ms, one.left_ms) for one in known] == [("b", 1000, 5000), ("a", 4000, 6000)]
     assert unknown == ["c", "d"]
+
+
+def test_a_generation_restarts_the_session_of_a_static_member_that_it_did_not_await() -> None:
+    story = Story("static")
+    for at_ms, who in ((1000, "a"), (1100, "b")):
+        story.join(at_ms, who, instance_id=who, session_timeout_ms=30_000, rebalance_timeout_ms=5000)
+    story.join(1200, "a", instance_id="a", session_timeout_ms=30_000, rebalance_timeout_ms=5000)
+    story.sync(1300, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(1300, "b")
+    story.heartbeat(9000, "a", "b")
+    story.join(10_000, "a", instance_id="a", topics=["u"], session_timeout_ms=30_000, rebalance_timeout_ms=5000)
+    story.sync(15_100, "a", {"a": ["u-0"], "b": []})
+    story.heartbeat(20_000, "b")
+    gaps = [gap for gap in gaps_of(all_facts(story)) if gap.member_id == story.member_ids["b"]]
+    assert (gaps[-1].from_ms, gaps[-1].to_ms) == (15_000, 20_000)
 
 
 def test_partitions_that_came_back_are_told_with_when_they_did() -> None:
