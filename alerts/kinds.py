@@ -14,11 +14,12 @@ from alerts.alarm import id_of
 from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT, MEMBERS_REMOVED, REBALANCE_GOES_ON, WENT_EMPTY
 from alerts.settings import AlertSettings
 from exporter.settings import chosen_groups
-from page.history import History, ms_of, timestamp
+from page.history import History
 from page.lists import TROUBLE_MS, detectors, troubles_now
 from page.live import Liveness, liveness_of
 from schemas.causes import CauseKind, name_of
 from views.view import Detector, Severity, View
+from why.cost import literal, ms_of
 from why.words import count, duration, filled
 
 EMPTY_MS, REBALANCING_MS, BEHIND_MS = 300_000, 360_000, 120_000
@@ -110,7 +111,7 @@ def _of_groups(history: History, condition: str, patterns: list[str], now_ms: in
     removing = f"cause IN ({', '.join(repr(str(cause)) for cause in REMOVING)})"
     lost = (
         "SELECT group_id, cause, cause_client_id, known_from, ended_at FROM all_rebalances "
-        f"WHERE {removing} AND coalesce(ended_at, known_from) >= {timestamp(now_ms - TROUBLE_MS)} AND {condition} "
+        f"WHERE {removing} AND coalesce(ended_at, known_from) >= {literal(now_ms - TROUBLE_MS)} AND {condition} "
         "ORDER BY group_id, known_from"
     )
     for group_id, rows in groupby(history.all(lost, patterns), itemgetter("group_id")):
@@ -119,8 +120,8 @@ def _of_groups(history: History, condition: str, patterns: list[str], now_ms: in
         sentence = f"{first['cause_client_id'] or 'a member'} was removed: {name_of(first['cause'])}{more}"
         last_ms = ms_of(max(row["ended_at"] or row["known_from"] for row in (first, *others)))
         yield Found(group_id, MEMBERS_REMOVED, ms_of(first["known_from"]), last_ms, False, sentence)
-    empty = f"state = 'Empty' AND generation_id > 0 AND state_since <= {timestamp(now_ms - EMPTY_MS)}"
-    rebalancing = f"state NOT IN ('Empty', 'Stable', 'Dead') AND state_since <= {timestamp(now_ms - REBALANCING_MS)}"
+    empty = f"state = 'Empty' AND generation_id > 0 AND state_since <= {literal(now_ms - EMPTY_MS)}"
+    rebalancing = f"state NOT IN ('Empty', 'Stable', 'Dead') AND state_since <= {literal(now_ms - REBALANCING_MS)}"
     sql = (
         f"SELECT group_id, state, state_since FROM all_groups WHERE ({empty} OR {rebalancing}) AND {condition} "
         "ORDER BY group_id"

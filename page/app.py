@@ -27,13 +27,14 @@ from starlette.types import Receive, Scope, Send
 
 from page import details, drawings, lists, queries, shown
 from page.fields import FieldError, Fields
-from page.history import History, ms_of
+from page.history import History
 from page.live import Watch
 from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.period import NothingToShow
 from pictures.svg import svg_of
 from views.catalog import DETECTORS, VIEWS
+from why.cost import ms_of
 from why.rebalances import Span
 from why.words import moment
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from page.history import History, quoted, timestamp
-from why.cost import cost_of
+from page.history import History, quoted
+from why.cost import cost_of, literal
 from why.explanation import Explanation, explain
 from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
@@ -56,7 +56,7 @@ def kind_of_group(row: dict[str, Any] | None) -> GroupKind:
 
 def owners(history: History, group_id: str, topic: str, partition: int, at_ms: int) -> list[dict[str, Any]]:
     """Who owned a partition at a moment: the intervals of `assignments` that hold it."""
-    moment = timestamp(at_ms)
+    moment = literal(at_ms)
     sql = (
         f"SELECT * FROM assignments WHERE topic = {quoted(topic)} AND partition = {partition:d} "
         f"AND from_at <= {moment} AND (to_at IS NULL OR to_at > {moment}) ORDER BY from_at"
@@ -79,7 +79,7 @@ def rebalance(
 
 def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[str, Any]:
     """The rebalances before and after this one: their rows, None if there is none."""
-    began = timestamp(e.rebalance.started_at_ms)
+    began = literal(e.rebalance.started_at_ms)
     sql = (
         f"(SELECT 'before' AS side, * FROM rebalances WHERE known_from < {began} ORDER BY known_from DESC LIMIT 1) "
         f"UNION ALL (SELECT 'after', * FROM rebalances WHERE known_from > {began} ORDER BY known_from LIMIT 1)"

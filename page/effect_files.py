@@ -17,7 +17,7 @@ from tables.unread import fault_of_parquet, left_out, row_named
 from tables.versions import Versions
 from views.tables import TABLE_VIEWS
 
-_EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
+EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 
 
 def appended(versions: Versions, version: int) -> list[str]:
@@ -62,12 +62,12 @@ def insert(
 
 
 def columns() -> str:
-    return ", ".join(_EFFECTS.table.names)
+    return ", ".join(EFFECTS.table.names)
 
 
 def source_of(files: Sequence[str]) -> str:
     """The rows of the effects' data files."""
     if not files:
-        nulls = (f"CAST(NULL AS {duck_type(column.type)}) AS {column.name}" for column in _EFFECTS.columns)
+        nulls = (f"CAST(NULL AS {duck_type(column.type)}) AS {column.name}" for column in EFFECTS.columns)
         return f"(SELECT {', '.join(nulls)} WHERE false)"
-    return rows_of(files, _EFFECTS.table)
+    return rows_of(files, EFFECTS.table)

@@ -10,14 +10,13 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 
 from duck_sql.engine import macros_and_view, made_of, of_table
-from page.effect_files import appended, columns, insert, source_of
+from page.effect_files import EFFECTS, appended, columns, insert, source_of
 from page.kept_lists import ALL_LISTS, QUIET, Kept, kept_lists
 from schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
 from tables.duck_database import files_of, open_database
@@ -26,13 +25,12 @@ from tables.versions import Versions, is_table
 from views.catalog import names_in, with_foundations
 from views.lag import TREND_MS
 from views.tables import TABLE_VIEWS
-from why.cost import Asked
+from why.cost import Asked, ms_of
 from why.facts import COLUMNS
 from why.past import Read
 
 MEMORY_MB = 256
 """What DuckDB may keep in memory before it writes to its file."""
-_EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 RAW = "raw_effects"
 """All facts: those that are sorted by group, and later ones."""
 _LAID_OUT, _RECENT = "laid_out_effects", "recent_effects"
@@ -315,13 +313,13 @@ def make_views(
     is_once: each view is computed here, once, and not by each view that stands on it. is_empty_without_ends: views that
     read the ends of logs are empty, and cost nothing, where the home has none.
     """
-    times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in _EFFECTS.times)
+    times = ", ".join(f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in EFFECTS.times)
     effects = "TABLE" if is_narrow else "VIEW"
     cursor.execute(f"CREATE TEMP {effects} effects AS SELECT *, {times} FROM {facts} WHERE {where}")
     has_ends = not is_empty_without_ends
     wanted = with_foundations(names)
     for table in TABLE_VIEWS:
-        if table.name in wanted and table is not _EFFECTS:
+        if table.name in wanted and table is not EFFECTS:
             files = files_of(home / table.folder) if is_table(home / table.folder) else []
             has_ends = has_ends or (table.name == "log_ends" and bool(files))
             cursor.execute(of_table(table, files, until_ms, "TEMP VIEW"))
@@ -347,13 +345,3 @@ def quoted(value: str) -> str:
 def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     names = [column[0] for column in found.description or ()]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-
-def timestamp(at_ms: int) -> str:
-    """A moment as an SQL literal."""
-    return f"make_timestamp({at_ms:d}::BIGINT * 1000)"
-
-
-def ms_of(at: datetime) -> int:
-    """A timestamp of an answer, UTC without a zone, as ms since the epoch."""
-    return round(at.replace(tzinfo=UTC).timestamp() * 1000)

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from page.history import History, ms_of, timestamp
+from page.history import History
 from views.catalog import DETECTORS
 from views.view import Detector, View
+from why.cost import literal, ms_of
 from why.sections import Named
-from why.words import count, filled, some
+from why.words import HOUR_MS, count, filled, some
 
-HOUR_MS = 3_600_000
 RECENT_MS = 24 * HOUR_MS
 """The overview names a group's troubles of this last span of time."""
 TROUBLE_MS = 300_000
@@ -110,10 +110,10 @@ def _recent_troubles(
     found: dict[str, tuple[list[str], list[str], bool]] = {}
     for view, kind in detectors():
         sql = f"""
-            SELECT group_id, count(*) AS n, count_if({kind.until} > {timestamp(now_ms - HOUR_MS)}) AS n_now,
+            SELECT group_id, count(*) AS n, count_if({kind.until} > {literal(now_ms - HOUR_MS)}) AS n_now,
               count_if(goes_on) > 0 AS goes_on
             FROM {as_of(view, kind, now_ms)}
-            WHERE {kind.until} > {timestamp(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
+            WHERE {kind.until} > {literal(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
         """
         for row in history.all(sql, (), until_ms):
             troubles, harms, goes_on = found.get(row["group_id"], ([], [], False))
@@ -130,7 +130,7 @@ def detectors() -> Iterator[tuple[View, Detector]]:
 
 def as_of(view: View, kind: Detector, now_ms: int) -> str:
     """What a detector found, as a table in SQL: an open trouble lasts until now, and has `goes_on`."""
-    now = timestamp(now_ms)
+    now = literal(now_ms)
     lasted = f"coalesce(duration_ms, {now_ms} - epoch_ms({kind.since})) AS duration_ms"
     replaced = [f"coalesce({kind.until}, {now}) AS {kind.until}"]
     replaced += [lasted for column in view.columns if column.name == "duration_ms"]
@@ -139,7 +139,7 @@ def as_of(view: View, kind: Detector, now_ms: int) -> str:
 
 def troubles_now(view: View, kind: Detector, now_ms: int) -> str:
     """What a detector found that is worth telling and goes on, or was over within TROUBLE_MS, as a table in SQL."""
-    recent = f"{kind.until} >= {timestamp(now_ms - TROUBLE_MS)}"
+    recent = f"{kind.until} >= {literal(now_ms - TROUBLE_MS)}"
     return f"(SELECT * FROM {as_of(view, kind, now_ms)} WHERE {recent} AND {kind.worth_telling})"
 
 

@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from page.history import ms_of
 from programs.visible import visible
 from schemas.causes import name_of
+from why.cost import ms_of
 from why.sections import At, Cell, Named
 from why.words import duration, moment
 

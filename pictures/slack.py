@@ -9,6 +9,7 @@ from math import nan
 
 from pictures.period import Period
 from pictures.scene import PALE, Curve, Curves, colour_of
+from views.near_misses import SHARE
 from why.slack import Gap, gaps_of
 from why.words import moment
 
@@ -44,7 +45,7 @@ def heartbeat_slack(period: Period) -> Curves:
         y_label="session left when heard of, %",
         curves=curves,
         is_time=True,
-        levels={"expired": 0.0, "near miss": 25.0},
+        levels={"expired": 0.0, "near miss": 100 * (1 - SHARE)},
     )
 
 

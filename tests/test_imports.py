@@ -68,7 +68,7 @@ LAYERS = {
     "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec", "sqlglot")),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
-    "pictures": Layer(own=("pictures", "why", "schemas", "programs.visible"), third_party=True),
+    "pictures": Layer(own=("pictures", "why", "views.near_misses", "schemas", "programs.visible"), third_party=True),
     "listeners": Layer(own=("listeners", "programs"), third_party=True),
     "gateway": Layer(
         own=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from schemas.causes import name_of
 from why.cost import Cost
@@ -54,9 +54,9 @@ Cell = str | At | Named
 
 
 class Line(NamedTuple):
-    """One line for programs: part is one of PARTS, about what it is about; what does not apply is null."""
+    """One line for programs: the part that it belongs to, what it is about; what does not apply is null."""
 
-    part: str
+    part: Literal["what", "who", "timeline", "member", "held", "moved", "stopped", "cost", "slack", "next"]
     about: str
     text: str
     at_ms: int | None = None
@@ -65,9 +65,6 @@ class Line(NamedTuple):
     topic: str | None = None
     partition: int | None = None
     duration_ms: int | None = None
-
-
-PARTS = ("what", "who", "timeline", "member", "held", "moved", "stopped", "slack", "next")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from jobs.home import Home
 from jobs.lag_report import lag_of
 from jobs.pictures import rebalance_scenes
 from lag.rows import LagRows
-from page.history import ms_of
 from pictures.scene import Curves
 from tables.lag_rows import append_lag
 from tests.lag.homes import ends, write_capture, write_home
@@ -21,6 +20,7 @@ from tests.page.asking import asked, page
 from tests.pictures.drawn import drawn, hints, lanes, written
 from tests.views.story import Story
 from tests.waiting import until
+from why.cost import ms_of
 from why.words import duration
 
 

@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 
 from duck_sql.engine import ask
 from page import details
-from page.history import ms_of
 from schemas.causes import name_of
 from schemas.consumer_protocol import TopicPartition
 from schemas.effect_rows import EffectRow
@@ -29,6 +28,7 @@ from tests.waiting import until
 from tests.why.reading import reader_of
 from tests.why.reading import recorded as rows_of
 from views.catalog import DETECTORS
+from why.cost import ms_of
 from why.explanation import explain
 from why.telling import headline, stopped, title
 from why.words import duration, moment
