@@ -18,13 +18,13 @@ from coordinator_udfs.settings import Clock, StreamSettings
 from exporter.settings import ExportSettings
 from listeners.addresses import Address
 from programs.errors import ConfigError
+from programs.kafka_options import KAFKA_PREFIX
 from programs.log_lines import Form
 from programs.request_limits import RequestLimits
 from programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
 from tables.properties import VERSIONS_RETENTION_MINUTES
 
 PREFIX = "spark.coordinator."
-KAFKA_PREFIX = "kafka."
 GATEWAY_PREFIX = "gateway."
 """Keys that begin so belong to the gateway, which reads the same file and refuses those that it does not know."""
 

@@ -17,7 +17,6 @@ from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr
 
 from duck_sql.engine import ask
 from gateway.settings import Settings
-from gateway.tables.request_topic import client_settings
 from jobs.home import Home
 from jobs.preflight import check_java, check_python, find_java
 from jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
@@ -26,6 +25,7 @@ from listeners.addresses import Address
 from listeners.ports import refuse_unusable
 from page.settings import DEFAULT_ADDRESS
 from programs.errors import ConfigError, UserError
+from programs.kafka_options import client_settings
 from schemas.tables import EFFECTS_FOLDER
 from tables.versions import is_table
 

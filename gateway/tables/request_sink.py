@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from programs.errors import ConfigError
+from programs.kafka_options import KAFKA_PREFIX
 
 SOURCE = "spark.coordinator.source"
 TOPIC = "spark.coordinator.kafka.topic"
@@ -29,7 +30,7 @@ def topic_of(pairs: Mapping[str, str]) -> Topic | None:
     if pairs.get(SOURCE, "").strip() != "kafka":
         return None
     name = pairs.get(TOPIC, "").strip()
-    options = {key: text.strip() for key, text in pairs.items() if key.startswith("kafka.")}
+    options = {key: text.strip() for key, text in pairs.items() if key.startswith(KAFKA_PREFIX)}
     if not name:
         raise ConfigError(f"{SOURCE}=kafka: needs {TOPIC}")
     if not options.get("kafka.bootstrap.servers"):

@@ -3,14 +3,12 @@
 So a group's requests keep their order. Each record is written once, even if a broker restarts meanwhile
 (`enable.idempotence`). Records are as `jobs.stream.sources.kafka` reads them.
 
-Knows a producer and how the job's `kafka.*` settings are spelt for it. Must not know who waits for an answer.
+Knows a producer. Must not know who waits for an answer, nor how the job's `kafka.*` settings are spelt for it.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -19,52 +17,16 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gateway.tables.request_sink import NotAppended, Topic
-from programs.errors import ConfigError
+from programs.kafka_options import client_settings
 
-PREFIX = "kafka."
 FOUND_WITHIN_S = 15.0
 TAKEN_WITHIN_S = 60.0
 """A restarted broker is back within this time; its clients wait until then."""
 _ROOM_AGAIN_S = 0.1
 _TOO_LONG = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE)
-_SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
-_HOSTS = "ssl.endpoint.identification.algorithm"
-_PEM_FILES = {
-    "ssl.truststore": ("ssl.ca.location",),
-    "ssl.keystore": ("ssl.certificate.location", "ssl.key.location"),
-}
-_LOGIN = {"username": "sasl.username", "password": "sasl.password"}
-_SECURITY = ("ssl.", "sasl.", "security.")
 # The library writes a line a second while a broker is away; what fails is reported with the request.
 _quiet = logging.getLogger("gateway.kafka")
 _quiet.setLevel(logging.CRITICAL)
-
-
-def client_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The job's options `kafka.*` about servers and security as confluent-kafka's clients spell them.
-
-    The other options are the job's own. Certificate stores are PEM files; logins are user name and password of PLAIN
-    and SCRAM. Raises ConfigError: one about security has no such form.
-    """
-    own = {key.removeprefix(PREFIX): text for key, text in options.items()}
-    found = {key: own.pop(key) for key in _SAME if key in own}
-    for store, names in _PEM_FILES.items():
-        location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
-        if location and kind != "PEM":
-            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone")
-        found |= dict.fromkeys(names, location) if location else {}
-    login = own.pop("sasl.jaas.config", "")
-    for name, key in _LOGIN.items() if login else ():
-        value = re.search(rf'{name}\s*=\s*"((?:[^"\\]|\\.)*)"', login)
-        if value is None:
-            raise ConfigError(f"kafka.sasl.jaas.config: names no {name}")
-        found[key] = re.sub(r"\\(.)", r"\1", value[1])
-    if _HOSTS in own:
-        found[_HOSTS] = own.pop(_HOSTS) or "none"
-    for key in own:
-        if key.startswith(_SECURITY):
-            raise ConfigError(f"kafka.{key}: Java's client knows it, confluent-kafka does not")
-    return found
 
 
 class RequestTopic:

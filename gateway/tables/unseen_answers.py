@@ -57,10 +57,12 @@ class UnsentAssignments:
         self._by_member: dict[int, ConsumerGroupAssignment] = {}
         """By the hashes of group and member."""
 
-    def answered(self, member: int, response: Response, *, is_awaited: bool, is_member: bool) -> Response:
+    def answered(
+        self, member: int, response: ConsumerGroupHeartbeatResponse, *, is_awaited: bool, is_member: bool
+    ) -> ConsumerGroupHeartbeatResponse:
         """The answer for a member's client when the coordinator has answered. is_member: it is still a member."""
         unsent = self._by_member.pop(member, None)
-        if not isinstance(response, ConsumerGroupHeartbeatResponse) or response.error_code is not Error.NONE:
+        if response.error_code is not Error.NONE:
             return response
         assignment = unsent if response.assignment is None else response.assignment
         if is_awaited and assignment is not response.assignment:

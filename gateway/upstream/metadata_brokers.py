@@ -17,13 +17,13 @@ from kio.serial.readers import read_compact_array_length, read_legacy_array_leng
 from kio.serial.writers import write_compact_array_length, write_legacy_array_length
 
 from gateway.wire.codec import WireError, codec
+from gateway.wire.frames import LENGTH_BYTES
 from gateway.wire.reading import Elements, reader
 
 MAX_BROKERS = 1000
 """No cluster has more brokers, and each takes a port."""
 _THROTTLE_TIME_SINCE = 3
 _THROTTLE_TIME_BYTES = 4
-_LENGTH_BYTES = 4
 
 
 class Split(NamedTuple):
@@ -79,4 +79,4 @@ def joined(version: int, parts: Split) -> bytes:
     for broker in parts.brokers:
         beginning.write_broker(out, broker)
     length = out.tell() + len(parts.behind)
-    return b"".join((length.to_bytes(_LENGTH_BYTES, "big"), out.getbuffer(), parts.behind))
+    return b"".join((length.to_bytes(LENGTH_BYTES, "big"), out.getbuffer(), parts.behind))

@@ -14,7 +14,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gateway.tables.request_topic import client_settings
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import Home, HomeError
 from jobs.shadow.cluster_url import SCHEME, servers_of
@@ -31,6 +30,7 @@ from jobs.stream.topic_names import TopicNames
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.driver_writer import DriverWriter
 from programs.errors import ConfigError
+from programs.kafka_options import client_settings
 from programs.log_lines import tell
 from programs.steady_clock import SteadyClock
 from tables.job_status import StatusWriter

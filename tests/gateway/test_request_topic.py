@@ -1,4 +1,4 @@
-"""Where a gateway hands requests over when the job reads a Kafka topic, and how the job's settings are spelt for it."""
+"""Where a gateway hands requests over when the job reads a Kafka topic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from gateway.tables.request_sink import NotAppended, Topic, topic_of
-from gateway.tables.request_topic import RequestTopic, client_settings
+from gateway.tables.request_topic import RequestTopic
 from programs.errors import ConfigError
 from tables.request_rows import RequestRow, table_of
 from tests.source_tree import ROOT
@@ -31,47 +31,6 @@ def test_a_topic_that_is_half_named_is_refused(missing: str) -> None:
     pairs = {key: text for key, text in SETTINGS.items() if key != missing}
     with pytest.raises(ConfigError, match=f"^spark.coordinator.source=kafka: needs {missing}$"):
         topic_of(pairs)
-
-
-def test_kafkas_options_of_security_are_spelt_for_this_producer() -> None:
-    found = client_settings(
-        {
-            **BROKERS,
-            "kafka.security.protocol": "SASL_SSL",
-            "kafka.sasl.mechanism": "SCRAM-SHA-512",
-            "kafka.sasl.jaas.config": 'o.a.k.ScramLoginModule required username="rollcall" password="s e=c\'r\\"et";',
-            "kafka.ssl.truststore.type": "PEM",
-            "kafka.ssl.truststore.location": "/ca.pem",
-            "kafka.ssl.keystore.type": "PEM",
-            "kafka.ssl.keystore.location": "/own.pem",
-            "kafka.ssl.endpoint.identification.algorithm": "",
-            "kafka.fetch.max.bytes": "1000",
-        }
-    )
-    assert found == {
-        "bootstrap.servers": "b1:9092,b2:9092",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "rollcall",
-        "sasl.password": "s e=c'r\"et",
-        "ssl.ca.location": "/ca.pem",
-        "ssl.certificate.location": "/own.pem",
-        "ssl.key.location": "/own.pem",
-        "ssl.endpoint.identification.algorithm": "none",
-    }
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"kafka.ssl.truststore.location": "/t.jks"}, "kafka.ssl.truststore.type=JKS: confluent-kafka reads PEM alone"),
-        ({"kafka.sasl.jaas.config": "o.a.k.OAuthModule required;"}, "kafka.sasl.jaas.config: names no username"),
-        ({"kafka.ssl.provider": "BC"}, "kafka.ssl.provider: Java's client knows it, confluent-kafka does not"),
-    ],
-)
-def test_what_has_no_such_form_is_refused_by_its_name(options: dict[str, str], why: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{why}$"):
-        client_settings({**BROKERS, **options})
 
 
 def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

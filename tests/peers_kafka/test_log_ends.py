@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from gateway.tables.request_topic import client_settings
 from jobs.home import Home
 from jobs.shadow.listed_offsets import ListedOffsets
 from jobs.shadow.log_ends_sampler import LogEndsSampler
+from programs.kafka_options import client_settings
 from tests.peers_kafka.kafka import broker
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Row, rows_of

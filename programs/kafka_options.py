@@ -1,0 +1,48 @@
+"""The job's settings `kafka.*`, as Java's clients spell them, for the clients of confluent-kafka.
+
+Knows the keys of either. Must not know a client, nor what is asked of Kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from programs.errors import ConfigError
+
+KAFKA_PREFIX = "kafka."
+_SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
+_HOSTS = "ssl.endpoint.identification.algorithm"
+_PEM_FILES = {
+    "ssl.truststore": ("ssl.ca.location",),
+    "ssl.keystore": ("ssl.certificate.location", "ssl.key.location"),
+}
+_LOGIN = {"username": "sasl.username", "password": "sasl.password"}
+_SECURITY = ("ssl.", "sasl.", "security.")
+
+
+def client_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """The job's options `kafka.*` about servers and security as confluent-kafka's clients spell them.
+
+    The other options are the job's own. Certificate stores are PEM files; logins are user name and password of PLAIN
+    and SCRAM. Raises ConfigError: one about security has no such form.
+    """
+    own = {key.removeprefix(KAFKA_PREFIX): text for key, text in options.items()}
+    found = {key: own.pop(key) for key in _SAME if key in own}
+    for store, names in _PEM_FILES.items():
+        location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
+        if location and kind != "PEM":
+            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone")
+        found |= dict.fromkeys(names, location) if location else {}
+    login = own.pop("sasl.jaas.config", "")
+    for name, key in _LOGIN.items() if login else ():
+        value = re.search(rf'{name}\s*=\s*"((?:[^"\\]|\\.)*)"', login)
+        if value is None:
+            raise ConfigError(f"kafka.sasl.jaas.config: names no {name}")
+        found[key] = re.sub(r"\\(.)", r"\1", value[1])
+    if _HOSTS in own:
+        found[_HOSTS] = own.pop(_HOSTS) or "none"
+    for key in own:
+        if key.startswith(_SECURITY):
+            raise ConfigError(f"kafka.{key}: Java's client knows it, confluent-kafka does not")
+    return found
