@@ -27,7 +27,7 @@ def ownership(period: Period) -> Lanes:
         name, to_ms = period.names.of(one.member_id), period.to_ms if one.to_ms is None else one.to_ms
         text = (
             f"{one.partition.topic}-{one.partition.number}: {name} for {duration(to_ms - one.from_ms)} "
-            f"from {clock(one.from_ms)} UTC (generation {one.generation_id})"
+            f"from {clock(one.from_ms)} UTC ({period.kind_at(one.from_ms).step} {one.generation_id})"
         )
         bars.append(Bar(places[one.partition], max(one.from_ms, period.from_ms), to_ms, name, text))
     return Lanes(

@@ -106,6 +106,7 @@ def test_a_partition_is_a_lane_with_its_owners_and_gaps() -> None:
     assert scene.lanes == ["t1-0", "t1-1"]
     assert bars(scene, "t1-0") == [(1000, 20_000, "a")]
     assert bars(scene, "t1-1") == [(1000, 4500, "a"), (5000, 8000, "b"), (9000, 20_000, "a")]
+    assert all("(epoch " in bar.text for bar in scene.bars)
 
 
 def test_owners_older_than_the_picture_are_in_it() -> None:
