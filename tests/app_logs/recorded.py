@@ -13,14 +13,15 @@ from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"
 FIELD = ROOT / "tests" / "app_logs" / "field"
-NAMES = sorted(path.parent.name for path in CAPTURES.glob("*/server-coordinator.log.gz"))
+BROKERS = ROOT / "tests" / "app_logs" / "brokers"
+NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
 
 
 @cache
 def read_of(name: str) -> FileRead:
     """The broker's log of a capture."""
-    return read_files([str(CAPTURES / name / "server-coordinator.log.gz")])[0]
+    return read_files([str(BROKERS / f"{name}.log.gz")])[0]
 
 
 @cache

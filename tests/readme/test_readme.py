@@ -61,8 +61,8 @@ def replayed(home: Path) -> str:
 
 def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
     shown = block_with("text", "Its member id: clicks-agg-1-")
-    assert shown in run(block_with("sh", "d-kill/server-coordinator.log.gz"), tmp_path)
-    assert "tiles-cache" in run(block_with("sh", "q-consumer-slow/server-coordinator.log.gz"), tmp_path)
+    assert shown in run(block_with("sh", "brokers/d-kill.log.gz"), tmp_path)
+    assert "tiles-cache" in run(block_with("sh", "brokers/q-consumer-slow.log.gz"), tmp_path)
 
 
 def test_the_culprits_are_those_shown(replayed: str) -> None:
