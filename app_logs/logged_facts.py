@@ -5,7 +5,7 @@ A fact is what the line states, not what follows from it. Knows the shape alone;
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import NamedTuple
 
 from app_logs.entries import Clock
@@ -15,84 +15,84 @@ class FactKind(StrEnum):
     """What a line states. The first part is printed by brokers, the second by clients."""
 
     # Classic groups.
-    REBALANCE_BEGAN = "rebalance_began"
+    REBALANCE_BEGAN = auto()
     """generation_id is the old one; reason is the coordinator's."""
-    JOIN_PHASE_ENDED = "join_phase_ended"
-    ASSIGNMENT_RECEIVED = "assignment_received"
-    GROUP_EMPTIED = "group_emptied"
-    MEMBER_EXPIRED = "member_expired"
-    MEMBER_LEFT = "member_left"
-    PENDING_MEMBER_LEFT = "pending_member_left"
-    PENDING_MEMBER_EXPIRED = "pending_member_expired"
-    MEMBER_ID_GIVEN = "member_id_given"
-    MEMBER_ADDED = "member_added"
-    STATIC_MEMBER_REPLACED = "static_member_replaced"
+    JOIN_PHASE_ENDED = auto()
+    ASSIGNMENT_RECEIVED = auto()
+    GROUP_EMPTIED = auto()
+    MEMBER_EXPIRED = auto()
+    MEMBER_LEFT = auto()
+    PENDING_MEMBER_LEFT = auto()
+    PENDING_MEMBER_EXPIRED = auto()
+    MEMBER_ID_GIVEN = auto()
+    MEMBER_ADDED = auto()
+    STATIC_MEMBER_REPLACED = auto()
     """member_id is the old id, other_member_id the new one where the line has it."""
-    STATIC_JOIN_WITHOUT_REBALANCE = "static_join_without_rebalance"
+    STATIC_JOIN_WITHOUT_REBALANCE = auto()
     """Names nobody: it belongs to the line before it."""
-    MEMBER_FENCED = "member_fenced"
+    MEMBER_FENCED = auto()
     """member_id lost against other_member_id."""
-    MEMBERS_NOT_BACK = "members_not_back"
+    MEMBERS_NOT_BACK = auto()
     """member_ids had not rejoined when the rebalance timeout was over, and were removed."""
-    LEADER_NOT_BACK = "leader_not_back"
-    NOBODY_BACK = "nobody_back"
+    LEADER_NOT_BACK = auto()
+    NOBODY_BACK = auto()
     # A coordinator and its groups.
-    PARTITION_LOADING = "partition_loading"
-    PARTITION_LOADED = "partition_loaded"
-    PARTITION_UNLOADED = "partition_unloaded"
-    GROUP_TAKEN_OVER = "group_taken_over"
-    MEMBER_LOADED = "member_loaded"
-    GROUP_UNLOADED = "group_unloaded"
-    GROUPS_DELETED = "groups_deleted"
+    PARTITION_LOADING = auto()
+    PARTITION_LOADED = auto()
+    PARTITION_UNLOADED = auto()
+    GROUP_TAKEN_OVER = auto()
+    MEMBER_LOADED = auto()
+    GROUP_UNLOADED = auto()
+    GROUPS_DELETED = auto()
     """member_ids holds the ids of the groups."""
-    GROUP_DIED = "group_died"
-    WRITE_FAILED = "write_failed"
-    BROKER_STARTED = "broker_started"
-    BROKER_STOPPING = "broker_stopping"
+    GROUP_DIED = auto()
+    WRITE_FAILED = auto()
+    BROKER_STARTED = auto()
+    BROKER_STOPPING = auto()
     # Groups of the newer protocols.
-    MEMBER_JOINED_EPOCH = "member_joined_epoch"
-    MEMBER_LEFT_EPOCH = "member_left_epoch"
-    MEMBER_EXPIRED_EPOCH = "member_expired_epoch"
-    MEMBER_TOO_SLOW_EPOCH = "member_too_slow_epoch"
+    MEMBER_JOINED_EPOCH = auto()
+    MEMBER_LEFT_EPOCH = auto()
+    MEMBER_EXPIRED_EPOCH = auto()
+    MEMBER_TOO_SLOW_EPOCH = auto()
     """It did not give partitions up within its rebalance timeout (length_ms)."""
-    MEMBER_SUBSCRIBED = "member_subscribed"
-    EPOCH_BUMPED = "epoch_bumped"
+    MEMBER_SUBSCRIBED = auto()
+    EPOCH_BUMPED = auto()
     """reason is the hash of the subscribed topics' metadata."""
-    TARGET_COMPUTED = "target_computed"
-    PATTERNS_SCANNED = "patterns_scanned"
-    MEMBER_PROGRESSED = "member_progressed"
-    GROUP_CONVERTED = "group_converted"
+    TARGET_COMPUTED = auto()
+    PATTERNS_SCANNED = auto()
+    MEMBER_PROGRESSED = auto()
+    GROUP_CONVERTED = auto()
 
     # A client about itself.
-    JOIN_SENT = "join_sent"
-    REJOIN_WANTED = "rejoin_wanted"
+    JOIN_SENT = auto()
+    REJOIN_WANTED = auto()
     """reason is the client's; `group is already rebalancing` or its like: others began."""
-    GROUP_IS_REBALANCING = "group_is_rebalancing"
-    CONFIGS_BEHIND = "configs_behind"
+    GROUP_IS_REBALANCING = auto()
+    CONFIGS_BEHIND = auto()
     """A Connect worker's own config topic does not reach the offset of its assignment, so it rejoins."""
-    JOINED = "joined"
-    ASSIGNED_ALL = "assigned_all"
+    JOINED = auto()
+    ASSIGNED_ALL = auto()
     """A leader's assignment for all members; partitions is its text."""
-    SYNCED = "synced"
-    PARTITIONS_ADDED = "partitions_added"
-    PARTITIONS_REVOKED = "partitions_revoked"
-    PARTITIONS_LOST = "partitions_lost"
-    POLL_TIMEOUT = "poll_timeout"
-    LEAVE_SENT = "leave_sent"
-    MEMBERSHIP_LOST = "membership_lost"
+    SYNCED = auto()
+    PARTITIONS_ADDED = auto()
+    PARTITIONS_REVOKED = auto()
+    PARTITIONS_LOST = auto()
+    POLL_TIMEOUT = auto()
+    LEAVE_SENT = auto()
+    MEMBERSHIP_LOST = auto()
     """The coordinator no longer knows the member or its generation."""
-    SESSION_GIVEN_UP = "session_given_up"
+    SESSION_GIVEN_UP = auto()
     """The client gave up by its own clock: no answer from the coordinator within its session timeout."""
-    INSTANCE_FENCED = "instance_fenced"
-    JOIN_REFUSED = "join_refused"
-    SYNC_REFUSED = "sync_refused"
-    COMMIT_REFUSED = "commit_refused"
-    COORDINATOR_FOUND = "coordinator_found"
-    COORDINATOR_LOST = "coordinator_lost"
-    CLIENT_STATE = "client_state"
+    INSTANCE_FENCED = auto()
+    JOIN_REFUSED = auto()
+    SYNC_REFUSED = auto()
+    COMMIT_REFUSED = auto()
+    COORDINATOR_FOUND = auto()
+    COORDINATOR_LOST = auto()
+    CLIENT_STATE = auto()
     """state is what the client calls where it is now."""
-    CLIENT_FAILED = "client_failed"
-    CLOSED = "closed"
+    CLIENT_FAILED = auto()
+    CLOSED = auto()
 
 
 class LoggedFact(NamedTuple):
