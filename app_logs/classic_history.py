@@ -186,7 +186,7 @@ def _left_by(fact: LoggedFact) -> Reason:
 
 
 def _opened(fact: LoggedFact) -> LoggedRebalance:
-    return LoggedRebalance(group_id=fact.group_id, clock=fact.clock)
+    return LoggedRebalance(group_id=fact.group_id, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds)
 
 
 def _cause_of(reason: Reason) -> Cause:

@@ -46,6 +46,7 @@ class _History:
         self.generation_id: int | None = None
         self.member_id = ""
         self.client_id = ""
+        self.instance_id = ""
         self.is_joined = False
         """Whether the running rebalance has its generation."""
         self.is_out = False
@@ -59,6 +60,7 @@ class _History:
         """One line, in order."""
         self.member_id = fact.member_id or self.member_id
         self.client_id = fact.client_id or self.client_id
+        self.instance_id = fact.instance_id or self.instance_id
         match fact.kind:
             case kind if kind in _LEARNT:
                 self._learn(fact)
@@ -83,14 +85,24 @@ class _History:
         running = self.running
         if running is not None:
             running.held_by = self._holder(running)
-            has_moved = running.generation_id is None or running.generation_id != running.from_generation_id
-            (self.found if has_moved else self.unmoved).append(running)
+            if running.generation_id is not None and running.generation_id == running.from_generation_id:
+                self.unmoved.append(running)
+            elif (
+                self.is_joined
+                or self.learnt is not None
+                or running.cause.kind is not CauseKind.UNKNOWN
+                or self._is_left()
+            ):
+                self.found.append(running)
+            # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
         if self.running is None or self.is_joined or self._is_left():
             self.close()
-            self.running = LoggedRebalance(fact.group_id, began_at_ms=fact.at_ms, clock=fact.clock)
+            self.running = LoggedRebalance(
+                fact.group_id, began_at_ms=fact.at_ms, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds
+            )
             if self.generation_id is not None:
                 self.running.from_generation_id = self.generation_id
                 self.running.generation_id = self.generation_id + 1
@@ -109,7 +121,7 @@ class _History:
         running.facts.append(fact)
         if kind is not None and running.cause.kind is CauseKind.UNKNOWN:
             running.cause = self._own(kind, fact.reason)
-        elif kind is None:
+        elif fact.kind is FactKind.GROUP_IS_REBALANCING or "rebalancing" in fact.reason:
             self.learnt = self.learnt or fact
 
     def _leave(self, fact: LoggedFact) -> None:
@@ -136,7 +148,12 @@ class _History:
     def _join(self, fact: LoggedFact) -> None:
         if self.running is None or self.is_joined or self._is_left():
             self.close()
-            self.running = LoggedRebalance(fact.group_id, clock=fact.clock, from_generation_id=self.generation_id)
+            self.running = LoggedRebalance(
+                fact.group_id,
+                clock=fact.clock,
+                is_whole_seconds=fact.is_whole_seconds,
+                from_generation_id=self.generation_id,
+            )
         self.running.joined_at_ms = fact.at_ms
         self.running.generation_id = fact.generation_id
         self.running.facts.append(fact)
@@ -150,8 +167,14 @@ class _History:
         if running is None:
             if fact.kind is not FactKind.SYNCED or not is_new:
                 return
-            running = self.running = LoggedRebalance(fact.group_id, clock=fact.clock, generation_id=fact.generation_id)
+            running = self.running = LoggedRebalance(
+                fact.group_id,
+                clock=fact.clock,
+                is_whole_seconds=fact.is_whole_seconds,
+                generation_id=fact.generation_id,
+            )
             self.generation_id, self.is_out = fact.generation_id, False
+            self.is_joined = True
         running.facts.append(fact)
         running.ended_at_ms = fact.at_ms
         running.outcome = "completed"
@@ -169,4 +192,4 @@ class _History:
         length_ms = until.at_ms - self.learnt.at_ms
         if length_ms < BACK_WITHIN_MS:
             return None
-        return Holder(length_ms, self.member_id or self.client_id, True, NOT_BACK)
+        return Holder(length_ms, self.instance_id or self.member_id or self.client_id, True, NOT_BACK)

@@ -43,7 +43,13 @@ def epoch_bumps(
     for place, fact in enumerate(facts):
         if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, found):
             found.append(
-                LoggedRebalance(fact.group_id, generation_id=fact.generation_id, clock=fact.clock, facts=[fact])
+                LoggedRebalance(
+                    fact.group_id,
+                    generation_id=fact.generation_id,
+                    clock=fact.clock,
+                    is_whole_seconds=fact.is_whole_seconds,
+                    facts=[fact],
+                )
             )
         if bumps_silently and fact.kind in _GONE:
             epoch = (found[-1].generation_id or 0) + 1 if found else None
@@ -69,6 +75,7 @@ def _bumped(fact: LoggedFact, epoch: int | None, cause: Cause, lines: list[Logge
         generation_id=epoch,
         began_at_ms=fact.at_ms,
         clock=fact.clock,
+        is_whole_seconds=fact.is_whole_seconds,
         cause=cause,
         facts=lines,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from app_logs.entries import Clock
@@ -21,6 +22,17 @@ _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 def client_id_of(member_id: str) -> str:
     """The client or instance id that a classic member id begins with; empty if it does not end in a UUID."""
     return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
+
+
+def moment_of(at_ms: int | None, clock: Clock, is_whole_seconds: bool = False) -> str | None:
+    """A time as the line has it, in ISO 8601: with `Z` if it is absolute, without a date if the line has none."""
+    if at_ms is None or clock is Clock.NONE:
+        return None
+    text = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    text = text[:-7] if is_whole_seconds else text[:-3]
+    if clock is Clock.TIME_OF_DAY:
+        return text[11:]
+    return f"{text}Z" if clock is Clock.UTC else text
 
 
 class Holder(NamedTuple):
@@ -49,6 +61,8 @@ class LoggedRebalance:
     """When the join phase ended."""
     ended_at_ms: int | None = None
     clock: Clock = Clock.NONE
+    is_whole_seconds: bool = False
+    """Its lines have no fractions of seconds."""
     outcome: str = ""
     """`completed`, `superseded`, `empty`; empty text: the lines do not have its end."""
     cause: Cause = field(default_factory=lambda: Cause(kind=CauseKind.UNKNOWN))
@@ -56,6 +70,10 @@ class LoggedRebalance:
     held_by: Holder | None = None
     facts: list[LoggedFact] = field(default_factory=list)
     """The lines that say all this, in order."""
+
+    def moment(self, at_ms: int | None) -> str | None:
+        """One of its times, as its lines have it."""
+        return moment_of(at_ms, self.clock, self.is_whole_seconds)
 
     @property
     def join_phase_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What the lines of a broker say of each group: which lines are about it, its rebalances, and what else they show.
+"""What lines say of each group: which are about it, its rebalances, and what else they show.
 
 Knows facts in order. Must not know files, wordings or a terminal.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from app_logs.classic_history import classic_rebalances
+from app_logs.client_findings import client_findings
+from app_logs.combined import combined
 from app_logs.consumer_history import epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
+BROKER = "broker"
+"""The dialect of brokers; all others are clients'."""
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
@@ -21,16 +25,29 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line."""
     by_group = _by_group(facts)
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
-    topics_ms = {group_id: topics_changed_ms(own) for group_id, own in by_group.items()}
+    of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
+    topics_ms = {group_id: topics_changed_ms(own) for group_id, own in of_brokers.items()}
     found = []
     for group_id, own in by_group.items():
         elsewhere_ms = {at_ms for other, times in topics_ms.items() if other != group_id for at_ms in times}
-        group_type = _type_of(own)
-        rebalances = [*classic_rebalances(own, log_ends_ms), *epoch_bumps(own, elsewhere_ms, group_type)]
-        group = LoggedGroup(group_id, group_type, own, sorted(rebalances, key=_place_in(own)))
-        group.findings = findings_of(group)
+        printed = of_brokers[group_id]
+        group_type = _type_of(printed)
+        of_broker = [*classic_rebalances(printed, log_ends_ms), *epoch_bumps(printed, elsewhere_ms, group_type)]
+        of_broker.sort(key=_place_in(printed))
+        clients = _by_client(own)
+        group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
+        group.findings = [*findings_of(group), *(one for facts in clients for one in client_findings(facts))]
         found.append(group)
     return found
+
+
+def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
+    """The lines of each client: of one client id in one file."""
+    found: dict[tuple[str, str], list[LoggedFact]] = {}
+    for fact in facts:
+        if fact.dialect != BROKER:
+            found.setdefault((fact.file, fact.client_id), []).append(fact)
+    return [*found.values()]
 
 
 def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:

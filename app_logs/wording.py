@@ -6,9 +6,7 @@ Knows what causes are called (`schemas.causes`). Must not know a terminal.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
-from app_logs.entries import Clock
 from app_logs.logged_facts import FactKind
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
@@ -31,19 +29,15 @@ TROUBLES = (
     "write_failed",
     "id_never_joined",
     "assignment_never_came",
+    "application_does_not_poll",
+    "polled_again",
+    "client_session_timer",
+    "join_refused",
+    "worker_rejoins_in_a_loop",
+    "commit_refused",
     "never_spoke_with_the_new_coordinator",
 )
 """Findings that nobody wants."""
-
-
-def moment_of(at_ms: int | None, clock: Clock) -> str | None:
-    """A time as the line has it, in ISO 8601: with `Z` if it is absolute, without a date if the line has none."""
-    if at_ms is None or clock is Clock.NONE:
-        return None
-    text = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    if clock is Clock.TIME_OF_DAY:
-        return text[11:]
-    return f"{text}Z" if clock is Clock.UTC else text
 
 
 def who_of(cause: Cause) -> str:
@@ -91,7 +85,8 @@ def holder_sentence(holder: Holder) -> str:
         return f"The join phase took {length}: {holder.why}. These lines do not say who.{fit}"
     who = client_id_of(holder.member_id) or holder.member_id
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
-    return f"{who}{more} kept the others waiting for {length}: {holder.why}."
+    concluded = " (concluded)" if holder.is_inferred else ""
+    return f"{who}{more} kept the others waiting for {length}{concluded}: {holder.why}."
 
 
 def outcome_words(rebalance: LoggedRebalance) -> str:

@@ -21,7 +21,6 @@ from app_logs.wording import (
     cause_sentence,
     holder_sentence,
     left_open,
-    moment_of,
     outcome_words,
     trouble_of,
     who_of,
@@ -104,9 +103,9 @@ def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
     cause, held = one.cause, one.held_by
     return {
         "generation_id": one.generation_id,
-        "began_at": moment_of(one.began_at_ms, one.clock),
-        "joined_at": moment_of(one.joined_at_ms, one.clock),
-        "ended_at": moment_of(one.ended_at_ms, one.clock),
+        "began_at": one.moment(one.began_at_ms),
+        "joined_at": one.moment(one.joined_at_ms),
+        "ended_at": one.moment(one.ended_at_ms),
         "outcome": one.outcome or None,
         "members": one.members,
         "cause": cause.kind,
@@ -187,7 +186,7 @@ def _show_group(group: LoggedGroup, asked: Asked, console: Console) -> None:
 
 
 def _show_finding(finding: Finding, asked: Asked, console: Console) -> None:
-    say(console, f"  - {finding.sentence}")
+    say(console, f"  - {finding.sentence}{' (concluded)' if finding.is_inferred else ''}")
     if finding.candidates:
         say(console, f"    What fits: {'; '.join(finding.candidates)}.")
     _show_evidence(finding.facts, asked, console)
@@ -197,7 +196,7 @@ def _show_rebalance(one: LoggedRebalance, group: LoggedGroup, asked: Asked, cons
     step = "generation" if group.group_type == "classic" else "epoch"
     before = "?" if one.from_generation_id is None else one.from_generation_id
     after = "?" if one.generation_id is None else one.generation_id
-    at = moment_of(one.began_at_ms or one.joined_at_ms or one.ended_at_ms, one.clock) or "no time"
+    at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms) or "no time"
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     say(console, f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     say(console, f"    {cause_sentence(one)}")

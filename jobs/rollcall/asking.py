@@ -135,17 +135,17 @@ def status(homes: tuple[str, ...], form: str) -> None:
         "kubectl logs broker-0 | rollcall explain -",
     )
 )
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="LOG...", nargs=-1, required=True)
 @click.option("--group", metavar="GROUP", default="", help="This group alone.")
 @click.option("--since", metavar="MOMENT", default="", help="Nothing that was over before this moment.")
 @click.option("--until", metavar="MOMENT", default="", help="Nothing that began after this moment.")
 @click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
 @format_option(("text", "json"))
 def explain(files: tuple[str, ...], group: str, since: str, until: str, evidence: bool, form: str) -> None:
-    """Explain rebalances from what a broker printed (server.log).
+    """Explain rebalances from what brokers and clients printed.
 
-    FILE is a file, a .gz, a folder of them, or - for standard input. Nothing needs to be prepared, and nothing is
-    written. Times are those of the lines.
+    LOG is a server.log or an application's log, a .gz, a folder of them, or - for standard input. Nothing needs
+    to be prepared, and nothing is written. Times are those of the lines.
     """
     from jobs.explain import Asked
     from jobs.explain import explain as explain_files

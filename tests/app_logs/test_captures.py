@@ -9,7 +9,7 @@ import pytest
 
 from app_logs.dialects.broker import DIALECT
 from app_logs.logged_rebalances import LoggedRebalance
-from app_logs.wording import cause_sentence, moment_of
+from app_logs.wording import cause_sentence
 from tests.app_logs.recorded import NAMES, groups_of, read_of, truth_of
 
 
@@ -101,5 +101,5 @@ def test_a_member_that_gave_up_too_late_held_the_epoch_before() -> None:
 
 def test_a_rebalance_in_words() -> None:
     killed = next(one for one in groups_of("d-kill")["clicks-agg"].rebalances if one.generation_id == 2)
-    assert moment_of(killed.began_at_ms, killed.clock) == "2026-11-21T05:38:59.065"
+    assert killed.moment(killed.began_at_ms) == "2026-11-21T05:38:59.065"
     assert cause_sentence(killed) == "clicks-agg-1 was silent for its whole session timeout and was removed."

@@ -1,0 +1,132 @@
+"""One story of a group from its coordinator's lines and from its members' own.
+
+What was done is the broker's to say; why, and who came last, are the clients'. Without a broker's lines the clients'
+rebalances are put together by their generation. Clocks of two machines differ: a client's line is laid beside a
+broker's by the member that both name, and by time only where that leaves one choice. Knows rebalances of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from app_logs.client_history import NOT_BACK, client_rebalances
+from app_logs.holders import BACK_WITHIN_MS
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of
+from schemas.causes import Cause, CauseKind
+
+CLOCKS_MS = 5_000
+"""How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
+
+
+def combined(of_broker: Sequence[LoggedRebalance], by_client: Iterable[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
+    """The rebalances of a group, in order; each client's lines apart."""
+    clients = [client_rebalances(facts) for facts in by_client]
+    own = [one for rebalances in clients for one in rebalances]
+    if not of_broker:
+        return _by_generation(clients)
+    for one in own:
+        _say_why(of_broker, one)
+    for rebalance in of_broker:
+        _say_who_came_last(rebalance, own)
+    return [*of_broker]
+
+
+def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None:
+    """A client's own reason, laid beside the broker's line about the same member."""
+    if one.cause.kind is CauseKind.UNKNOWN or one.began_at_ms is None:
+        return
+    near = [
+        rebalance
+        for rebalance in of_broker
+        if rebalance.cause.is_inferred
+        and rebalance.began_at_ms is not None
+        and abs(rebalance.began_at_ms - one.began_at_ms) <= CLOCKS_MS
+        and _is_same(rebalance.cause, one.cause)
+        and one.cause.kind in {candidate.kind for candidate in rebalance.cause.candidates}
+    ]
+    if not near:
+        return
+    closest = min(near, key=lambda rebalance: abs((rebalance.began_at_ms or 0) - (one.began_at_ms or 0)))
+    closest.cause = Cause(
+        kind=one.cause.kind,
+        member_id=closest.cause.member_id,
+        client_id=closest.cause.client_id or one.cause.client_id,
+        group_instance_id=closest.cause.group_instance_id,
+        client_reason=one.cause.client_reason,
+    )
+    closest.facts = [*closest.facts, *one.facts]
+
+
+def _is_same(of_broker: Cause, of_client: Cause) -> bool:
+    if of_client.member_id and of_broker.member_id:
+        return of_client.member_id == of_broker.member_id
+    return bool(of_client.client_id) and of_client.client_id == (
+        of_broker.client_id or client_id_of(of_broker.member_id)
+    )
+
+
+def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance]) -> None:
+    """The member that asked to join last, if the logs of all members that came are here."""
+    held = rebalance.held_by
+    if held is None or held.member_id or rebalance.joined_at_ms is None or rebalance.members is None:
+        return
+    asked = {}
+    for one in own:
+        if one.generation_id != rebalance.generation_id or one.joined_at_ms is None:
+            continue
+        first = next((fact for fact in one.facts if fact.kind is FactKind.JOIN_SENT and fact.at_ms is not None), None)
+        joined = next((fact for fact in one.facts if fact.kind is FactKind.JOINED), None)
+        if first is not None and joined is not None:
+            asked[joined.member_id or joined.client_id] = first
+    if len(asked) < rebalance.members:
+        return
+    order = sorted(asked, key=lambda member_id: asked[member_id].at_ms or 0)
+    last, before = order[-1], order[-2] if len(order) > 1 else None
+    alone_ms = held.length_ms if before is None else (asked[last].at_ms or 0) - (asked[before].at_ms or 0)
+    if alone_ms >= BACK_WITHIN_MS / 2:
+        why = "its own log has its join, the last of all members'"
+        rebalance.held_by = Holder(min(alone_ms, held.length_ms), last, True, why)
+        rebalance.facts = [*rebalance.facts, asked[last]]
+
+
+def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedRebalance]:
+    """The clients' rebalances as the group's: those to one generation are one."""
+    found: list[LoggedRebalance] = []
+    by_generation: dict[int, LoggedRebalance] = {}
+    for rebalances in clients:
+        for one in rebalances:
+            same = None if one.generation_id is None else by_generation.get(one.generation_id)
+            if same is not None:
+                _join(same, one)
+                continue
+            found.append(one)
+            if one.generation_id is not None:
+                by_generation[one.generation_id] = one
+    if all(one.generation_id is not None for one in found):
+        return sorted(found, key=lambda one: one.generation_id or 0)
+    return sorted(found, key=_began) if all(_times(one) for one in found) else found
+
+
+def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
+    """Lays what another client says of a rebalance beside what is known."""
+    for name in ("began_at_ms", "joined_at_ms"):
+        times = [ms for ms in (getattr(kept, name), getattr(other, name)) if ms is not None]
+        setattr(kept, name, min(times, default=None))
+    ends = [ms for ms in (kept.ended_at_ms, other.ended_at_ms) if ms is not None]
+    kept.ended_at_ms = max(ends, default=None)
+    if kept.cause.kind is CauseKind.UNKNOWN:
+        kept.cause = other.cause
+    if other.outcome == "completed":
+        kept.outcome = other.outcome
+    if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
+        kept.held_by = other.held_by
+    kept.facts = [*kept.facts, *other.facts]
+
+
+def _times(one: LoggedRebalance) -> list[int]:
+    return [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
+
+
+def _began(one: LoggedRebalance) -> int:
+    return min(_times(one))

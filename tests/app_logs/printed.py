@@ -1,0 +1,43 @@
+"""Lines as templates print them, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app_logs.templates import Template
+
+MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+OTHER = "orders-1-a158e207-e872-41e3-80b1-c02269f0e790"
+FILLED: dict[str, tuple[str, Any]] = {
+    "": ("[range]", None),
+    "number": ("3", None),
+    "old_state": ("Stable", None),
+    "group_id": ("orders", "orders"),
+    "generation_id": ("12", 12),
+    "partition": ("7", 7),
+    "members": ("4", 4),
+    "length_ms": ("45000", 45000),
+    "member_id": (MEMBER, MEMBER),
+    "other_member_id": (OTHER, OTHER),
+    "member_ids": (f"{MEMBER}, {OTHER}", (MEMBER, OTHER)),
+    "instance_id": ("Some(pod-1)", "pod-1"),
+    "client_id": ("orders-1", "orders-1"),
+    "client_host": ("/10.0.0.7", "10.0.0.7"),
+    "client_reason": ("the consumer is being closed", "the consumer is being closed"),
+    "reason": ("a reason", "a reason"),
+    "group_type": ("consumer", "consumer"),
+    "operation": ("heartbeat", "heartbeat"),
+    "error": ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS"),
+    "state": ("STABLE", "STABLE"),
+    "to_state": ("consumer", "consumer"),
+    "partitions": ("[orders-0]", "[orders-0]"),
+    "broker_id": ("1", "1"),
+}
+
+
+def line_of(template: Template) -> str:
+    """A line that the template prints."""
+    pieces = [template.literals[0]]
+    for name, literal in zip(template.names, template.literals[1:], strict=True):
+        pieces += (FILLED[name][0], literal)
+    return "".join(pieces)

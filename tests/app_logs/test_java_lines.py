@@ -1,0 +1,187 @@
+"""What a Java client prints: each wording, its own story, and what it adds to a broker's."""
+
+from __future__ import annotations
+
+import pytest
+
+from app_logs.client_findings import client_findings
+from app_logs.client_history import client_rebalances
+from app_logs.dialects.java_consumer import DIALECT
+from app_logs.entries import Clock, Entry
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedGroup
+from app_logs.reading import fact_of
+from app_logs.story import groups_in
+from app_logs.templates import Template
+from schemas.causes import CauseKind
+from tests.app_logs.printed import FILLED, line_of
+
+MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
+HEADING = "[Consumer clientId={}, groupId=orders] "
+GENERATION = "Generation{{generationId={}, memberId='{}', protocol='range'}}"
+
+
+def facts_of(*printed: tuple[int, str], client_id: str = "orders-1") -> list[LoggedFact]:
+    """A client's lines: (ms, message)."""
+    found = [
+        fact_of(Entry("app.log", number, HEADING.format(client_id) + message, at_ms, Clock.LOCAL))
+        for number, (at_ms, message) in enumerate(printed, 1)
+    ]
+    return [fact for fact in found if fact is not None]
+
+
+def printed_by_broker(*printed: tuple[int, str]) -> list[LoggedFact]:
+    """A coordinator's lines: (ms, message)."""
+    found = [
+        fact_of(Entry("server.log", number, f"[GroupCoordinator 1]: {message}", at_ms, Clock.LOCAL))
+        for number, (at_ms, message) in enumerate(printed, 1)
+    ]
+    return [fact for fact in found if fact is not None]
+
+
+def group_of(facts: list[LoggedFact]) -> LoggedGroup:
+    (group,) = groups_in(sorted(facts, key=lambda fact: fact.at_ms or 0))
+    return group
+
+
+@pytest.mark.parametrize("template", DIALECT.templates.all, ids=lambda one: one.text[:60])
+@pytest.mark.parametrize("heading", ["", "instanceId=pod-1, "], ids=("dynamic", "static"))
+def test_a_template_reads_back_what_it_prints(template: Template, heading: str) -> None:
+    text = f"[Consumer {heading}clientId=orders-1, groupId=orders] {line_of(template)}"
+    fact = fact_of(Entry("app.log", 3, text, 1000))
+    assert fact is not None
+    assert fact.kind is template.kind
+    assert (fact.group_id, fact.client_id, fact.dialect) == ("orders", "orders-1", "java")
+    for name in template.names:
+        if name not in ("", "number", "partitions", "reason", "error"):
+            assert getattr(fact, name) == FILLED[name][1]
+
+
+# ---------------------------------------------------------------- one client
+
+
+def test_a_client_that_only_learnt_of_a_rebalance_does_not_know_who_began_it() -> None:
+    (one,) = client_rebalances(
+        facts_of(
+            (1000, "Request joining group due to: group is already rebalancing"),
+            (1001, "(Re-)joining group"),
+            (1300, f"Successfully joined group with generation {GENERATION.format(5, MEMBER)}"),
+            (1310, f"Successfully synced group in generation {GENERATION.format(5, MEMBER)}"),
+        )
+    )
+    assert (one.generation_id, one.began_at_ms, one.joined_at_ms, one.ended_at_ms) == (5, 1000, 1300, 1310)
+    assert (one.cause.kind, one.cause.member_id) == (CauseKind.UNKNOWN, "")
+    assert one.held_by is None
+
+
+def test_a_client_that_waited_was_not_the_one_that_held_the_others() -> None:
+    (one,) = client_rebalances(
+        facts_of(
+            (1000, "Request joining group due to: group is already rebalancing"),
+            (1001, "(Re-)joining group"),
+            (41_001, f"Successfully joined group with generation {GENERATION.format(5, MEMBER)}"),
+        )
+    )
+    assert one.held_by is not None
+    assert (one.held_by.member_id, one.held_by.length_ms) == ("", 40_000)
+
+
+def test_a_client_that_polled_too_late_says_so_itself() -> None:
+    facts = facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
+        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
+        (300_001, f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 due to consumer poll timeout"),
+        (345_000, "(Re-)joining group"),
+        (345_100, f"Successfully joined group with generation {GENERATION.format(6, MEMBER)}"),
+    )
+    left = client_rebalances(facts)[1]
+    assert (left.cause.kind, left.cause.member_id, left.began_at_ms) == (CauseKind.POLL_TIMEOUT, MEMBER, 300_001)
+    (found,) = client_findings(facts)
+    assert found.finding == "polled_again"
+    assert "It polled again 45 s later" in found.sentence
+
+
+def test_the_same_coordinator_found_again_did_not_move() -> None:
+    facts = facts_of(
+        (0, "Discovered group coordinator b2:9092 (id: 2147483645 rack: null)"),
+        (
+            10,
+            "Group coordinator b2:9092 (id: 2147483645 rack: null) is unavailable or invalid, will attempt rediscovery",
+        ),
+        (110, "Discovered group coordinator b2:9092 (id: 2147483645 rack: null)"),
+        (
+            900,
+            "Group coordinator b2:9092 (id: 2147483645 rack: null) is unavailable or invalid, will attempt rediscovery",
+        ),
+        (990, "Discovered group coordinator b3:9092 (id: 2147483644 rack: null)"),
+    )
+    assert [one.finding for one in client_findings(facts)] == ["coordinator_lost_by_client", "coordinator_moved"]
+
+
+def test_an_idle_member_owned_nothing_in_any_line() -> None:
+    idle = facts_of((0, "Adding newly assigned partitions: "), (10, "Revoke previously assigned partitions []"))
+    assert [one.finding for one in client_findings(idle)] == ["idle_member", "more_members_than_partitions"]
+    busy = facts_of((0, "Adding newly assigned partitions: "), (10, "Adding newly assigned partitions: orders-0"))
+    assert client_findings(busy) == []
+
+
+# ---------------------------------------------------------------- several clients, and their broker
+
+
+def test_two_clients_of_a_generation_tell_of_one_rebalance() -> None:
+    first = facts_of(
+        (1000, "(Re-)joining group"),
+        (1300, f"Successfully joined group with generation {GENERATION.format(5, MEMBER)}"),
+    )
+    second = facts_of(
+        (900, "Request joining group due to: cached metadata has changed from (v1) to (v2)"),
+        (901, "(Re-)joining group"),
+        (1301, f"Successfully joined group with generation {GENERATION.format(5, OTHER)}"),
+        client_id="orders-2",
+    )
+    (one,) = group_of(first + second).rebalances
+    assert (one.generation_id, one.began_at_ms, one.cause.kind) == (5, 900, CauseKind.METADATA_CHANGED)
+    assert one.cause.client_id == "orders-2"
+
+
+WORDLESS = (
+    f"Preparing to rebalance group orders in state PreparingRebalance with old generation 4 (__consumer_offsets-7) \
+(reason: removing member {MEMBER} on LeaveGroup)"
+)
+
+
+def test_a_client_s_own_log_says_why_it_left_where_the_broker_does_not_know() -> None:
+    broker = printed_by_broker((302_000, WORDLESS))
+    alone = group_of(broker).rebalances[0].cause
+    assert alone.is_inferred
+    assert CauseKind.POLL_TIMEOUT in {one.kind for one in alone.candidates}
+    client = facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
+        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
+    )
+    both = group_of(broker + client).rebalances[0].cause
+    assert (both.kind, both.is_inferred, both.member_id) == (CauseKind.POLL_TIMEOUT, False, MEMBER)
+
+
+def test_another_member_s_reason_says_nothing_about_it() -> None:
+    broker = printed_by_broker((302_000, WORDLESS))
+    client = facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, OTHER)}"),
+        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
+        client_id="orders-2",
+    )
+    assert group_of(broker + client).rebalances[0].cause.is_inferred
+
+
+def test_a_reason_of_an_hour_before_is_not_that_of_now() -> None:
+    broker = printed_by_broker((3_902_000, WORDLESS))
+    client = facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
+        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
+    )
+    assert group_of(broker + client).rebalances[0].cause.is_inferred
+
+
+def test_a_client_s_kind_is_known_by_its_prefix() -> None:
+    assert [fact.kind for fact in facts_of((0, "(Re-)joining group"), (1, "Something else"))] == [FactKind.JOIN_SENT]

@@ -1,0 +1,88 @@
+"""`rollcall explain`: what it prints, as text and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.explain import Asked, explain
+from jobs.shown.terminal import Terminal
+from programs.errors import UserError
+from programs.timestamps import read_moment
+from tests.source_tree import ROOT
+
+LOGS = ROOT / "tests" / "app_logs"
+KILLED = str(LOGS / "brokers" / "d-kill.log.gz")
+
+
+def shown(*paths: str, **asked: Any) -> str:
+    written = io.StringIO()
+    explain(paths, Asked(**asked), "text", Terminal(file=written, highlight=False))
+    return written.getvalue()
+
+
+def answer(capsys: pytest.CaptureFixture[str], *paths: str, **asked: Any) -> dict[str, Any]:
+    explain(paths, Asked(**asked), "json", Terminal())
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_group_alone_with_the_lines_that_say_it() -> None:
+    text = shown(KILLED, group_id="clicks-agg", shows_evidence=True)
+    assert "views-agg" not in text
+    assert "generation 1 -> 2: session expired, completed in 2.009 s, 2 members" in text
+    assert "d-kill.log.gz:" in text
+
+
+def test_text_and_json_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(shown(KILLED).split())
+    found = answer(capsys, KILLED)
+    assert {group["group_id"] for group in found["groups"]} == {"views-agg", "clicks-agg", "audit-trail"}
+    for group in found["groups"]:
+        for one in (*group["rebalances"], *group["findings"]):
+            assert " ".join(one["sentence"].split()) in text
+            assert one["evidence"]
+    for sentence in found["unknown"]:
+        assert sentence in text
+
+
+def test_what_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    (group,) = answer(
+        capsys,
+        KILLED,
+        group_id="clicks-agg",
+        since=read_moment("2026-11-21 05:38:58"),
+        until=read_moment("2026-11-21 05:39:02"),
+    )["groups"]
+    assert [one["generation_id"] for one in group["rebalances"]] == [2]
+
+
+def test_a_client_that_gives_no_rebalance_is_told_as_it_is() -> None:
+    text = shown(str(LOGS / "field" / "f28.log"))
+    assert "link-8.3.2: 0 rebalances" in text
+    assert "It and the leader do not read the same config topic. (concluded)" in text
+
+
+def test_who_is_only_concluded_to_have_kept_others_waiting_is_marked() -> None:
+    assert "kept the others waiting for 4 min 59.9 s (concluded): it had learnt" in shown(
+        str(LOGS / "field" / "f20.log")
+    ).replace("\n    ", " ")
+
+
+def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Path) -> None:
+    other = tmp_path / "other.log"
+    other.write_text("GET / HTTP/1.1\n")
+    text = shown(str(other))
+    assert "not understood, 1 line, 0 about groups" in text
+    assert 'Its first line: "GET / HTTP/1.1"' in text
+    (tmp_path / "empty.log").write_text("")
+    assert "it is empty" in shown(str(tmp_path / "empty.log"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere\.log"):
+        shown(str(tmp_path / "nowhere.log"))
