@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from app_logs.holders import TOGETHER_MS, holder_of
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedRebalance, client_id_of
+from app_logs.logged_rebalances import LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left, read_reason
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
@@ -73,7 +73,7 @@ class _History:
 
     def _begin(self, place: int, fact: LoggedFact) -> None:
         self.close("superseded" if self._goes_on(fact) else "")
-        self.running = _opened(fact)
+        self.running = rebalance_of(fact)
         self.running.from_generation_id = fact.generation_id
         self.running.generation_id = None if fact.generation_id is None else fact.generation_id + 1
         self.running.began_at_ms = fact.at_ms
@@ -134,7 +134,7 @@ class _History:
             elif running.generation_id != fact.generation_id:
                 self.close("")
         if self.running is None:
-            self.running = _opened(fact)
+            self.running = rebalance_of(fact)
             self.running.generation_id = fact.generation_id
             self.removed = []
         return self.running
@@ -183,10 +183,6 @@ def _left_by(fact: LoggedFact) -> Reason:
     words = "" if fact.client_reason == NOT_PROVIDED else fact.client_reason
     named = Reason(CauseKind.UNKNOWN, member_id=fact.member_id, instance_id=fact.instance_id, client_reason=words)
     return left(named)
-
-
-def _opened(fact: LoggedFact) -> LoggedRebalance:
-    return LoggedRebalance(group_id=fact.group_id, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds)
 
 
 def _cause_of(reason: Reason) -> Cause:

@@ -1,15 +1,15 @@
 """What a group's clients' lines show beside its rebalances: the answers to what people ask of an application's log.
 
 Each rule looks at one client's facts in order. Stock phrases are taken for what they are: a coordinator that is "marked
-dead" and found again is the same broker, and a client that gives up by its own clock was not removed by a broker.
-Knows facts of one client. Must not know how lines are worded.
+dead" and found again is the same broker. Knows facts of one client. Must not know how lines are worded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.client_history import learnt_of_others
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from why.words import count, duration
 
@@ -29,14 +29,15 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
     for fact in (*facts, None):
-        if fact is not None and _is_learning(fact):
+        if fact is not None and learnt_of_others(fact):
             learnt.append(fact)
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2:
+                within = _lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
-                    f"{who} learnt of a rebalance {len(learnt)} times{_over(learnt[0], learnt[-1])} and did not ask to "
-                    "join: its application did not poll meanwhile.",
+                    f"{who} learnt of a rebalance {len(learnt)} times{within} and did not ask to join: "
+                    "its application did not poll meanwhile.",
                     tuple(learnt),
                     is_inferred=True,
                     candidates=(
@@ -46,12 +47,6 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                     ),
                 )
             learnt = []
-
-
-def _is_learning(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.GROUP_IS_REBALANCING or (
-        fact.kind is FactKind.REJOIN_WANTED and "rebalancing" in fact.reason
-    )
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -64,26 +59,10 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
             yield Finding(
                 "polled_again",
                 f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
-                f"{_after(left, fact)}: one round of its loop took max.poll.interval.ms and that.",
+                f"{_lasting(' {} later', left, fact)}: one round of its loop took max.poll.interval.ms and that.",
                 (left, fact),
             )
             left = None
-
-
-def _gave_up_itself(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    for fact in facts:
-        if fact.kind is not FactKind.SESSION_GIVEN_UP:
-            continue
-        silent = f" for {duration(fact.length_ms)}" if fact.length_ms is not None else ""
-        broker = f" from broker {fact.broker_id}" if fact.broker_id else ""
-        last = fact.error or fact.reason
-        answered = f' The last answer was "{last}".' if last else ""
-        yield Finding(
-            "client_session_timer",
-            f"{who} had no answer that counts{broker}{silent} and gave its partitions up by its own clock.{answered} "
-            "Whether the coordinator removed it is not in its log.",
-            (fact,),
-        )
 
 
 def _fenced(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -129,7 +108,7 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                 yield Finding(
                     "coordinator_lost_by_client",
                     f"{who} took its coordinator for unavailable and found the same broker {known} again"
-                    f"{_after(lost, fact)}: it did not move.",
+                    f"{_lasting(' {} later', lost, fact)}: it did not move.",
                     (lost, fact),
                 )
             known, lost = fact.broker_id or known, None
@@ -157,10 +136,11 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
     if len(behind) < 2:
         return
+    within = _lasting(" within {}", behind[0], behind[-1])
     yield Finding(
         "worker_rejoins_in_a_loop",
-        f"{who} forced itself to join again {len(behind)} times{_over(behind[0], behind[-1])}: what it reads of its "
-        "config topic does not reach the offset that its assignment names.",
+        f"{who} forced itself to join again {len(behind)} times{within}: what it reads of its config topic does not "
+        "reach the offset that its assignment names.",
         tuple(behind),
     )
     generations = {fact.generation_id for fact in facts if fact.kind is FactKind.JOINED}
@@ -196,7 +176,6 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
 RULES: Sequence[Rule] = (
     _does_not_poll,
     _polled_too_late,
-    _gave_up_itself,
     _fenced,
     _join_refused,
     _configs_behind,
@@ -206,13 +185,7 @@ RULES: Sequence[Rule] = (
 )
 
 
-def _over(first: LoggedFact, last: LoggedFact) -> str:
-    if first.at_ms is None or last.at_ms is None:
-        return ""
-    return f" within {duration(max(0, last.at_ms - first.at_ms))}"
-
-
-def _after(first: LoggedFact, last: LoggedFact) -> str:
-    if first.at_ms is None or last.at_ms is None:
-        return ""
-    return f" {duration(max(0, last.at_ms - first.at_ms))} later"
+def _lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
+    """The time between two lines in words; nothing where a line has no time."""
+    length_ms = between_ms(first, last)
+    return "" if length_ms is None else form.format(duration(max(0, length_ms)))

@@ -8,10 +8,11 @@ group in order. Must not know how lines are worded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
 from schemas.causes import Cause, CauseKind
 
@@ -35,6 +36,13 @@ def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
     history.close()
     unmoved = {one.generation_id for one in history.unmoved}
     return [one for one in history.found if one.generation_id is None or one.generation_id not in unmoved]
+
+
+def learnt_of_others(fact: LoggedFact) -> bool:
+    """Whether the client learnt that others rebalance."""
+    return fact.kind is FactKind.GROUP_IS_REBALANCING or (
+        fact.kind is FactKind.REJOIN_WANTED and "rebalancing" in fact.reason
+    )
 
 
 class _History:
@@ -100,9 +108,7 @@ class _History:
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
         if self.running is None or self.is_joined or self._is_left():
             self.close()
-            self.running = LoggedRebalance(
-                fact.group_id, began_at_ms=fact.at_ms, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds
-            )
+            self.running = replace(rebalance_of(fact), began_at_ms=fact.at_ms)
             if self.generation_id is not None:
                 self.running.from_generation_id = self.generation_id
                 self.running.generation_id = self.generation_id + 1
@@ -121,7 +127,7 @@ class _History:
         running.facts.append(fact)
         if kind is not None and running.cause.kind is CauseKind.UNKNOWN:
             running.cause = self._own(kind, fact.reason)
-        elif fact.kind is FactKind.GROUP_IS_REBALANCING or "rebalancing" in fact.reason:
+        elif learnt_of_others(fact):
             self.learnt = self.learnt or fact
 
     def _leave(self, fact: LoggedFact) -> None:
@@ -148,12 +154,7 @@ class _History:
     def _join(self, fact: LoggedFact) -> None:
         if self.running is None or self.is_joined or self._is_left():
             self.close()
-            self.running = LoggedRebalance(
-                fact.group_id,
-                clock=fact.clock,
-                is_whole_seconds=fact.is_whole_seconds,
-                from_generation_id=self.generation_id,
-            )
+            self.running = replace(rebalance_of(fact), from_generation_id=self.generation_id)
         self.running.joined_at_ms = fact.at_ms
         self.running.generation_id = fact.generation_id
         self.running.facts.append(fact)
@@ -167,12 +168,7 @@ class _History:
         if running is None:
             if fact.kind is not FactKind.SYNCED or not is_new:
                 return
-            running = self.running = LoggedRebalance(
-                fact.group_id,
-                clock=fact.clock,
-                is_whole_seconds=fact.is_whole_seconds,
-                generation_id=fact.generation_id,
-            )
+            running = self.running = replace(rebalance_of(fact), generation_id=fact.generation_id)
             self.generation_id, self.is_out = fact.generation_id, False
             self.is_joined = True
         running.facts.append(fact)
@@ -187,9 +183,9 @@ class _History:
             if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
                 return Holder(waited_ms, "", False, WAITED)
         until = self.asked or (None if self.is_joined else self.latest)
-        if self.learnt is None or until is None or self.learnt.at_ms is None or until.at_ms is None:
+        if self.learnt is None or until is None:
             return None
-        length_ms = until.at_ms - self.learnt.at_ms
-        if length_ms < BACK_WITHIN_MS:
+        length_ms = between_ms(self.learnt, until)
+        if length_ms is None or length_ms < BACK_WITHIN_MS:
             return None
         return Holder(length_ms, self.instance_id or self.member_id or self.client_id, True, NOT_BACK)

@@ -110,11 +110,9 @@ def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedR
 
 def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
     """Lays what another client says of a rebalance beside what is known."""
-    for name in ("began_at_ms", "joined_at_ms"):
-        times = [ms for ms in (getattr(kept, name), getattr(other, name)) if ms is not None]
-        setattr(kept, name, min(times, default=None))
-    ends = [ms for ms in (kept.ended_at_ms, other.ended_at_ms) if ms is not None]
-    kept.ended_at_ms = max(ends, default=None)
+    kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
+    kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
+    kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
     if kept.cause.kind is CauseKind.UNKNOWN:
         kept.cause = other.cause
     if other.outcome == "completed":
@@ -125,7 +123,11 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
 
 
 def _times(one: LoggedRebalance) -> list[int]:
-    return [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
+    return _known(one.began_at_ms, one.joined_at_ms, one.ended_at_ms)
+
+
+def _known(*times_ms: int | None) -> list[int]:
+    return [ms for ms in times_ms if ms is not None]
 
 
 def _began(one: LoggedRebalance) -> int:

@@ -8,9 +8,10 @@ how lines are worded.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance
+from app_logs.logged_rebalances import Holder, LoggedRebalance, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
@@ -42,15 +43,7 @@ def epoch_bumps(
     bumps_silently = group_type in SILENT_BUMPS
     for place, fact in enumerate(facts):
         if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, found):
-            found.append(
-                LoggedRebalance(
-                    fact.group_id,
-                    generation_id=fact.generation_id,
-                    clock=fact.clock,
-                    is_whole_seconds=fact.is_whole_seconds,
-                    facts=[fact],
-                )
-            )
+            found.append(replace(rebalance_of(fact), generation_id=fact.generation_id, facts=[fact]))
         if bumps_silently and fact.kind in _GONE:
             epoch = (found[-1].generation_id or 0) + 1 if found else None
             found.append(_bumped(fact, epoch, _by_a_member(fact, facts[place + 1 :]), [fact]))
@@ -69,13 +62,11 @@ def epoch_bumps(
 
 
 def _bumped(fact: LoggedFact, epoch: int | None, cause: Cause, lines: list[LoggedFact]) -> LoggedRebalance:
-    return LoggedRebalance(
-        group_id=fact.group_id,
+    return replace(
+        rebalance_of(fact),
         from_generation_id=None if epoch is None else epoch - 1,
         generation_id=epoch,
         began_at_ms=fact.at_ms,
-        clock=fact.clock,
-        is_whole_seconds=fact.is_whole_seconds,
         cause=cause,
         facts=lines,
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from app_logs.holders import INITIAL_DELAY_MS, was_empty
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
 from schemas.causes import CauseKind, name_of
 from why.words import count, duration, some
@@ -64,7 +64,7 @@ def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
         if fact.kind is FactKind.GROUP_TAKEN_OVER:
             loaded = fact
         elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
-            after_ms = _between_ms(loaded, fact)
+            after_ms = between_ms(loaded, fact)
             if after_ms is not None and _is_a_timeout(after_ms):
                 yield Finding(
                     "never_spoke_with_the_new_coordinator",
@@ -267,7 +267,7 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _is_asked_beside(one: LoggedFact, asked: LoggedFact) -> bool:
-    gap_ms = _between_ms(asked, one)
+    gap_ms = between_ms(asked, one)
     return one.kind is FactKind.MEMBER_ID_GIVEN and one is not asked and gap_ms is not None and abs(gap_ms) <= 100
 
 
@@ -304,10 +304,6 @@ RULES: Sequence[Rule] = (
     _initial_delay,
     _missing,
 )
-
-
-def _between_ms(before: LoggedFact, after: LoggedFact) -> int | None:
-    return None if before.at_ms is None or after.at_ms is None else after.at_ms - before.at_ms
 
 
 def _gap_ms(before: LoggedRebalance, after: LoggedRebalance) -> int | None:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from app_logs.entries import Clock
 
+BROKER = "broker"
+"""The dialect of brokers; all others are clients'."""
+
 
 class FactKind(StrEnum):
     """What a line states. The first part is printed by brokers, the second by clients."""
@@ -81,8 +84,6 @@ class FactKind(StrEnum):
     LEAVE_SENT = auto()
     MEMBERSHIP_LOST = auto()
     """The coordinator no longer knows the member or its generation."""
-    SESSION_GIVEN_UP = auto()
-    """The client gave up by its own clock: no answer from the coordinator within its session timeout."""
     INSTANCE_FENCED = auto()
     JOIN_REFUSED = auto()
     SYNC_REFUSED = auto()
@@ -91,7 +92,6 @@ class FactKind(StrEnum):
     COORDINATOR_LOST = auto()
     CLIENT_STATE = auto()
     """state is what the client calls where it is now."""
-    CLIENT_FAILED = auto()
     CLOSED = auto()
 
 
@@ -133,3 +133,8 @@ class LoggedFact(NamedTuple):
     is_static: bool | None = None
     is_certain: bool = True
     """False: the line can be read in two ways, or a client may have written it."""
+
+
+def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:
+    """How long after one line another was printed; None: one of them has no time."""
+    return None if first.at_ms is None or last.at_ms is None else last.at_ms - first.at_ms

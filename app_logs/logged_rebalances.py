@@ -24,17 +24,6 @@ def client_id_of(member_id: str) -> str:
     return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
 
 
-def moment_of(at_ms: int | None, clock: Clock, is_whole_seconds: bool = False) -> str | None:
-    """A time as the line has it, in ISO 8601: with `Z` if it is absolute, without a date if the line has none."""
-    if at_ms is None or clock is Clock.NONE:
-        return None
-    text = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
-    text = text[:-7] if is_whole_seconds else text[:-3]
-    if clock is Clock.TIME_OF_DAY:
-        return text[11:]
-    return f"{text}Z" if clock is Clock.UTC else text
-
-
 class Holder(NamedTuple):
     """Who kept a join phase waiting, and how long."""
 
@@ -72,8 +61,14 @@ class LoggedRebalance:
     """The lines that say all this, in order."""
 
     def moment(self, at_ms: int | None) -> str | None:
-        """One of its times, as its lines have it."""
-        return moment_of(at_ms, self.clock, self.is_whole_seconds)
+        """One of its times as its lines have it, in ISO 8601: `Z` if absolute, no date if they have none."""
+        if at_ms is None or self.clock is Clock.NONE:
+            return None
+        at = datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None)
+        parts = "seconds" if self.is_whole_seconds else "milliseconds"
+        if self.clock is Clock.TIME_OF_DAY:
+            return at.time().isoformat(timespec=parts)
+        return at.isoformat(timespec=parts) + ("Z" if self.clock is Clock.UTC else "")
 
     @property
     def join_phase_ms(self) -> int | None:
@@ -81,6 +76,11 @@ class LoggedRebalance:
         if self.began_at_ms is None or self.joined_at_ms is None:
             return None
         return self.joined_at_ms - self.began_at_ms
+
+
+def rebalance_of(fact: LoggedFact) -> LoggedRebalance:
+    """A rebalance of the fact's group, with times as its line has them, of which nothing else is known yet."""
+    return LoggedRebalance(fact.group_id, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds)
 
 
 class Finding(NamedTuple):

@@ -12,12 +12,10 @@ from app_logs.client_findings import client_findings
 from app_logs.combined import combined
 from app_logs.consumer_history import epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
-BROKER = "broker"
-"""The dialect of brokers; all others are clients'."""
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 

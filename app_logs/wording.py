@@ -31,7 +31,6 @@ TROUBLES = (
     "assignment_never_came",
     "application_does_not_poll",
     "polled_again",
-    "client_session_timer",
     "join_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",

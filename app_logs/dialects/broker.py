@@ -10,6 +10,7 @@ from __future__ import annotations
 from app_logs.dialects.broker_consumer import OF_CONSUMER_GROUPS
 from app_logs.dialects.broker_heading import MARKS, broker_heading
 from app_logs.dialects.dialect import Dialect
+from app_logs.logged_facts import BROKER
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -366,7 +367,7 @@ _COORDINATORS = (
 )
 
 DIALECT = Dialect(
-    name="broker",
+    name=BROKER,
     title="a broker's log",
     marks=MARKS,
     heading=broker_heading,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from app_logs.client_findings import client_findings
@@ -14,30 +16,40 @@ from app_logs.reading import fact_of
 from app_logs.story import groups_in
 from app_logs.templates import Template
 from schemas.causes import CauseKind
-from tests.app_logs.printed import FILLED, line_of
+from tests.app_logs.printed import FILLED, MEMBER, line_of
 
-MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
 HEADING = "[Consumer clientId={}, groupId=orders] "
 GENERATION = "Generation{{generationId={}, memberId='{}', protocol='range'}}"
+POLL_TIMEOUT = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"
+WORDLESS = (
+    "Preparing to rebalance group orders in state PreparingRebalance with old generation 4 (__consumer_offsets-7) "
+    f"(reason: removing member {MEMBER} on LeaveGroup)"
+)
 
 
 def facts_of(*printed: tuple[int, str], client_id: str = "orders-1") -> list[LoggedFact]:
     """A client's lines: (ms, message)."""
-    found = [
-        fact_of(Entry("app.log", number, HEADING.format(client_id) + message, at_ms, Clock.LOCAL))
-        for number, (at_ms, message) in enumerate(printed, 1)
-    ]
-    return [fact for fact in found if fact is not None]
+    return _read("app.log", HEADING.format(client_id), printed)
 
 
 def printed_by_broker(*printed: tuple[int, str]) -> list[LoggedFact]:
     """A coordinator's lines: (ms, message)."""
-    found = [
-        fact_of(Entry("server.log", number, f"[GroupCoordinator 1]: {message}", at_ms, Clock.LOCAL))
-        for number, (at_ms, message) in enumerate(printed, 1)
-    ]
-    return [fact for fact in found if fact is not None]
+    return _read("server.log", "[GroupCoordinator 1]: ", printed)
+
+
+def _read(file: str, heading: str, printed: Iterable[tuple[int, str]]) -> list[LoggedFact]:
+    entries = (Entry(file, number, heading + text, ms, Clock.LOCAL) for number, (ms, text) in enumerate(printed, 1))
+    return [fact for fact in map(fact_of, entries) if fact is not None]
+
+
+def polled_too_late(member_id: str, client_id: str = "orders-1") -> list[LoggedFact]:
+    """The lines of a client that was in generation 4 and whose poll timeout was over at 300 s."""
+    return facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, member_id)}"),
+        (300_000, POLL_TIMEOUT),
+        client_id=client_id,
+    )
 
 
 def group_of(facts: list[LoggedFact]) -> LoggedGroup:
@@ -88,9 +100,7 @@ def test_a_client_that_waited_was_not_the_one_that_held_the_others() -> None:
 
 
 def test_a_client_that_polled_too_late_says_so_itself() -> None:
-    facts = facts_of(
-        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
-        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
+    facts = polled_too_late(MEMBER) + facts_of(
         (300_001, f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 due to consumer poll timeout"),
         (345_000, "(Re-)joining group"),
         (345_100, f"Successfully joined group with generation {GENERATION.format(6, MEMBER)}"),
@@ -145,41 +155,25 @@ def test_two_clients_of_a_generation_tell_of_one_rebalance() -> None:
     assert one.cause.client_id == "orders-2"
 
 
-WORDLESS = (
-    f"Preparing to rebalance group orders in state PreparingRebalance with old generation 4 (__consumer_offsets-7) \
-(reason: removing member {MEMBER} on LeaveGroup)"
-)
-
-
 def test_a_client_s_own_log_says_why_it_left_where_the_broker_does_not_know() -> None:
     broker = printed_by_broker((302_000, WORDLESS))
     alone = group_of(broker).rebalances[0].cause
     assert alone.is_inferred
     assert CauseKind.POLL_TIMEOUT in {one.kind for one in alone.candidates}
-    client = facts_of(
-        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
-        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
-    )
+    client = polled_too_late(MEMBER)
     both = group_of(broker + client).rebalances[0].cause
     assert (both.kind, both.is_inferred, both.member_id) == (CauseKind.POLL_TIMEOUT, False, MEMBER)
 
 
 def test_another_member_s_reason_says_nothing_about_it() -> None:
     broker = printed_by_broker((302_000, WORDLESS))
-    client = facts_of(
-        (0, f"Successfully synced group in generation {GENERATION.format(4, OTHER)}"),
-        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
-        client_id="orders-2",
-    )
+    client = polled_too_late(OTHER, "orders-2")
     assert group_of(broker + client).rebalances[0].cause.is_inferred
 
 
 def test_a_reason_of_an_hour_before_is_not_that_of_now() -> None:
     broker = printed_by_broker((3_902_000, WORDLESS))
-    client = facts_of(
-        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
-        (300_000, "consumer poll timeout has expired. This means the time between subsequent calls to poll() was long"),
-    )
+    client = polled_too_late(MEMBER)
     assert group_of(broker + client).rebalances[0].cause.is_inferred
 
 
