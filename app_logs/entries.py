@@ -5,8 +5,12 @@ Knows the shape; `app_logs.wrappings` makes entries of lines.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Clock(StrEnum):
@@ -44,3 +48,7 @@ class Entry(NamedTuple):
     """False: it was cut, so its end is not certain."""
     is_suspect: bool = False
     """True: a client may have written this line, by line breaks in an id that a broker prints."""
+    message: str = ""
+    """Of a line of JSON: its message alone."""
+    fields: Mapping[str, Any] = _NOTHING
+    """Of a line of JSON: what stands in it beside message, time, level, logger and source."""

@@ -36,8 +36,9 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
     logger = next((str(fields.pop(key)) for key in _LOGGERS if isinstance(fields.get(key), str)), "")
     source = next((str(fields.pop(key)) for key in _SOURCES if isinstance(fields.get(key), str)), "")
     rest = "".join(f"; {key}: {_shown(value)}" for key, value in fields.items() if value not in (None, "", {}, []))
+    message = message.rstrip()
     return Entry(
-        file, number, message.rstrip() + rest, at_ms, clock, False, level.upper(), logger, source, is_whole=True
+        file, number, message + rest, at_ms, clock, False, level.upper(), logger, source, message=message, fields=fields
     )
 
 

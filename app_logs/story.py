@@ -5,7 +5,7 @@ Knows facts in order. Must not know files, wordings or a terminal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
@@ -16,12 +16,13 @@ from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
+GROUP_NOT_NAMED = "(group not named)"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
 def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line."""
-    by_group = _by_group(facts)
+    by_group = _by_group(_with_groups(facts))
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
     topics_ms = {group_id: topics_changed_ms(own) for group_id, own in of_brokers.items()}
@@ -46,6 +47,23 @@ def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
         if fact.dialect != BROKER:
             found.setdefault((fact.file, fact.client_id), []).append(fact)
     return [*found.values()]
+
+
+def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
+    """Clients' lines that name no group have that of the same client's other lines, if these name one."""
+    groups: dict[tuple[str, str, str], set[str]] = {}
+    for fact in facts:
+        if fact.dialect != BROKER and fact.group_id:
+            groups.setdefault((fact.dialect, fact.file, fact.client_id), set()).add(fact.group_id)
+    for fact in facts:
+        if fact.dialect == BROKER or fact.group_id:
+            yield fact
+            continue
+        named = groups.get((fact.dialect, fact.file, fact.client_id), set())
+        if len(named) == 1:
+            yield fact._replace(group_id=min(named))
+        elif fact.kind is not FactKind.CLIENT_STATE:
+            yield fact._replace(group_id=GROUP_NOT_NAMED)
 
 
 def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:

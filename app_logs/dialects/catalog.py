@@ -1,8 +1,19 @@
-"""All dialects, in the order in which a line is asked."""
+"""All dialects, in the order in which a line is asked: each module here that declares one."""
 
 from __future__ import annotations
 
-from app_logs.dialects import broker, java_consumer
-from app_logs.dialects.dialect import Dialect
+import pkgutil
+from importlib import import_module
 
-DIALECTS: tuple[Dialect, ...] = (java_consumer.DIALECT, broker.DIALECT)
+from app_logs import dialects
+from app_logs.dialects.dialect import Dialect
+from app_logs.logged_facts import BROKER
+
+
+def _declared() -> list[Dialect]:
+    modules = (import_module(f"{dialects.__name__}.{found.name}") for found in pkgutil.iter_modules(dialects.__path__))
+    return [module.DIALECT for module in modules if hasattr(module, "DIALECT")]
+
+
+DIALECTS: tuple[Dialect, ...] = tuple(sorted(_declared(), key=lambda one: (one.name == BROKER, one.name)))
+"""Brokers last: their lines may stand without any prefix that tells them."""

@@ -30,6 +30,8 @@ class Dialect(NamedTuple):
     """Who prints them, for people: `a broker's log`, `librdkafka's log (C, Python, Go, .NET)`."""
     marks: tuple[str, ...]
     """A line that has none of these texts in it is none of this dialect: a cheap test before any other."""
+    example: str
+    """A line of it, as it stands in a file, with `{}` for the message."""
     heading: Callable[[Entry], Heading | None]
     """What stands before the message; None: no line of this dialect."""
     templates: Templates

@@ -19,7 +19,7 @@ _PREFIX = re.compile(
     r"\[(?:Consumer|Worker|ShareConsumer) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
     r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
 )
-_STREAM_THREAD = re.compile(r"stream-thread \[(?P<client_id>[^\]]+)\] ")
+_STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
 """A coordinator's connection has this id less its broker's."""
@@ -29,15 +29,21 @@ def java_heading(entry: Entry) -> Heading | None:
     """The prefix's fields and the message behind it, without a final dot."""
     found = _PREFIX.search(entry.text)
     if found is None:
-        found = _STREAM_THREAD.search(entry.text)
-        if found is None:
-            return None
+        return _stream_thread(entry)
     fields: dict[str, object] = {name: value for name, value in found.groupdict().items() if value}
     message = entry.text[found.end() :].rstrip(". ")
     coordinator = _COORDINATOR.search(message)
     if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
         fields["broker_id"] = str(_LAST_ID - int(coordinator[1]))
     return Heading(fields, message)
+
+
+def _stream_thread(entry: Entry) -> Heading | None:
+    """A Streams thread: its consumer has its name, and says the group."""
+    found = _STREAM_THREAD.search(entry.text)
+    if found is None:
+        return None
+    return Heading({"client_id": f"{found['name']}-consumer"}, entry.text[found.end() :].rstrip(". "))
 
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
@@ -132,6 +138,7 @@ DIALECT = Dialect(
     name="java",
     title="a Java client's log",
     marks=("roupId=", "stream-thread ["),
+    example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
     templates=Templates((*_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)),
 )

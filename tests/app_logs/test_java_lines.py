@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
 from app_logs.client_findings import client_findings
 from app_logs.client_history import client_rebalances
-from app_logs.dialects.java_consumer import DIALECT
 from app_logs.entries import Clock, Entry
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import fact_of
 from app_logs.story import groups_in
-from app_logs.templates import Template
 from schemas.causes import CauseKind
-from tests.app_logs.printed import FILLED, MEMBER, line_of
+from tests.app_logs.printed import MEMBER
 
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
 HEADING = "[Consumer clientId={}, groupId=orders] "
@@ -55,19 +51,6 @@ def polled_too_late(member_id: str, client_id: str = "orders-1") -> list[LoggedF
 def group_of(facts: list[LoggedFact]) -> LoggedGroup:
     (group,) = groups_in(sorted(facts, key=lambda fact: fact.at_ms or 0))
     return group
-
-
-@pytest.mark.parametrize("template", DIALECT.templates.all, ids=lambda one: one.text[:60])
-@pytest.mark.parametrize("heading", ["", "instanceId=pod-1, "], ids=("dynamic", "static"))
-def test_a_template_reads_back_what_it_prints(template: Template, heading: str) -> None:
-    text = f"[Consumer {heading}clientId=orders-1, groupId=orders] {line_of(template)}"
-    fact = fact_of(Entry("app.log", 3, text, 1000))
-    assert fact is not None
-    assert fact.kind is template.kind
-    assert (fact.group_id, fact.client_id, fact.dialect) == ("orders", "orders-1", "java")
-    for name in template.names:
-        if name not in ("", "number", "partitions", "reason", "error"):
-            assert getattr(fact, name) == FILLED[name][1]
 
 
 # ---------------------------------------------------------------- one client
