@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding
+from app_logs.logged_partitions import partitions_in
+from app_logs.logged_rebalances import Finding, client_id_of
 from why.words import count, duration
 
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
@@ -19,9 +20,8 @@ NO_PARTITIONS = ("", "[]", "{}", "()", "set()")
 
 def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
     """Everything that the rules find in one client's lines."""
-    who = next(
-        (fact.instance_id or fact.client_id for fact in facts if fact.client_id or fact.instance_id), "the client"
-    )
+    names = (fact.instance_id or fact.client_id or fact.source for fact in facts)
+    who = next(filter(None, names), "the client")
     return [finding for rule in RULES for finding in rule(who, facts)]
 
 
@@ -173,6 +173,35 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         )
 
 
+def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
+    was_led = before.other_member_id not in ("", fact.member_id)
+    return was_led and fact.other_member_id == fact.member_id and partitions_in(before) < partitions_in(fact)
+
+
+def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """It leads where another led, and has more partitions than before."""
+    before: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind is not FactKind.JOINED_AND_SYNCED:
+            continue
+        if before is not None and _took_over(before, fact):
+            leader = client_id_of(before.other_member_id) or before.other_member_id
+            yield Finding(
+                "others_gone",
+                f"{who} leads the group now, and has what others had: the earlier leader {leader} is gone.",
+                (before, fact),
+                is_inferred=True,
+                candidates=("it left", "it expired"),
+            )
+        before = fact
+
+
+def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    for fact in facts:
+        if fact.kind is FactKind.CLIENT_CRASHED:
+            yield Finding("client_crashed", f"{who} stopped consuming: {fact.error}", (fact,))
+
+
 RULES: Sequence[Rule] = (
     _does_not_poll,
     _polled_too_late,
@@ -182,6 +211,8 @@ RULES: Sequence[Rule] = (
     _coordinators,
     _idle,
     _commits_refused,
+    _others_gone,
+    _crashed,
 )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
 from schemas.causes import Cause, CauseKind
@@ -59,6 +60,7 @@ class _History:
         """Whether the running rebalance has its generation."""
         self.is_out = False
         """It left, or was removed, and has not joined since."""
+        self.started: LoggedFact | None = None
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
         """When it asked to join the running rebalance."""
@@ -74,11 +76,13 @@ class _History:
                 self._learn(fact)
             case kind if kind in _LEFT:
                 self._leave(fact)
-            case FactKind.JOIN_SENT:
-                self._open(fact).facts.append(fact)
-                self.asked = self.asked or fact
+            case FactKind.CLIENT_STARTED | FactKind.JOIN_SENT:
+                self._ask(fact)
             case FactKind.JOINED:
                 self._join(fact)
+            case FactKind.JOINED_AND_SYNCED:
+                self._join(fact)
+                self._end(fact)
             case kind if kind in _ENDS:
                 self._end(fact)
             case FactKind.CONFIGS_BEHIND:
@@ -143,6 +147,16 @@ class _History:
         running.facts.append(fact)
         running.cause = self._own(kind or CauseKind.UNKNOWN, fact.reason)
 
+    def _ask(self, fact: LoggedFact) -> None:
+        """It asks to join. If it is the one that wants a rebalance, the rebalance begins now."""
+        running = self._open(fact)
+        running.facts.append(fact)
+        if self.asked is None and self.learnt is None and running.cause.kind is not CauseKind.UNKNOWN:
+            running.began_at_ms = fact.at_ms
+        if fact.kind is FactKind.CLIENT_STARTED:
+            self.started = fact
+        self.asked = self.asked or fact
+
     def _own(self, kind: CauseKind, client_reason: str) -> Cause:
         return Cause(
             kind=kind,
@@ -152,6 +166,10 @@ class _History:
         )
 
     def _join(self, fact: LoggedFact) -> None:
+        is_known = self.is_joined and fact.generation_id is not None and fact.generation_id == self.generation_id
+        if is_known and self.running is not None and self.running.ended_at_ms is None and self._joined_as(fact):
+            self.running.facts.append(fact)
+            return
         if self.running is None or self.is_joined or self._is_left():
             self.close()
             self.running = replace(rebalance_of(fact), from_generation_id=self.generation_id)
@@ -159,6 +177,18 @@ class _History:
         self.running.generation_id = fact.generation_id
         self.running.facts.append(fact)
         self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
+        if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
+            self.running.cause = Cause(
+                kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True
+            )
+        self.started = None
+
+    def _joined_as(self, fact: LoggedFact) -> bool:
+        """Whether the same member says once more that it joined."""
+        joined = (
+            next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
+        )
+        return joined is not None and joined.member_id == fact.member_id
 
     def _end(self, fact: LoggedFact) -> None:
         is_new = fact.generation_id is not None and fact.generation_id != self.generation_id
@@ -166,7 +196,8 @@ class _History:
             self.close()
         running = self.running
         if running is None:
-            if fact.kind is not FactKind.SYNCED or not is_new:
+            is_first = self.latest is None and fact.kind is FactKind.PARTITIONS_ADDED and bool(partitions_in(fact))
+            if not is_first and (fact.kind is not FactKind.SYNCED or not is_new):
                 return
             running = self.running = replace(rebalance_of(fact), generation_id=fact.generation_id)
             self.generation_id, self.is_out = fact.generation_id, False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app_logs.between_clients import name_the_absent
 from app_logs.client_history import NOT_BACK, client_rebalances
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact
@@ -24,7 +25,9 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Iterable[Sequence[
     clients = [client_rebalances(facts) for facts in by_client]
     own = [one for rebalances in clients for one in rebalances]
     if not of_broker:
-        return _by_generation(clients)
+        of_clients = _by_generation(clients)
+        name_the_absent(of_clients)
+        return of_clients
     for one in own:
         _say_why(of_broker, one)
     for rebalance in of_broker:

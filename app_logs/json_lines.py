@@ -28,6 +28,11 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
         return None
     if not isinstance(fields, dict) or text[end:].strip("} ,]"):
         return None
+    return entry_of_fields(file, number, fields)
+
+
+def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | None:
+    """An entry of a line that is made of fields; None: none of them is a message."""
     message = next((fields.pop(key) for key in _MESSAGES if isinstance(fields.get(key), str)), None)
     if message is None:
         return None

@@ -67,6 +67,8 @@ class FactKind(StrEnum):
     GROUP_CONVERTED = auto()
 
     # A client about itself.
+    CLIENT_STARTED = auto()
+    """Its program begins to consume: it asks to join next."""
     JOIN_SENT = auto()
     REJOIN_WANTED = auto()
     """reason is the client's; `group is already rebalancing` or its like: others began."""
@@ -74,6 +76,11 @@ class FactKind(StrEnum):
     CONFIGS_BEHIND = auto()
     """A Connect worker's own config topic does not reach the offset of its assignment, so it rejoins."""
     JOINED = auto()
+    """other_member_id is the group's leader, where the line names it."""
+    JOINED_AND_SYNCED = auto()
+    """One line for both."""
+    MEMBER_FOUND = auto()
+    """A leader finds member_id among the members of its generation."""
     ASSIGNED_ALL = auto()
     """A leader's assignment for all members; partitions is its text."""
     SYNCED = auto()
@@ -93,6 +100,7 @@ class FactKind(StrEnum):
     CLIENT_STATE = auto()
     """state is what the client calls where it is now."""
     CLOSED = auto()
+    CLIENT_CRASHED = auto()
 
 
 class LoggedFact(NamedTuple):
@@ -106,6 +114,8 @@ class LoggedFact(NamedTuple):
     is_whole_seconds: bool = False
     dialect: str = ""
     """Who prints such lines: the dialect's name, as `broker` or `java`."""
+    source: str = ""
+    """The container, pod or program that the wrapping names."""
     broker_id: str = ""
     """The broker that printed it, or of a client's line the broker it names."""
     partition: int | None = None

@@ -153,7 +153,8 @@ def left(named: Reason) -> Reason:
 def cause_in_words(client_reason: str) -> CauseKind | None:
     """What a client's own words for joining again or leaving say of the cause; None: they say that others began."""
     words = client_reason.lower()
-    if not words or any(each in words for each in _OTHERS_BEGAN):
+    own = any(each in words for each in (*_TOPICS_CHANGED, *_GAVE_UP))
+    if not own and (not words or any(each in words for each in _OTHERS_BEGAN)):
         return None
     if "poll timeout" in words or "max.poll.interval" in words or "unsubscribed" in words or "closed" in words:
         return left(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
@@ -167,13 +168,20 @@ _OTHERS_BEGAN = (
     "unknown_member_id",
     "pro-actively leaving",
 )
-_TOPICS_CHANGED = ("metadata has changed", "subscription has changed", "partitions were added to", "topics have new")
+_TOPICS_CHANGED = (
+    "metadata has changed",
+    "subscription has changed",
+    "partitions were added to",
+    "topics have new",
+    "partitions on topics",
+    "topic interests changed",
+)
 _GAVE_UP = ("revoke partitions", "after revoking")
 
 
 def _rejoined(named: Reason) -> Reason:
     words = named.client_reason.lower()
-    if any(each in words for each in _TOPICS_CHANGED) or "partitions on topics" in words:
+    if any(each in words for each in _TOPICS_CHANGED):
         return named._replace(kind=CauseKind.METADATA_CHANGED)
     if any(each in words for each in _GAVE_UP):
         return named._replace(kind=CauseKind.COOPERATIVE_FOLLOWUP)

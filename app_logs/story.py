@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
@@ -35,31 +36,38 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
         of_broker.sort(key=_place_in(printed))
         clients = _by_client(own)
         group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
-        group.findings = [*findings_of(group), *(one for facts in clients for one in client_findings(facts))]
+        of_clients = [one for facts in clients for one in client_findings(facts)]
+        group.findings = [*findings_of(group), *of_clients, *findings_between(clients, group.rebalances)]
         found.append(group)
     return found
 
 
 def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
-    """The lines of each client: of one client id in one file."""
-    found: dict[tuple[str, str], list[LoggedFact]] = {}
+    """The lines of each client: of one client id in one program. A program that starts anew is another client."""
+    found: list[list[LoggedFact]] = []
+    latest: dict[tuple[str, str, str], list[LoggedFact]] = {}
     for fact in facts:
-        if fact.dialect != BROKER:
-            found.setdefault((fact.file, fact.client_id), []).append(fact)
-    return [*found.values()]
+        if fact.dialect == BROKER:
+            continue
+        client = (fact.file, fact.source, fact.client_id)
+        if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
+            latest[client] = []
+            found.append(latest[client])
+        latest[client].append(fact)
+    return found
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     """Clients' lines that name no group have that of the same client's other lines, if these name one."""
-    groups: dict[tuple[str, str, str], set[str]] = {}
+    groups: dict[tuple[str, ...], set[str]] = {}
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
-            groups.setdefault((fact.dialect, fact.file, fact.client_id), set()).add(fact.group_id)
+            groups.setdefault((fact.dialect, fact.file, fact.source, fact.client_id), set()).add(fact.group_id)
     for fact in facts:
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
-        named = groups.get((fact.dialect, fact.file, fact.client_id), set())
+        named = groups.get((fact.dialect, fact.file, fact.source, fact.client_id), set())
         if len(named) == 1:
             yield fact._replace(group_id=min(named))
         elif fact.kind is not FactKind.CLIENT_STATE:

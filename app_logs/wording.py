@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from app_logs.logged_facts import FactKind
+from app_logs.logged_facts import BROKER, FactKind
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
@@ -34,6 +34,8 @@ TROUBLES = (
     "join_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",
+    "client_crashed",
+    "two_consumers_on_one_partition",
     "never_spoke_with_the_new_coordinator",
 )
 """Findings that nobody wants."""
@@ -54,6 +56,8 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
             return f"{by}, by one of: {fits}. These lines do not say which."
         if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
             return "Its beginning is not in these lines, so its cause is unknown."
+        if all(one.dialect != BROKER for one in rebalance.facts):
+            return "A client learnt of it, and its log does not say who began it."
         return "The line of its beginning gives no reason that is known, so its cause is unknown."
     row = row_of(cause.kind)
     sentence = row.sentence if who or not row.of_nobody else row.of_nobody

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.entries import Clock, Entry
-from app_logs.json_lines import entry_of_json
+from app_logs.json_lines import entry_of_fields, entry_of_json
+from app_logs.key_values import fields_behind_a_tab, logfmt_fields
 from app_logs.stamps import Stamp, stamp_at, twelve_hours
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -25,6 +26,13 @@ _SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
 _CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
 _JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
 _JUL_LEVEL = re.compile(r"(?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): ")
+_LEAD = re.compile(
+    r"(?:-+ |[DIWEF], |\[[A-Za-z]{2,20}\] )?"
+    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:? ?)?(?:-+ )?(?=\[?\d{4}[-/])"
+)
+"""A level, Ruby's letter for one, or a program's name in brackets, before the time."""
+_LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
+_LABEL_LENGTH = 40
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 
 
@@ -32,7 +40,10 @@ def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | 
     """Each entry of a file, in the file's order. Lines that wanted refuses are not read, unless they continue one."""
     waiting: Entry | None = None
     heading: Entry | None = None
+    label = ""
     for number, line in enumerate(lines, 1):
+        if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha():
+            label = line[:-1]  # A reporter's heading over a program's lines, as `consumer 2:`.
         if heading is not None and (found := _JUL_LEVEL.match(line)):
             # java.util.logging has two lines a record: when and where, then the level and the message.
             yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
@@ -52,6 +63,8 @@ def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | 
         if waiting is not None:
             yield joined(waiting)
         waiting = entry_of(file, number, line)
+        if label and not waiting.source:
+            waiting = waiting._replace(source=label)
     if waiting is not None:
         yield joined(waiting)
 
@@ -68,18 +81,26 @@ def jul_heading(file: str, number: int, line: str) -> Entry | None:
 def entry_of(file: str, number: int, line: str) -> Entry:
     """One line, without what stands around it."""
     text = _ANSI.sub("", line).strip()
-    source, outer = "", None
+    source, outer, was_marked = "", None, False
     while True:
         found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
         if found is None:
             break
         source = found.groupdict().get("source") or source
+        was_marked = was_marked or found.re is _MARKDOWN
         text = text[found.end() :]
-    text = text.removesuffix("**").removesuffix("`").rstrip()
+    if was_marked:
+        text = text.removesuffix("**").removesuffix("`").rstrip()
     if text.startswith("{"):
         entry = entry_of_json(file, number, text)
         if entry is not None:
             return entry._replace(source=entry.source or source)
+    pairs = logfmt_fields(text) if _LOGFMT.match(text) else None
+    entry = None if pairs is None else entry_of_fields(file, number, dict(pairs))
+    if entry is not None:
+        return entry._replace(source=entry.source or source)
+    lead = _LEAD.match(text)
+    text = text if lead is None else text[lead.end() :]
     stamp = stamp_at(text)
     while stamp is not None:
         rest = text[stamp.length :].lstrip()
@@ -107,6 +128,9 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
         logger, text = short["logger"], text[short.end() :]
     elif closing is not None:
         logger, text = closing["logger"], text[: closing.start()]
+    behind = fields_behind_a_tab(text) if text.endswith("}") else None
+    if behind is not None:
+        entry = entry._replace(message=behind[0], fields=behind[1])
     entry = entry._replace(text=text, level=level, logger=logger)
     if stamp is None:
         return entry

@@ -55,6 +55,7 @@ class Dialect(NamedTuple):
             clock=entry.clock,
             is_whole_seconds=entry.is_whole_seconds,
             dialect=self.name,
+            source=entry.source,
             is_certain=match.is_certain and not entry.is_suspect,
             **{**heading.fields, **match.fields},
         )

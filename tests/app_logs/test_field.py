@@ -9,7 +9,16 @@ import pytest
 from app_logs.logged_rebalances import LoggedRebalance
 from tests.app_logs.recorded import CASES, expected_of, groups_of_case
 
-READ = ("server.log", "java client", "connect worker", "kafka streams")
+READ = (
+    "server.log",
+    "java client",
+    "connect worker",
+    "kafka streams",
+    "franz-go",
+    "kafka-go",
+    "sarama",
+    "kafkajs",
+)
 CASES_READ = [case for case in CASES if expected_of(case)["kind"].startswith(READ)]
 """The reports whose lines are understood."""
 CALLED = {"leader_rejoined": "member_rejoined", "poll_timeout_left": "poll_timeout"}

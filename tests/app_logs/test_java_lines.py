@@ -134,7 +134,7 @@ def test_two_clients_of_a_generation_tell_of_one_rebalance() -> None:
         client_id="orders-2",
     )
     (one,) = group_of(first + second).rebalances
-    assert (one.generation_id, one.began_at_ms, one.cause.kind) == (5, 900, CauseKind.METADATA_CHANGED)
+    assert (one.generation_id, one.began_at_ms, one.cause.kind) == (5, 901, CauseKind.METADATA_CHANGED)
     assert one.cause.client_id == "orders-2"
 
 

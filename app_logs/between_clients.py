@@ -1,0 +1,96 @@
+"""What the lines of several clients show together: who is gone, and who works on a partition that another has.
+
+Knows facts of each client in order. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_partitions import partitions_in
+from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
+from why.words import duration
+
+ABSENT = "the next generation's leader did not find it among the members"
+
+
+def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
+    """Everything that needs more than one client's lines."""
+    return [*_dropped(rebalances), *_on_one_partition(clients)]
+
+
+def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
+    """Who held the others, if one member alone of the generation before was not back in time."""
+    for one, absent in _absent(rebalances):
+        held = one.held_by
+        if held is not None and not held.member_id and len(absent) == 1:
+            one.held_by = Holder(held.length_ms, absent[0], True, ABSENT, tuple(absent))
+
+
+def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
+    """Members of a generation that the leader of the next one did not find."""
+    before: LoggedRebalance | None = None
+    for one in rebalances:
+        if before is not None and one.generation_id is not None and before.generation_id == one.generation_id - 1:
+            found = _found(one)
+            absent = [member_id for member_id in _found(before) if member_id not in found]
+            if found and absent:
+                yield one, absent
+        before = one
+
+
+def _found(one: LoggedRebalance) -> list[str]:
+    return [fact.member_id for fact in one.facts if fact.kind is FactKind.MEMBER_FOUND]
+
+
+def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
+    for one, absent in _absent(rebalances):
+        seen = tuple(fact for fact in one.facts if fact.kind is FactKind.MEMBER_FOUND)
+        for member_id in absent:
+            who = client_id_of(member_id) or member_id
+            yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
+            if one.held_by is not None and one.held_by.member_id == member_id:
+                yield Finding(
+                    "rebalance_timeout_expired",
+                    f"The others waited {duration(one.held_by.length_ms)} for {who} and went on without it.",
+                    seen,
+                    is_inferred=True,
+                    candidates=("it did not join again in time", "its session expired", "it left"),
+                )
+
+
+def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
+    """A commit that was refused after another client had been given the partition."""
+    said: set[tuple[int, int]] = set()
+    owners: dict[tuple[str, int], tuple[int, LoggedFact]] = {}
+    dated = [
+        (fact.at_ms, place, fact) for place, facts in enumerate(clients) for fact in facts if fact.at_ms is not None
+    ]
+    for _, place, fact in sorted(dated, key=lambda one: one[0]):
+        if fact.kind is FactKind.PARTITIONS_ADDED:
+            owners.update(dict.fromkeys(partitions_in(fact), (place, fact)))
+        elif fact.kind is FactKind.COMMIT_REFUSED:
+            for owner, given in (owners[one] for one in sorted(partitions_in(fact)) if one in owners):
+                if owner != place and (owner, place) not in said:
+                    said.add((owner, place))
+                    yield _shared(fact, given)
+
+
+def _shared(refused: LoggedFact, given: LoggedFact) -> Finding:
+    topic, partition = min(partitions_in(refused) & partitions_in(given))
+    whose, whom = _name(given), _name(refused)
+    since = duration(between_ms(given, refused) or 0)
+    return Finding(
+        "two_consumers_on_one_partition",
+        f"{whose} was given {topic}-{partition}, and {since} later {whom} still worked on it: its commit was refused.",
+        (given, refused),
+        is_inferred=given.file != refused.file,
+        candidates=("it went on after it had lost the partition", "the clocks of the two differ")
+        if given.file != refused.file
+        else (),
+    )
+
+
+def _name(fact: LoggedFact) -> str:
+    return fact.instance_id or fact.client_id or fact.source or "a client"

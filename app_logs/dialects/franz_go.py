@@ -1,0 +1,118 @@
+"""What franz-go prints (Go): `message; key: value, ..` of its own logger, or a message with fields of the user's.
+
+Source: `kgo/consumer_group.go` and `consumer_group_848.go` of 1.0 to 1.20. An error's text is lost where the logger
+does not know errors; then the line says only that a heartbeat failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.entries import Entry
+from app_logs.key_values import named_fields
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template, Templates
+
+_KEYS = (
+    "group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|balance_protocol|"
+    "protocol_type|protocol|stage|is848|consecutive_errors|backoff"
+)
+_NOBODY = ("", "<nil>", "{}", "null")
+
+
+def franz_go_heading(entry: Entry) -> Heading | None:
+    """The fields; the message with its error or its reason behind it."""
+    message, fields = (entry.message, entry.fields) if entry.message else named_fields(entry.text, _KEYS)
+    if "group" not in fields and "why" not in fields:
+        return None
+    found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
+    found = {name: value for name, value in found.items() if value not in _NOBODY}
+    generation = _text(fields.get("generation"))
+    if generation.isdigit():
+        found["generation_id"] = int(generation)
+    if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
+        found["other_member_id"] = found["member_id"]
+    given = next(
+        (fields[key] for key in ("assigned", "now_assigned", "added", "lost", "revoking") if key in fields), ""
+    )
+    found["partitions"] = _text(given)
+    return Heading(found, message + _behind(fields, "err") + _behind(fields, "why"))
+
+
+_NAMES = {"group": "group_id", "member_id": "member_id", "instance_id": "instance_id"}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _behind(fields: Mapping[str, Any], key: str) -> str:
+    """A field behind the message. What a logger made of an error that it does not know is no text."""
+    value = fields.get(key)
+    return f"; {key}: {value}" if isinstance(value, str) and value not in _NOBODY else ""
+
+
+_NEW_ID = "consumer group heartbeat error, abandoning assignment and rejoining with new member id"
+_KNOWN_ID = "consumer group heartbeat error, abandoning assignment and rejoining"
+_TEMPLATES = (
+    Template(F.JOIN_SENT, "joining group"),
+    Template(F.JOINED, "joined"),
+    Template(F.JOINED, "joined, balancing group"),
+    Template(F.JOINED, "joined as leader but unable to balance group due to KIP-345 limitations"),
+    Template(F.INSTANCE_FENCED, "join group failed; err: FENCED_INSTANCE_ID{}"),
+    Template(F.JOIN_REFUSED, "join group failed; err: {error}"),
+    Template(F.MEMBERSHIP_LOST, "join returned UnknownMemberID, rejoining without a member id"),
+    Template(F.SYNCED, "synced"),
+    Template(F.SYNC_REFUSED, "sync group failed; err: {error}"),
+    Template(F.GROUP_IS_REBALANCING, "sync failed with RebalanceInProgress, rejoining"),
+    Template(F.PARTITIONS_ADDED, "new group session begun"),
+    Template(F.PARTITIONS_REVOKED, "calling onRevoke at the end of a session"),
+    Template(F.PARTITIONS_REVOKED, "cooperative consumer calling onRevoke"),
+    Template(F.PARTITIONS_REVOKED, "eager consumer revoking prior assigned partitions"),
+    *(
+        Template(F.GROUP_IS_REBALANCING, f"{message}; err: REBALANCE_IN_PROGRESS{{}}")
+        for message in ("heartbeat errored", "heartbeat errored again while waiting for user revoke to finish")
+    ),
+    *(
+        Template(F.MEMBERSHIP_LOST, f"heartbeat errored; err: {error}{{}}", error=error)
+        for error in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+    ),
+    Template(F.INSTANCE_FENCED, "heartbeat errored; err: FENCED_INSTANCE_ID{}"),
+    # The text of the error is lost: whether others rebalance or the member is out, it does not say.
+    Template(F.REJOIN_WANTED, "heartbeat errored"),
+    Template(F.REJOIN_WANTED, "forced rejoin quitting heartbeat loop; why: {reason}"),
+    Template(F.LEAVE_SENT, "leaving group"),
+    # The newer protocol (KIP-848).
+    Template(F.PARTITIONS_ADDED, "consumer group initial heartbeat received assignment"),
+    Template(
+        F.PARTITIONS_ADDED,
+        "consumer group heartbeat detected an updated assignment; exited heartbeat loop to assign & reentering",
+    ),
+    Template(F.MEMBERSHIP_LOST, f"{_NEW_ID}; err: {{error}}"),
+    Template(F.MEMBERSHIP_LOST, f"{_KNOWN_ID}; err: {{error}}"),
+    Template(F.LEAVE_SENT, "leaving next-gen group"),
+)
+
+DIALECT = Dialect(
+    name="franz-go",
+    title="franz-go's log (Go)",
+    marks=(
+        "join",
+        "sync",
+        "heartbeat error",
+        "new group session",
+        "onRevoke",
+        "revoking prior",
+        "forced rejoin",
+        "leaving group",
+        "leaving next-gen",
+        "consumer group initial",
+        "consumer group heartbeat",
+    ),
+    example="[INFO] {}; group: orders",
+    heading=franz_go_heading,
+    templates=Templates(_TEMPLATES),
+)

@@ -1,0 +1,72 @@
+"""What sarama prints (Go): no levels, and no group in most lines.
+
+Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.46. A consumer's errors go to a channel, so the
+application prints them in words of its own around sarama's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.entries import Entry
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template, Templates
+
+_BEGINS = re.compile(
+    r"consumergroup/|consumer/broker/\d+ (?:added|abandoned) subscription to |JoinGroup failed: group instance id |"
+    r"client/coordinator coordinator for consumergroup |kafka: error while consuming "
+)
+_OUT_OF_STEP = (
+    "kafka server: The provided member is not known in the current generation",
+    "kafka server: The provided generation id is not the current generation",
+    "kafka server: A rebalance for the group is in progress. Please re-join the group",
+)
+
+
+def sarama_heading(entry: Entry) -> Heading | None:
+    """The message, wherever the user's logger or the application puts it."""
+    found = _BEGINS.search(entry.text)
+    return None if found is None else Heading({}, entry.text[found.start() :].rstrip(". "))
+
+
+_TEMPLATES = (
+    Template(
+        F.CLIENT_STATE,
+        "consumergroup/session/{member_id}/{generation_id} heartbeat loop stopped",
+        state="heartbeats stopped",
+    ),
+    Template(F.CLIENT_STATE, "consumergroup/session/{member_id}/{generation_id} released", state="released"),
+    Template(
+        F.REJOIN_WANTED,
+        "consumergroup/{group_id} loop check partition number {} changed from {number} to {number}",
+        reason="its topic's metadata has changed",
+    ),
+    Template(F.MEMBERSHIP_LOST, "consumergroup/{group_id}: lost ownership of {partitions} due to {error}"),
+    Template(F.INSTANCE_FENCED, "JoinGroup failed: group instance id {instance_id} has been fenced"),
+    Template(F.COORDINATOR_FOUND, "client/coordinator coordinator for consumergroup {group_id} is #{broker_id} ({})"),
+    Template(F.PARTITIONS_ADDED, "consumer/broker/{broker_id} added subscription to {partitions}"),
+    Template(
+        F.CLIENT_STATE,
+        "consumer/broker/{broker_id} abandoned subscription to {partitions} because {reason}",
+        state="subscription abandoned",
+    ),
+    *(
+        Template(F.COMMIT_REFUSED, f"kafka: error while consuming {{partitions}}: {error}", error=error)
+        for error in _OUT_OF_STEP
+    ),
+)
+
+DIALECT = Dialect(
+    name="sarama",
+    title="sarama's log (Go)",
+    marks=(
+        "consumergroup",
+        "consumer/broker/",
+        "JoinGroup failed: group instance id",
+        "kafka: error while consuming ",
+    ),
+    example="[Sarama] 2026/03/01 03:12:00 {}",
+    heading=sarama_heading,
+    templates=Templates(_TEMPLATES),
+)

@@ -1,0 +1,44 @@
+"""Fields behind a message: logfmt, zap's console and `message; key: value, key: value`.
+
+Knows how such lines are cut. Must not know which fields matter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_PAIR = re.compile(r'(?P<key>[A-Za-z_@][\w.@-]{0,60})=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s"]*))(?:\s|\Z)')
+
+
+def logfmt_fields(text: str) -> dict[str, str] | None:
+    """`time=.. level=INFO msg="joined" group=orders`; None if the line is not made of such pairs alone."""
+    fields: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        found = _PAIR.match(text, place)
+        if found is None:
+            return None
+        quoted = found["quoted"]
+        fields[found["key"]] = found["bare"] if quoted is None else quoted.replace('\\"', '"').replace("\\\\", "\\")
+        place = found.end()
+    return fields or None
+
+
+def fields_behind_a_tab(text: str) -> tuple[str, dict[str, Any]] | None:
+    """`message\\t{"key": "value"}`: the message and the fields; None if there are none."""
+    message, tab, rest = text.rpartition("\t")
+    if not tab or not rest.startswith("{"):
+        return None
+    try:
+        fields = json.loads(rest)
+    except (ValueError, RecursionError):
+        return None
+    return (message.rpartition("\t")[2], fields) if isinstance(fields, dict) else None
+
+
+def named_fields(text: str, keys: str) -> tuple[str, dict[str, str]]:
+    """`message; key: value, key: value`: the message and its fields. Only the given keys, as `a|b`, begin a field."""
+    pieces = re.split(rf"(?:; |, )({keys}): ", text)
+    return pieces[0], dict(zip(pieces[1::2], pieces[2::2], strict=True))

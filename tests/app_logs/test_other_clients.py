@@ -1,0 +1,180 @@
+"""What clients in Go, Node and Ruby print, in the layouts of their users' loggers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedGroup
+from app_logs.reading import merged, read_lines
+from app_logs.story import GROUP_NOT_NAMED, groups_in
+from schemas.causes import CauseKind
+
+MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
+JOINED_TEXT = f"joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 12, leader: false"
+JOINED_LAYOUTS = {
+    "its own logger": f"[INFO] {JOINED_TEXT}",
+    "its own logger with a time": f"2026-03-01T03:12:00Z [INFO] {JOINED_TEXT}",
+    "slog as text": f"time=2026-03-01T03:12:00Z level=INFO msg=joined group=orders member_id={MEMBER} generation=12",
+    "logrus": f'level=info msg="joined" group=orders member_id="{MEMBER}" generation=12',
+    "zap's console": "2026-03-01T03:12:00Z\tINFO\tkgo/consumer_group.go:1301\tjoined\t"
+    + json.dumps({"group": "orders", "member_id": MEMBER, "generation": 12}),
+    "zap as JSON": json.dumps(
+        {"level": "info", "ts": 1772334720.4, "msg": "joined", "group": "orders", "member_id": MEMBER, "generation": 12}
+    ),
+}
+
+
+def facts_in(*lines: str) -> list[LoggedFact]:
+    return read_lines("app.log", lines).facts
+
+
+def group_in(lines: Iterable[str]) -> LoggedGroup:
+    (group,) = groups_in(merged([read_lines("app.log", lines)]))
+    return group
+
+
+def franz(second: int, message: str, **fields: object) -> str:
+    stamp = f"2026-03-01T03:12:{second:02}.000Z"
+    return json.dumps({"time": stamp, "level": "info", "message": message, "group": "orders", **fields})
+
+
+def kafkajs(second: int, message: str, **fields: object) -> str:
+    stamp = f"2026-03-01T03:12:{second:02}.000Z"
+    return json.dumps({"level": "INFO", "timestamp": stamp, "logger": "kafkajs", "message": message, **fields})
+
+
+@pytest.mark.parametrize("line", JOINED_LAYOUTS.values(), ids=JOINED_LAYOUTS.keys())
+def test_a_logger_of_franz_go_s_users_does_not_matter(line: str) -> None:
+    (fact,) = facts_in(line)
+    assert (fact.kind, fact.dialect) == (FactKind.JOINED, "franz-go")
+    assert (fact.group_id, fact.member_id, fact.generation_id) == ("orders", MEMBER, 12)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed.", FactKind.GROUP_IS_REBALANCING),
+        ("UNKNOWN_MEMBER_ID: The coordinator is not aware of this member.", FactKind.MEMBERSHIP_LOST),
+        ({"Key": "error", "Value": {}}, FactKind.REJOIN_WANTED),
+    ],
+    ids=("others rebalance", "removed", "the text is lost"),
+)
+def test_a_heartbeat_error_says_what_its_text_says(error: object, kind: FactKind) -> None:
+    (fact,) = facts_in(franz(1, "heartbeat errored", err=error))
+    assert fact.kind is kind
+
+
+def test_the_leader_of_franz_go_that_saw_new_partitions_set_it_off_itself() -> None:
+    group = group_in(
+        [
+            franz(0, "joined, balancing group", member_id=MEMBER, generation=3, leader=True),
+            franz(1, "synced", assigned={"orders": [0]}),
+            franz(
+                30,
+                "forced rejoin quitting heartbeat loop",
+                why="leader detected that partitions on topics another member is consuming have changed, "
+                "rejoining to trigger rebalance",
+            ),
+            franz(31, "joining group"),
+        ]
+    )
+    last = group.rebalances[-1]
+    assert (last.cause.kind, last.cause.member_id, last.generation_id) == (CauseKind.METADATA_CHANGED, MEMBER, 4)
+
+
+def test_kafkajs_says_by_its_error_whether_it_was_removed() -> None:
+    removed, refused, crashed = facts_in(
+        kafkajs(
+            1,
+            "[Connection] Response Heartbeat(key: 12, version: 3)",
+            clientId="orders-1",
+            error="The coordinator is not aware of this member",
+        ),
+        kafkajs(
+            2,
+            "[Connection] Response OffsetCommit(key: 8, version: 5)",
+            clientId="orders-1",
+            error="The coordinator is not aware of this member",
+        ),
+        kafkajs(3, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: too many", groupId="orders"),
+    )
+    assert removed.kind is FactKind.MEMBERSHIP_LOST
+    assert refused.kind is FactKind.COMMIT_REFUSED
+    assert (crashed.kind, crashed.error) == (FactKind.CLIENT_CRASHED, "KafkaJSNumberOfRetriesExceeded: too many")
+
+
+def test_a_member_that_takes_the_lead_and_all_partitions_is_without_the_earlier_leader() -> None:
+    def joined(second: int, leader: str, *partitions: int) -> str:
+        return kafkajs(
+            second,
+            "[ConsumerGroup] Consumer has joined the group",
+            groupId="orders",
+            memberId=MEMBER,
+            leaderId=leader,
+            isLeader=leader == MEMBER,
+            memberAssignment={"orders": partitions},
+        )
+
+    group = group_in([joined(0, OTHER, 1), joined(40, MEMBER, 0, 1, 2)])
+    assert [(one.finding, one.is_inferred) for one in group.findings] == [("others_gone", True)]
+    assert group_in([joined(0, OTHER, 1), joined(40, OTHER, 0, 1, 2)]).findings == []
+
+
+def test_sarama_s_consumer_that_goes_on_with_a_partition_of_another() -> None:
+    error = "kafka server: The provided member is not known in the current generation."
+    refused = f"kafka: error while consuming orders/0: {error}"
+    group = group_in(
+        [
+            "consumer 2:",
+            "2026/03/01 03:12:00.100000 consumer.go:824: consumer/broker/41 added subscription to orders/0",
+            "consumer 1:",
+            f"2026/03/01 03:12:00.300000 consumer.go:149: - ERROR Consumer Errors: {refused}",
+        ]
+    )
+    assert group.group_id == GROUP_NOT_NAMED
+    assert [one.finding for one in group.findings] == ["commit_refused", "two_consumers_on_one_partition"]
+    assert "200 ms later consumer 1 still worked on it" in group.findings[1].sentence
+
+
+def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:
+    group = group_in(
+        [
+            "[Sarama] 2026/03/01 03:12:00 consumer/broker/41 abandoned subscription to orders/0 because no leader",
+            "[Sarama] 2026/03/01 03:12:01 consumer/broker/42 added subscription to orders/0",
+            "[Sarama] 2026/03/01 03:12:09 consumergroup/orders: lost ownership of map[orders:[0]] due to EOF",
+        ]
+    )
+    assert group.rebalances == []
+
+
+def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
+    heading = "W, [2026-03-01T03:12:00.417000 #1]  WARN -- : "
+    told, joined = facts_in(
+        f"{heading}[orders] {{orders: 0, 1}}: Error sending heartbeat: Kafka::RebalanceInProgress",
+        f"{heading}Joined group `orders` with member id `{MEMBER}`",
+    )
+    assert (told.kind, told.group_id, told.at_ms) == (FactKind.GROUP_IS_REBALANCING, "orders", 1_772_334_720_417)
+    assert (joined.kind, joined.member_id) == (FactKind.JOINED, MEMBER)
+
+
+def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
+    group = group_in(
+        [
+            "2026/03/01 03:12:00 entering loop for consumer group, orders",
+            f"2026/03/01 03:12:00 joined group orders as member {MEMBER} in generation 1",
+            f"2026/03/01 03:12:00 found member: {MEMBER}/[]byte(nil)",
+            "2026/03/01 03:13:00 entering loop for consumer group, orders",
+            f"2026/03/01 03:13:30 joined group orders as member {OTHER} in generation 2",
+            f"2026/03/01 03:13:30 found member: {OTHER}/[]byte(nil)",
+        ]
+    )
+    first, second = group.rebalances
+    assert [one.cause.is_inferred for one in (first, second)] == [True, True]
+    assert second.held_by is not None
+    assert (second.held_by.member_id, second.held_by.length_ms, second.held_by.is_inferred) == (MEMBER, 30_000, True)
+    assert [one.finding for one in group.findings] == ["member_dropped", "rebalance_timeout_expired"]
