@@ -15,6 +15,8 @@ _DATE = r"(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
+_WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
+"""As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`."""
 _CLOCK = re.compile(rf"\[?{_TIME}\]?(?=[\s\]|])")
 
 
@@ -31,7 +33,7 @@ def stamp_at(text: str) -> Stamp | None:
     """The time that a text begins with; None if it begins with none, or with one that cannot be."""
     found = _FULL.match(text)
     if found is None:
-        return _time_of_day(text)
+        return _in_words(text) or _time_of_day(text)
     try:
         at = datetime(
             int(found["year"]),
@@ -49,6 +51,20 @@ def stamp_at(text: str) -> Stamp | None:
     return Stamp(at_ms, clock, found["fraction"] is None, found.end())
 
 
+def _in_words(text: str) -> Stamp | None:
+    found = _WORDS.match(text)
+    if found is None:
+        return None
+    date = re.sub(r"(?<=\d)(?:st|nd|rd|th)|,", "", found["date"])
+    try:
+        day = datetime.strptime(date, "%b %d %Y").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return Stamp(
+        round(day.timestamp()) * 1000 + _since_midnight_ms(found), Clock.LOCAL, not found["fraction"], found.end()
+    )
+
+
 def twelve_hours(text: str) -> Stamp | None:
     """`Mar 02, 2026 4:05:11 PM`; None if there is no such time."""
     try:
@@ -62,9 +78,12 @@ def _time_of_day(text: str) -> Stamp | None:
     found = _CLOCK.match(text)
     if found is None:
         return None
+    return Stamp(_since_midnight_ms(found), Clock.TIME_OF_DAY, found["fraction"] is None, found.end())
+
+
+def _since_midnight_ms(found: re.Match[str]) -> int:
     since = timedelta(hours=int(found["hour"]), minutes=int(found["minute"]), seconds=int(found["second"]))
-    at_ms = since // timedelta(milliseconds=1) + _ms(found["fraction"])
-    return Stamp(at_ms, Clock.TIME_OF_DAY, found["fraction"] is None, found.end())
+    return since // timedelta(milliseconds=1) + _ms(found["fraction"])
 
 
 def _ms(fraction: str | None) -> int:

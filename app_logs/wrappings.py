@@ -9,16 +9,23 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from app_logs.csv_lines import csv_line
 from app_logs.entries import Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
 from app_logs.stamps import Stamp, stamp_at, twelve_hours
+from app_logs.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GREP = re.compile(r"\d{1,9}[:-](?=\[?\d{4}-\d\d-\d\d)")
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
 _MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
+_SYSLOG = re.compile(
+    r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) \S{1,255} "
+    r"(?P<source>[\w./-]{1,80})(?:\[\d+\])?: "
+)
+"""Its time has no year, so only the time of day is taken."""
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
 _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
@@ -41,7 +48,7 @@ def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | 
     waiting: Entry | None = None
     heading: Entry | None = None
     label = ""
-    for number, line in enumerate(lines, 1):
+    for number, line in whole_lines(lines):
         if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha():
             label = line[:-1]  # A reporter's heading over a program's lines, as `consumer 2:`.
         if heading is not None and (found := _JUL_LEVEL.match(line)):
@@ -80,8 +87,22 @@ def jul_heading(file: str, number: int, line: str) -> Entry | None:
 
 def entry_of(file: str, number: int, line: str) -> Entry:
     """One line, without what stands around it."""
-    text = _ANSI.sub("", line).strip()
-    source, outer, was_marked = "", None, False
+    text, source, outer = _unwrapped(_ANSI.sub("", line).strip())
+    found = _of_fields(file, number, text)
+    if found is None:
+        lead = _LEAD.match(text)
+        text, stamp, before = _behind_its_times(text if lead is None else text[lead.end() :], outer)
+        outer = stamp or outer
+        found = _of_fields(file, number, text) if text.startswith("{") else None
+        found = found or _laid_out(Entry(file, number, text), outer, before)
+    if found.at_ms is None and outer is not None:
+        found = _stamped(found, outer)
+    return found._replace(source=found.source or source)
+
+
+def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
+    """A text without the marks and prefixes before it, the source that these name, and their time."""
+    source, was_marked = "", False
     while True:
         found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
         if found is None:
@@ -91,27 +112,44 @@ def entry_of(file: str, number: int, line: str) -> Entry:
         text = text[found.end() :]
     if was_marked:
         text = text.removesuffix("**").removesuffix("`").rstrip()
+    syslog = _SYSLOG.match(text)
+    if syslog is None:
+        return text, source, None
+    return text[syslog.end() :], syslog["source"], stamp_at(syslog["time"] + " ")
+
+
+def _of_fields(file: str, number: int, text: str) -> Entry | None:
+    """An entry of a text that is made of fields: CSV, JSON or logfmt. A field that is a line itself is read as one."""
+    from_csv = csv_line(text)
+    if from_csv is not None:
+        field, stamp = from_csv
+        line = entry_of(file, number, field)
+        return line if line.at_ms is not None or stamp is None else _stamped(line, stamp)
     if text.startswith("{"):
         entry = entry_of_json(file, number, text)
-        if entry is not None:
-            return entry._replace(source=entry.source or source)
-    pairs = logfmt_fields(text) if _LOGFMT.match(text) else None
-    entry = None if pairs is None else entry_of_fields(file, number, dict(pairs))
-    if entry is not None:
-        return entry._replace(source=entry.source or source)
-    lead = _LEAD.match(text)
-    text = text if lead is None else text[lead.end() :]
+    else:
+        pairs = logfmt_fields(text) if _LOGFMT.match(text) else None
+        entry = None if pairs is None else entry_of_fields(file, number, dict(pairs))
+    if entry is None or not (entry.message.startswith("{") or stamp_at(entry.message.lstrip("["))):
+        return entry
+    inner = entry_of(file, number, entry.message)
+    if inner.at_ms is None:
+        inner = inner._replace(at_ms=entry.at_ms, clock=entry.clock, is_whole_seconds=entry.is_whole_seconds)
+    return inner._replace(source=inner.source or entry.source)
+
+
+def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None, Stamp | None]:
+    """A text behind all the times that it begins with, the last of these, and the one before it."""
     stamp = stamp_at(text)
     while stamp is not None:
         rest = text[stamp.length :].lstrip()
         cri = _CRI.match(rest)
-        rest = rest[cri.end() :] if cri else rest
-        inner = stamp_at(rest)
-        text = rest
+        text = rest[cri.end() :] if cri else rest
+        inner = stamp_at(text)
         if inner is None:
             break
         outer, stamp = stamp, inner
-    return _laid_out(Entry(file, number, text, source=source), stamp, outer)
+    return text, stamp, outer
 
 
 def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
@@ -136,6 +174,10 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
         return entry
     if stamp.clock is Clock.TIME_OF_DAY and outer is not None and outer.clock is not Clock.TIME_OF_DAY:
         stamp = outer
+    return _stamped(entry, stamp)
+
+
+def _stamped(entry: Entry, stamp: Stamp) -> Entry:
     return entry._replace(at_ms=stamp.at_ms, clock=stamp.clock, is_whole_seconds=stamp.is_whole_seconds)
 
 

@@ -1,0 +1,69 @@
+"""What stands around a line: exports, containers and shells. The line is read as if nothing stood there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app_logs.entries import Clock
+from app_logs.logged_facts import FactKind
+from app_logs.reading import read_lines
+from app_logs.stamps import stamp_at
+
+AT = "2026-03-01 03:12:00,417"
+AT_MS = 1_772_334_720_417
+LINE = (
+    f"[{AT}] INFO [GroupCoordinator 1]: Stabilized group orders generation 12 (__consumer_offsets-7) with 4 members "
+    "(kafka.coordinator.group.GroupCoordinator)"
+)
+DOCKER = json.dumps({"log": LINE + "\n", "stream": "stdout", "time": "2026-03-01T03:12:00.417345678Z"})
+WRAPPED = {
+    "nothing": [LINE],
+    "docker compose": [f"kafka-1  | {LINE}"],
+    "kubectl --prefix": [f"[pod/broker-0/kafka] {LINE}"],
+    "docker logs -t": [f"2026-03-01T03:12:00.417345678Z {LINE}"],
+    "a container's file": [f"2026-03-01T03:12:00.417345678Z stdout F {LINE}"],
+    "docker's json-file": [DOCKER],
+    "json-file broken at column 100": [DOCKER[:100], DOCKER[100:200], DOCKER[200:]],
+    "a JSON array": [f"[{DOCKER}]"],
+    "a JSON array over lines": [f"[{DOCKER},", "{}]"],
+    "syslog": [f"Mar  1 04:12:03 host-1 kafka[812]: {LINE}"],
+    "CSV": [f'"2026-03-01T03:12:03.000Z","host-1","{LINE}"'],
+    "CSV, its time bare": [f'2026-03-01T03:12:03.000Z,host-1,"{LINE}"'],
+    "JSON within CSV": ['"host-1","' + DOCKER.replace('"', '""') + '"'],
+    "JSON within JSON": [json.dumps({"@timestamp": "2026-03-01T03:12:09Z", "message": DOCKER})],
+    "Kibana's table": [f"Mar 1, 2026 @ 03:12:03.000 {LINE}"],
+}
+
+
+@pytest.mark.parametrize("lines", WRAPPED.values(), ids=WRAPPED.keys())
+def test_a_line_is_read_as_if_nothing_stood_around_it(lines: list[str]) -> None:
+    (fact,) = read_lines("server.log", lines).facts
+    assert (fact.kind, fact.group_id, fact.generation_id) == (FactKind.JOIN_PHASE_ENDED, "orders", 12)
+    assert (fact.at_ms, fact.line_number) == (AT_MS, 1)
+
+
+def test_what_looks_like_json_and_never_ends_is_read_line_by_line() -> None:
+    (fact,) = read_lines("server.log", ["{ config = ", LINE]).facts
+    assert fact.line_number == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "at_ms"),
+    [
+        ("Mar 1, 2026 @ 03:12:00.417 x", AT_MS),
+        ("Mar 1st 2026, 03:12:00.417 x", AT_MS),
+        ("2026-03-01T08:12:00.417+05:00 x", AT_MS),
+        ("Foo 1, 2026 @ 03:12:00.417 x", None),
+        ("Feb 30, 2026 @ 03:12:00.417 x", None),
+    ],
+)
+def test_a_time_is_read_as_it_is_printed(text: str, at_ms: int | None) -> None:
+    stamp = stamp_at(text)
+    assert (stamp and stamp.at_ms) == at_ms
+
+
+def test_syslog_s_own_time_counts_where_the_line_has_none() -> None:
+    (fact,) = read_lines("messages", ["Mar  1 03:12:00 host-1 app[9]: Joining group `orders`"]).facts
+    assert (fact.at_ms, fact.clock, fact.source) == (11_520_000, Clock.TIME_OF_DAY, "app")
