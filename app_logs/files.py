@@ -6,14 +6,17 @@ Knows how files of logs are named. Must not know what stands in them.
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from programs.errors import UserError
 
 STANDARD_INPUT = "-"
+BLOCK_BYTES = 16_384
 _ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
 
 
@@ -47,15 +50,18 @@ def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
     return rotated["base"], 0, numbers if is_a_date else tuple(-number for number in numbers)
 
 
-def open_lines(file: str) -> Iterator[str]:
-    """A file's lines, without their ends; bytes that are no UTF-8 are replaced. Raises UserError: it cannot be read."""
+def open_blocks(file: str) -> Iterator[bytes]:
+    """A file in blocks of whole lines. Raises UserError: it cannot be read."""
     if file == STANDARD_INPUT:
-        yield from (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
+        yield from _blocks(sys.stdin.buffer)
         return
     try:
-        opened = gzip.open(file) if file.endswith(".gz") else open(file, "rb")  # noqa: SIM115 (closed below)
-        with opened as lines:
-            for line in lines:
-                yield line.decode("utf-8", "replace").rstrip("\r\n")
+        with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as opened:
+            yield from _blocks(opened)
     except (OSError, EOFError) as error:
         raise UserError(f"FILE={file}: cannot be read: {error}.") from None
+
+
+def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:
+    while block := opened.read(BLOCK_BYTES):
+        yield block if block.endswith(b"\n") else block + opened.readline()

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import re2
+
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import Clock, Entry
-from app_logs.files import open_lines
+from app_logs.files import open_blocks
 from app_logs.forged_lines import marked
 from app_logs.logged_facts import LoggedFact
 from app_logs.wrappings import entries_in, in_order
@@ -21,7 +23,9 @@ from why.words import some
 DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
-_MARKS = tuple(dict.fromkeys(mark for dialect in DIALECTS for mark in dialect.marks))
+_MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS for mark in dialect.marks})))
+BESIDE = 3
+"""Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
 _ORDERED = (Clock.UTC, Clock.LOCAL)
 
 
@@ -46,13 +50,17 @@ class FileRead:
 
 def read_files(files: Sequence[str]) -> list[FileRead]:
     """Each file by itself."""
-    return [read_lines(file, open_lines(file)) for file in files]
+    return [_read(file, open_blocks(file)) for file in files]
 
 
 def read_lines(file: str, lines: Iterable[str]) -> FileRead:
     """One file's facts, in order."""
+    return _read(file, ["".join(f"{line}\n" for line in lines).encode()])
+
+
+def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
-    ordered, notes = in_order(marked([*entries_in(file, _counted(read, lines), _may_matter)]))
+    ordered, notes = in_order(marked([*entries_in(file, _lines_that_matter(read, blocks), _may_matter)]))
     every = [fact for fact in map(fact_of, ordered) if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]
@@ -65,16 +73,30 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
     return read
 
 
-def _counted(read: FileRead, lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        read.lines += 1
+def _lines_that_matter(read: FileRead, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """The numbered lines of all blocks in which some line may matter, and those beside such a line."""
+    before: list[bytes] = []
+    goes_on = False
+    for block in blocks:
         if not read.first_line:
-            read.first_line = line.strip()
-        yield line
+            read.first_line = _text(block.lstrip().partition(b"\n")[0])
+        if not goes_on and _MARKS.search(block) is None:
+            read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
+            before = block.splitlines()[-BESIDE:]
+            continue
+        lines = block.removesuffix(b"\n").split(b"\n")
+        yield from enumerate(map(_text, before + lines), read.lines + 1 - len(before))
+        read.lines += len(lines)
+        before, goes_on = [], _MARKS.search(b"\n".join(lines[-BESIDE:])) is not None
+
+
+def _text(line: bytes) -> str:
+    """Bytes that are no UTF-8 are replaced."""
+    return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
 def _may_matter(line: str) -> bool:
-    return any(mark in line for mark in _MARKS)
+    return _MARKS.search(line) is not None
 
 
 def fact_of(entry: Entry) -> LoggedFact | None:

@@ -14,10 +14,10 @@ LONGEST = 64_000
 _ENDS = ("}", "},", "}]")
 
 
-def whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Each record with the number of its first line, from 1."""
+def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Each record with the number of its first line."""
     parts: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if not parts and not line.lstrip().startswith(("{", "[{")):
             yield number, line
             continue

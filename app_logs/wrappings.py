@@ -43,7 +43,7 @@ _LABEL_LENGTH = 40
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 
 
-def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | None = None) -> Iterator[Entry]:
+def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[str], bool]) -> Iterator[Entry]:
     """Each entry of a file, in the file's order. Lines that wanted refuses are not read, unless they continue one."""
     waiting: Entry | None = None
     heading: Entry | None = None
@@ -62,7 +62,7 @@ def entries_in(file: str, lines: Iterable[str], wanted: Callable[[str], bool] | 
         if waiting is not None and line.startswith(_CONTINUES) and _ANSI.sub("", line).strip():
             waiting = waiting._replace(tail=(*waiting.tail, line))
             continue
-        if wanted is not None and not wanted(line):
+        if not wanted(line):
             if waiting is not None:
                 yield joined(waiting)
             waiting = None

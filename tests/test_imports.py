@@ -64,7 +64,9 @@ LAYERS = {
         ),
     ),
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs", "why"), third_party=True),
-    "app_logs": Layer(own=("app_logs", "schemas.causes", "schemas.shapes", "why.words", "programs.errors")),
+    "app_logs": Layer(
+        own=("app_logs", "schemas.causes", "schemas.shapes", "why.words", "programs.errors"), packages=("re2",)
+    ),
     "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec", "sqlglot")),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
