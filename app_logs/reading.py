@@ -9,6 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
 
 import re2
 
@@ -48,9 +49,21 @@ class FileRead:
         return (min(times), max(times)) if times else None
 
 
-def read_files(files: Sequence[str]) -> list[FileRead]:
-    """Each file by itself."""
-    return [_read(file, open_blocks(file)) for file in files]
+def read_files(files: Sequence[str], zone: tzinfo | None = None) -> list[FileRead]:
+    """Each file by itself. Times without a zone are of the given one; without one they stay as they are printed."""
+    reads = [_read(file, open_blocks(file)) for file in files]
+    if zone is not None:
+        for read in reads:
+            read.facts = [_in_utc(fact, zone) for fact in read.facts]
+    return reads
+
+
+def _in_utc(fact: LoggedFact, zone: tzinfo) -> LoggedFact:
+    if fact.at_ms is None or fact.clock is not Clock.LOCAL:
+        return fact
+    second, ms = divmod(fact.at_ms, 1000)
+    local = datetime.fromtimestamp(second, UTC).replace(tzinfo=zone)
+    return fact._replace(at_ms=round(local.timestamp()) * 1000 + ms, clock=Clock.UTC)
 
 
 def read_lines(file: str, lines: Iterable[str]) -> FileRead:

@@ -6,6 +6,7 @@ Knows how the answer is laid out, as text and as JSON. What it says is made in `
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import tzinfo
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,11 +45,13 @@ class Asked(NamedTuple):
     since: Moment | None = None
     until: Moment | None = None
     shows_evidence: bool = False
+    zone: tzinfo | None = None
+    """Of times that are printed without one."""
 
 
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
     """Reads the files and prints the answer."""
-    reads = read_files(files_of(paths))
+    reads = read_files(files_of(paths), asked.zone)
     groups = sorted(groups_in(merged(reads)), key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":

@@ -37,6 +37,9 @@ class LastLines:
         if report.failed and report.nodeid not in self._failed:
             beside = [name for name in self._at_work if name != report.nodeid]
             self._failed[report.nodeid] = (assertion_of(report), f"{', '.join(beside) or 'no other test'}; {machine()}")
+            reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+            if reporter is not None and os.environ.get("CI"):  # A run that is ended has no last lines.
+                reporter.write_line(f"\nfailed: {report.nodeid}: {self._failed[report.nodeid][0]}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

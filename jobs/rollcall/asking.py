@@ -139,18 +139,28 @@ def status(homes: tuple[str, ...], form: str) -> None:
 @click.option("--group", metavar="GROUP", default="", help="This group alone.")
 @click.option("--since", metavar="MOMENT", default="", help="Nothing that was over before this moment.")
 @click.option("--until", metavar="MOMENT", default="", help="Nothing that began after this moment.")
+@click.option(
+    "--zone", metavar="ZONE", default="", help="The zone of times that are printed without one: Asia/Kolkata."
+)
 @click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
 @format_option(("text", "json"))
-def explain(files: tuple[str, ...], group: str, since: str, until: str, evidence: bool, form: str) -> None:
+def explain(files: tuple[str, ...], group: str, since: str, until: str, zone: str, evidence: bool, form: str) -> None:
     """Explain rebalances from what brokers and clients printed.
 
     LOG is a server.log or an application's log, a .gz, a folder of them, or - for standard input. Nothing needs
-    to be prepared, and nothing is written. Times are those of the lines.
+    to be prepared, and nothing is written. Times are those of the lines, in UTC where their zone is known.
     """
     from jobs.explain import Asked
     from jobs.explain import explain as explain_files
     from jobs.shown.terminal import Terminal
     from programs.timestamps import read_moment
+    from request_log.lines.clock import zone_of
 
-    asked = Asked(group, read_moment(since) if since else None, read_moment(until) if until else None, evidence)
+    asked = Asked(
+        group,
+        read_moment(since) if since else None,
+        read_moment(until) if until else None,
+        evidence,
+        zone_of(zone) if zone else None,
+    )
     explain_files(files, asked, form, Terminal(highlight=False))

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -86,3 +87,16 @@ def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Pa
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere\.log"):
         shown(str(tmp_path / "nowhere.log"))
+
+
+def test_times_without_a_zone_are_those_of_the_zone_that_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-03-29 03:12:00,417] [GroupCoordinator 1]: Stabilized group orders generation 1 with 2 members (G)\n"
+        "2026-03-29T03:12:01.417Z [GroupCoordinator 1]: Stabilized group orders generation 2 with 2 members\n"
+    )
+    found = answer(capsys, str(log), zone=ZoneInfo("Europe/Berlin"))
+    ended = [one["joined_at"] for one in found["groups"][0]["rebalances"]]
+    assert ended == ["2026-03-29T01:12:00.417Z", "2026-03-29T03:12:01.417Z"]
