@@ -25,6 +25,7 @@ DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
 _MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS for mark in dialect.marks})))
+_OPENED = [dialect for dialect in DIALECTS if dialect.opening]
 BESIDE = 3
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
 _ORDERED = (Clock.UTC, Clock.LOCAL)
@@ -47,6 +48,18 @@ class FileRead:
         """The first and the last time of a line about groups."""
         times = [fact.at_ms for fact in self.facts if fact.at_ms is not None and fact.clock in _ORDERED]
         return (min(times), max(times)) if times else None
+
+
+def _by_marks() -> re2.Set:
+    """Finds the places of all dialects that have a mark in a text, at once."""
+    found = re2.Set.SearchSet()
+    for dialect in DIALECTS:
+        found.Add("|".join(map(re2.escape, dialect.marks)))
+    found.Compile()
+    return found
+
+
+_BY_MARKS = _by_marks()
 
 
 def read_files(files: Sequence[str], zone: tzinfo | None = None) -> list[FileRead]:
@@ -114,8 +127,12 @@ def _may_matter(line: str) -> bool:
 
 def fact_of(entry: Entry) -> LoggedFact | None:
     """What an entry says about a group, in whichever dialect."""
-    for dialect in DIALECTS:
-        fact = dialect.fact(entry)
+    for dialect in _OPENED:
+        if entry.text.startswith(dialect.opening):
+            return dialect.fact(entry)
+    marked_by: list[int] = _BY_MARKS.Match(f"{entry.text} {entry.logger}")
+    for place in sorted(marked_by):
+        fact = DIALECTS[place].fact(entry)
         if fact is not None:
             return fact
     return None

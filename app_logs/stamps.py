@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from app_logs.entries import Clock
@@ -49,6 +50,13 @@ def stamp_at(text: str) -> Stamp | None:
     at_ms = round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(found["zone"])
     clock = Clock.UTC if found["zone"] else Clock.LOCAL
     return Stamp(at_ms, clock, found["fraction"] is None, found.end())
+
+
+@lru_cache(maxsize=64)
+def second_ms(text: str) -> int | None:
+    """`2026-03-01 03:12:00` in ms; None if there is no such second."""
+    stamp = stamp_at(text)
+    return None if stamp is None else stamp.at_ms
 
 
 def _in_words(text: str) -> Stamp | None:

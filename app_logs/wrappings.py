@@ -13,7 +13,7 @@ from app_logs.csv_lines import csv_line
 from app_logs.entries import Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
-from app_logs.stamps import Stamp, stamp_at, twelve_hours
+from app_logs.stamps import Stamp, second_ms, stamp_at, twelve_hours
 from app_logs.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -38,6 +38,10 @@ _LEAD = re.compile(
     r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:? ?)?(?:-+ )?(?=\[?\d{4}[-/])"
 )
 """A level, Ruby's letter for one, or a program's name in brackets, before the time."""
+_AS_SHIPPED = re.compile(
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (\[.*) \(([\w.$]+)\)"
+)
+"""A broker's line as Kafka's own log4j settings print it: the most frequent layout, taken apart at once."""
 _LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
 _LABEL_LENGTH = 40
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
@@ -87,6 +91,12 @@ def jul_heading(file: str, number: int, line: str) -> Entry | None:
 
 def entry_of(file: str, number: int, line: str) -> Entry:
     """One line, without what stands around it."""
+    as_shipped = _AS_SHIPPED.fullmatch(line)
+    if as_shipped is not None:
+        second, ms, level, text, logger = as_shipped.groups()
+        at_ms = second_ms(second)
+        if at_ms is not None:
+            return Entry(file, number, text, at_ms + int(ms), Clock.LOCAL, level=level, logger=logger)
     text, source, outer = _unwrapped(_ANSI.sub("", line).strip())
     found = _of_fields(file, number, text)
     if found is None:

@@ -370,6 +370,7 @@ DIALECT = Dialect(
     name=BROKER,
     title="a broker's log",
     marks=MARKS,
+    opening="[Group",
     example="[2026-03-01 03:12:00,417] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)",
     heading=broker_heading,
     templates=Templates((*_REBALANCES, *_MEMBERS, *_COORDINATORS, *OF_CONSUMER_GROUPS)),

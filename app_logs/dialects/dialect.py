@@ -35,11 +35,11 @@ class Dialect(NamedTuple):
     heading: Callable[[Entry], Heading | None]
     """What stands before the message; None: no line of this dialect."""
     templates: Templates
+    opening: str = ""
+    """A message that begins with this is of this dialect, and need not be shown to others."""
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
-        if not any(mark in entry.text or mark in entry.logger for mark in self.marks):
-            return None
         heading = self.heading(entry)
         if heading is None:
             return None
@@ -48,14 +48,14 @@ class Dialect(NamedTuple):
             return None
         template, match = found
         return LoggedFact(
-            kind=template.kind,
-            file=entry.file,
-            line_number=entry.line_number,
-            at_ms=entry.at_ms,
-            clock=entry.clock,
-            is_whole_seconds=entry.is_whole_seconds,
-            dialect=self.name,
-            source=entry.source,
+            template.kind,
+            entry.file,
+            entry.line_number,
+            entry.at_ms,
+            entry.clock,
+            entry.is_whole_seconds,
+            self.name,
+            entry.source,
             is_certain=match.is_certain and not entry.is_suspect,
             **{**heading.fields, **match.fields},
         )
