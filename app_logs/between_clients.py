@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
+from app_logs.session_findings import common_causes
 from why.words import duration
 
 ABSENT = "the next generation's leader did not find it among the members"
@@ -17,7 +18,7 @@ ABSENT = "the next generation's leader did not find it among the members"
 
 def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
     """Everything that needs more than one client's lines."""
-    return [*_dropped(rebalances), *_on_one_partition(clients)]
+    return [*_dropped(rebalances), *_on_one_partition(clients), *common_causes(clients)]
 
 
 def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
