@@ -51,10 +51,11 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
         for member_id in absent:
             who = client_id_of(member_id) or member_id
             yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
-            if one.held_by is not None and one.held_by.member_id == member_id:
+            held = one.held_by
+            if held is not None and held.member_id == member_id and held.length_ms is not None:
                 yield Finding(
                     "rebalance_timeout_expired",
-                    f"The others waited {duration(one.held_by.length_ms)} for {who} and went on without it.",
+                    f"The others waited {duration(held.length_ms)} for {who} and went on without it.",
                     seen,
                     is_inferred=True,
                     candidates=("it did not join again in time", "its session expired", "it left"),

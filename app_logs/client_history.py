@@ -153,7 +153,7 @@ class _History:
             return
         running = self._open(fact)
         running.facts.append(fact)
-        if kind is not None and running.cause.kind is CauseKind.UNKNOWN:
+        if kind is not None and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
             running.cause = self._own(kind, fact.reason)
         elif learnt_of_others(fact):
             self.learnt = self.learnt or fact

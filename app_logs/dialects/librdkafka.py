@@ -112,7 +112,7 @@ _JOINS = (
     Template(
         F.REJOIN_WANTED,
         _GROUP + ": subscription updated from metadata change: rejoining group in state steady",
-        since="1.6",
+        since="1.8",
         reason="subscription updated from metadata change",
     ),
 )

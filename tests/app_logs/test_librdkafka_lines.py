@@ -144,6 +144,15 @@ def test_a_client_that_joins_again_to_give_partitions_on_says_so() -> None:
     assert (again.generation_id, again.cause.kind) == (6, CauseKind.COOPERATIVE_FOLLOWUP)
 
 
+CHANGED = 'Group "orders": subscription updated from metadata change: rejoining group in state steady'
+
+
+def test_whoever_finds_new_topics_first_begins() -> None:
+    (first,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, CHANGED)))
+    (after,) = client_rebalances(facts_of(*STEADY, (3001, CHANGED)))
+    assert (first.cause.kind, after.cause.kind) == (CauseKind.METADATA_CHANGED, CauseKind.UNKNOWN)
+
+
 def test_an_application_that_is_told_to_give_up_and_does_not_holds_the_others() -> None:
     (one,) = client_rebalances(
         facts_of(
