@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
+from app_logs.session_findings import common_causes
 from why.words import duration
 
 ABSENT = "the next generation's leader did not find it among the members"
@@ -17,7 +18,7 @@ ABSENT = "the next generation's leader did not find it among the members"
 
 def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
     """Everything that needs more than one client's lines."""
-    return [*_dropped(rebalances), *_on_one_partition(clients)]
+    return [*_dropped(rebalances), *_on_one_partition(clients), *common_causes(clients)]
 
 
 def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
@@ -50,10 +51,11 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
         for member_id in absent:
             who = client_id_of(member_id) or member_id
             yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
-            if one.held_by is not None and one.held_by.member_id == member_id:
+            held = one.held_by
+            if held is not None and held.member_id == member_id and held.length_ms is not None:
                 yield Finding(
                     "rebalance_timeout_expired",
-                    f"The others waited {duration(one.held_by.length_ms)} for {who} and went on without it.",
+                    f"The others waited {duration(held.length_ms)} for {who} and went on without it.",
                     seen,
                     is_inferred=True,
                     candidates=("it did not join again in time", "its session expired", "it left"),

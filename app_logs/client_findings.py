@@ -12,10 +12,11 @@ from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
+from app_logs.session_findings import SESSION_RULES
 from why.words import count, duration
 
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
-NO_PARTITIONS = ("", "[]", "{}", "()", "set()")
+NO_PARTITIONS = ("", "0", "[]", "{}", "()", "set()")
 
 
 def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
@@ -213,6 +214,7 @@ RULES: Sequence[Rule] = (
     _commits_refused,
     _others_gone,
     _crashed,
+    *SESSION_RULES,
 )
 
 

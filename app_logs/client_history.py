@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import AWAITS_APPLICATION, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
+from app_logs.session_findings import in_a_rebalance
 from schemas.causes import Cause, CauseKind
 
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
+TOLD_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
+OUTLASTED = "the rebalance outlasted this client's own session timeout, so a member did not join again in time"
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
@@ -64,6 +67,9 @@ class _History:
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
         """When it asked to join the running rebalance."""
+        self.given_up: LoggedFact | None = None
+        """When it gave its session up in a rebalance of which its log had nothing before."""
+        self.leaving: LoggedFact | None = None
         self.latest: LoggedFact | None = None
 
     def take(self, fact: LoggedFact) -> None:
@@ -88,9 +94,25 @@ class _History:
             case FactKind.CONFIGS_BEHIND:
                 self.close()
             case _:
+                self._note(fact)
+        self.latest = fact
+
+    def _note(self, fact: LoggedFact) -> None:
+        """A line that neither begins nor ends a rebalance."""
+        match fact.kind:
+            case FactKind.SESSION_GIVEN_UP:
+                self._give_up(fact)
+            case FactKind.HEARTBEAT:
+                self._beat(fact)
+            case FactKind.MEMBER_ID_SET:
+                self._set_member_id(fact)
+            case FactKind.LEAVE_WANTED:
+                self.leaving = fact
+            case FactKind.CLIENT_STATE if self.latest is not None and self.latest.state == fact.state:
+                pass  # Where it has been.
+            case _:
                 if self.running is not None:
                     self.running.facts.append(fact)
-        self.latest = fact
 
     def close(self) -> None:
         """The running rebalance is as far as the lines have it."""
@@ -102,12 +124,14 @@ class _History:
             elif (
                 self.is_joined
                 or self.learnt is not None
+                or self.given_up is not None
                 or running.cause.kind is not CauseKind.UNKNOWN
                 or self._is_left()
             ):
                 self.found.append(running)
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
+        self.given_up = self.leaving = None
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
         if self.running is None or self.is_joined or self._is_left():
@@ -129,13 +153,14 @@ class _History:
             return
         running = self._open(fact)
         running.facts.append(fact)
-        if kind is not None and running.cause.kind is CauseKind.UNKNOWN:
+        if kind is not None and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
             running.cause = self._own(kind, fact.reason)
         elif learnt_of_others(fact):
             self.learnt = self.learnt or fact
 
     def _leave(self, fact: LoggedFact) -> None:
-        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(fact.reason)
+        reason = fact.reason or ("" if self.leaving is None else self.leaving.reason)
+        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(reason)
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
             self.running.began_at_ms = fact.at_ms if fact.kind is FactKind.LEAVE_SENT else self.running.began_at_ms
@@ -145,7 +170,33 @@ class _History:
         running = self._open(fact)
         running.outcome, self.is_out = LEFT, True
         running.facts.append(fact)
-        running.cause = self._own(kind or CauseKind.UNKNOWN, fact.reason)
+        running.cause = self._own(kind or CauseKind.UNKNOWN, reason)
+
+    def _give_up(self, fact: LoggedFact) -> None:
+        """By its own clock. A rebalance went on, if that was the coordinator's last answer; when it began is open."""
+        self.is_out = True
+        is_new = self.running is None or self.is_joined or self._is_left()
+        if is_new and in_a_rebalance(fact):
+            self._open(fact).began_at_ms = None
+            self.given_up = fact
+        if self.running is not None:
+            self.running.facts.append(fact)
+
+    def _beat(self, fact: LoggedFact) -> None:
+        """A heartbeat has the generation that the member is in: of a rebalance that runs, the old one."""
+        if fact.generation_id is None or fact.generation_id < 1:
+            return  # It joins, or leaves.
+        if self.running is not None and not self.is_joined and self.running.generation_id is None:
+            self.running.from_generation_id = fact.generation_id
+            self.running.generation_id = fact.generation_id + 1
+        self.generation_id = fact.generation_id
+
+    def _set_member_id(self, fact: LoggedFact) -> None:
+        """Who leaves has no id any more: the rebalance is still by the one before."""
+        if self.running is not None and self._is_left() and not self.running.cause.member_id:
+            self.member_id = fact.other_member_id
+            self.running.cause = self._own(self.running.cause.kind, self.running.cause.client_reason or "")
+        self.member_id = fact.member_id
 
     def _ask(self, fact: LoggedFact) -> None:
         """It asks to join. If it is the one that wants a rebalance, the rebalance begins now."""
@@ -213,10 +264,15 @@ class _History:
             waited_ms = running.joined_at_ms - self.asked.at_ms
             if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
                 return Holder(waited_ms, "", False, WAITED)
+        if self.given_up is not None and self.asked is None:
+            return Holder(None, "", True, OUTLASTED)
         until = self.asked or (None if self.is_joined else self.latest)
         if self.learnt is None or until is None:
             return None
         length_ms = between_ms(self.learnt, until)
         if length_ms is None or length_ms < BACK_WITHIN_MS:
             return None
-        return Holder(length_ms, self.instance_id or self.member_id or self.client_id, True, NOT_BACK)
+        who = self.instance_id or self.member_id or self.client_id
+        if self.asked is None and until.state in AWAITS_APPLICATION:
+            return Holder(length_ms, who, False, TOLD_APPLICATION)
+        return Holder(length_ms, who, True, NOT_BACK)

@@ -13,7 +13,7 @@ from app_logs.between_clients import name_the_absent
 from app_logs.client_history import NOT_BACK, client_rebalances
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of
+from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
 from schemas.causes import Cause, CauseKind
 
 CLOCKS_MS = 5_000
@@ -64,7 +64,7 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
 def _is_same(of_broker: Cause, of_client: Cause) -> bool:
     if of_client.member_id and of_broker.member_id:
         return of_client.member_id == of_broker.member_id
-    return bool(of_client.client_id) and of_client.client_id == (
+    return bool(of_client.client_id) and configured_id(of_client.client_id) == (
         of_broker.client_id or client_id_of(of_broker.member_id)
     )
 
@@ -72,7 +72,13 @@ def _is_same(of_broker: Cause, of_client: Cause) -> bool:
 def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance]) -> None:
     """The member that asked to join last, if the logs of all members that came are here."""
     held = rebalance.held_by
-    if held is None or held.member_id or rebalance.joined_at_ms is None or rebalance.members is None:
+    if (
+        held is None
+        or held.member_id
+        or held.length_ms is None
+        or rebalance.joined_at_ms is None
+        or rebalance.members is None
+    ):
         return
     asked = {}
     for one in own:

@@ -12,6 +12,8 @@ from app_logs.entries import Clock
 
 BROKER = "broker"
 """The dialect of brokers; all others are clients'."""
+AWAITS_APPLICATION = ("wait-unassign-call", "wait-revoke-rebalance_cb")
+"""States of a client that told its application to give partitions up, and waits for it."""
 
 
 class FactKind(StrEnum):
@@ -101,6 +103,16 @@ class FactKind(StrEnum):
     """state is what the client calls where it is now."""
     CLOSED = auto()
     CLIENT_CRASHED = auto()
+    HEARTBEAT = auto()
+    """It is alive in generation_id."""
+    MEMBER_ID_SET = auto()
+    """It is member_id from now on, or nobody; other_member_id is the id before, where the line has it."""
+    LEAVE_WANTED = auto()
+    """Its application closes it or unsubscribes it, as reason says: it leaves next."""
+    SESSION_GIVEN_UP = auto()
+    """By the client's own clock: length_ms without a good answer of the coordinator broker_id, the last was error."""
+    CONNECTION_FAILED = auto()
+    """The connection to the coordinator failed in state, after length_ms there."""
 
 
 class LoggedFact(NamedTuple):
@@ -127,8 +139,11 @@ class LoggedFact(NamedTuple):
     member_id: str = ""
     other_member_id: str = ""
     member_ids: tuple[str, ...] = ()
+    table: str = ""
+    """The table that a database's own consumer feeds, where the line names it."""
     instance_id: str = ""
     client_id: str = ""
+    """As the client names itself: librdkafka adds a number, as `orders#consumer-1`."""
     client_host: str = ""
     state: str = ""
     to_state: str = ""

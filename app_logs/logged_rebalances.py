@@ -18,6 +18,13 @@ from schemas.causes import Cause, CauseKind
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
+_HANDLE = re.compile(r"#consumer-\d{1,9}\Z")
+
+
+def configured_id(client_id: str) -> str:
+    """The client id that a broker has of a client: in its own log librdkafka adds a number."""
+    return _HANDLE.sub("", client_id)
+
 
 def client_id_of(member_id: str) -> str:
     """The client or instance id that a classic member id begins with; empty if it does not end in a UUID."""
@@ -27,7 +34,8 @@ def client_id_of(member_id: str) -> str:
 class Holder(NamedTuple):
     """Who kept a join phase waiting, and how long."""
 
-    length_ms: int
+    length_ms: int | None
+    """None: for long, and the lines do not say how long."""
     member_id: str
     """Empty if it is open who."""
     is_inferred: bool

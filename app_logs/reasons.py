@@ -156,7 +156,7 @@ def cause_in_words(client_reason: str) -> CauseKind | None:
     own = any(each in words for each in (*_TOPICS_CHANGED, *_GAVE_UP))
     if not own and (not words or any(each in words for each in _OTHERS_BEGAN)):
         return None
-    if "poll timeout" in words or "max.poll.interval" in words or "unsubscribed" in words or "closed" in words:
+    if "poll timeout" in words or "max.poll.interval" in words or "unsubscribe" in words or "closed" in words:
         return left(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
     return _rejoined(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
 
@@ -175,8 +175,9 @@ _TOPICS_CHANGED = (
     "topics have new",
     "partitions on topics",
     "topic interests changed",
+    "updated from metadata change",
 )
-_GAVE_UP = ("revoke partitions", "after revoking")
+_GAVE_UP = ("revoke partitions", "after revoking", "redistribute previously owned partitions")
 
 
 def _rejoined(named: Reason) -> Reason:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from app_logs.entries import Clock
 
-_DATE = r"(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)"
+_DATE = r"(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
 _WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
 """As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`."""
+_EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})\|")
 _CLOCK = re.compile(rf"\[?{_TIME}\]?(?=[\s\]|])")
 
 
@@ -32,6 +33,9 @@ class Stamp(NamedTuple):
 
 def stamp_at(text: str) -> Stamp | None:
     """The time that a text begins with; None if it begins with none, or with one that cannot be."""
+    epoch = _EPOCH.match(text)
+    if epoch is not None:
+        return Stamp(int(epoch["seconds"]) * 1000 + int(epoch["ms"]), Clock.UTC, False, epoch.end())
     found = _FULL.match(text)
     if found is None:
         return _in_words(text) or _time_of_day(text)

@@ -14,10 +14,12 @@ from app_logs.combined import combined
 from app_logs.consumer_history import epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
-GROUP_NOT_NAMED = "(group not named)"
+_SHIPPED_IDS = ("", "rdkafka")
+_NOT_NAMED = "group not named"
+GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
@@ -58,20 +60,32 @@ def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
-    """Clients' lines that name no group have that of the same client's other lines, if these name one."""
+    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines with its id."""
     groups: dict[tuple[str, ...], set[str]] = {}
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault((fact.dialect, fact.file, fact.source, fact.client_id), set()).add(fact.group_id)
+    of_brokers = _groups_of_client_ids(facts)
     for fact in facts:
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
         named = groups.get((fact.dialect, fact.file, fact.source, fact.client_id), set())
+        named = named or of_brokers.get(configured_id(fact.client_id), set())
         if len(named) == 1:
             yield fact._replace(group_id=min(named))
         elif fact.kind is not FactKind.CLIENT_STATE:
-            yield fact._replace(group_id=GROUP_NOT_NAMED)
+            yield fact._replace(group_id=f"({_NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
+
+
+def _groups_of_client_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:
+    """In which groups brokers' lines have a client id, other than the one that all of a library's clients have."""
+    found: dict[str, set[str]] = {}
+    for fact in facts:
+        client_id = client_id_of(fact.member_id) if fact.dialect == BROKER and fact.group_id else ""
+        if client_id not in _SHIPPED_IDS:
+            found.setdefault(client_id, set()).add(fact.group_id)
+    return found
 
 
 def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:

@@ -37,6 +37,10 @@ TROUBLES = (
     "client_crashed",
     "two_consumers_on_one_partition",
     "never_spoke_with_the_new_coordinator",
+    "client_session_timer",
+    "connection_failed",
+    "coordinator_named_but_denies",
+    "common_cause",
 )
 """Findings that nobody wants."""
 
@@ -81,7 +85,7 @@ def _says_nothing(client_reason: str | None) -> bool:
 
 def holder_sentence(holder: Holder) -> str:
     """Who kept the join phase waiting."""
-    length = duration(holder.length_ms)
+    length = "long (concluded)" if holder.length_ms is None else duration(holder.length_ms)
     if not holder.member_id:
         names = [client_id_of(one) or one for one in holder.candidates]
         fit = f" Known by name: {some(names)}." if names else ""

@@ -26,6 +26,8 @@ _SYSLOG = re.compile(
     r"(?P<source>[\w./-]{1,80})(?:\[\d+\])?: "
 )
 """Its time has no year, so only the time of day is taken."""
+_SYSLOG_LEVEL = re.compile(r"(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d )")
+"""As .NET prints it before the time: `Warning|`."""
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
 _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
@@ -115,6 +117,7 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     source, was_marked = "", False
     while True:
         found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
+        found = found or _SYSLOG_LEVEL.match(text)
         if found is None:
             break
         source = found.groupdict().get("source") or source
@@ -152,7 +155,7 @@ def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None
     """A text behind all the times that it begins with, the last of these, and the one before it."""
     stamp = stamp_at(text)
     while stamp is not None:
-        rest = text[stamp.length :].lstrip()
+        rest = text[stamp.length :].lstrip(" \t|")
         cri = _CRI.match(rest)
         text = rest[cri.end() :] if cri else rest
         inner = stamp_at(text)

@@ -18,6 +18,7 @@ READ = (
     "kafka-go",
     "sarama",
     "kafkajs",
+    "librdkafka",
 )
 CASES_READ = [case for case in CASES if expected_of(case)["kind"].startswith(READ)]
 """The reports whose lines are understood."""

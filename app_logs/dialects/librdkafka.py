@@ -1,0 +1,188 @@
+"""What librdkafka prints, under Python, Go, .NET, Node and ClickHouse too: by default little, with `debug=cgrp` all.
+
+Sources: `rdkafka_cgrp.c`, `rdkafka_request.c` and `rdkafka_broker.c` of librdkafka 1.0 to 2.15. Each wrapper puts name,
+facility and level in another order; `[thrd:..]: ` stands before the message in all of them. The lines of one rebalance
+repeat each other, so of those that only follow from another line none is here. A reason is read where it is the
+client's own: `Unassignment done` is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.entries import Entry
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template, Templates
+
+_THREAD = "[thrd:"
+_LONGEST_HEAD = 400
+"""Characters before the thread in which a name is looked for."""
+_NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|\]]")
+_TABLE = re.compile(r"\((?P<table>[^()]{1,200})\): (?:\[client\.id:(?P<client_id>[^\]]{1,255})\] )?\[rdk:\w+\] *\Z")
+"""ClickHouse's: of its table's engine."""
+_ASKED = re.compile(r"(?:GroupCoordinator/(?P<broker_id>\d{1,10})|\S+/(?:\d{1,10}|bootstrap|learned)): ")
+"""The connection that a line is about, by its broker; that to the coordinator has a name of its own."""
+_NAMED = re.compile(r" broker \S+/(?P<broker_id>\d{1,10})(?: is no longer coordinator)?\Z")
+
+_OUTDATED = re.compile(
+    r'" heartbeat error response in state \S+ \(join.state (?:init|wait-join|wait-metadata|wait-sync),'
+)
+"""The answer to a heartbeat that it sent before it asked to join: it passes it over, and so do we."""
+
+
+def librdkafka_heading(entry: Entry) -> Heading | None:
+    """The client's name, the broker that the line is about, and the message behind both."""
+    text = entry.message or entry.text
+    head, thread, rest = text.partition(_THREAD)
+    _, closed, message = rest.partition("]: ")
+    if not thread or not closed or _OUTDATED.search(message):
+        return None
+    head = head[-_LONGEST_HEAD:]
+    if head.count('"') % 2:
+        message = message.removesuffix('"').replace('""', '"')  # A cell of CSV.
+    found = _TABLE.search(head) or _NAME.search(head)
+    fields: dict[str, object] = {} if found is None else {key: one for key, one in found.groupdict().items() if one}
+    asked = _ASKED.match(message)
+    if asked is not None:
+        message = message[asked.end() :]
+    named = _NAMED.search(message) or asked
+    if named is not None and named["broker_id"]:
+        fields["broker_id"] = named["broker_id"]
+    return Heading(fields, message.rstrip().replace('"(not-set)"', '""'))
+
+
+_GROUP = 'Group "{group_id}"'
+_BEAT = _GROUP + " heartbeat error response in state {} ({}state {state}, {number} partition(s) assigned): Broker: "
+_JOIN_ANSWER = "JoinGroup response: GenerationId {}, Protocol {}, LeaderId {}, my MemberId {}, "
+_JOINED = _JOIN_ANSWER.replace("{}", "{generation_id}", 1).replace("my MemberId {}", "my MemberId {member_id}")
+_ID_GIVEN = _JOIN_ANSWER.replace("my MemberId {}", "my MemberId {member_id}")
+_ID_NEEDED = "Broker: Group member needs a valid member ID"
+_FENCED = "Static consumer fenced by other consumer with same group.instance.id"
+
+_AT_ANY_LEVEL = (
+    Template(
+        F.POLL_TIMEOUT,
+        "Application maximum poll interval ({number}ms) exceeded by {length_ms}ms (adjust max.poll.interval.ms for "
+        "long-running message processing): leaving group",
+        since="1.0",
+    ),
+    Template(
+        F.SESSION_GIVEN_UP,
+        "Consumer group session timed out (in join-state {state}) after {length_ms} ms without a successful response "
+        "from the group coordinator (broker {broker_id}, last error was {error}): revoking assignment and rejoining "
+        "group",
+        since="1.4",
+    ),
+    Template(
+        F.COMMIT_REFUSED, "Offset commit ({reason}) failed for {} partition(s) in {}state {}: {error}", since="1.6"
+    ),
+    Template(F.COMMIT_REFUSED, "Offset commit ({reason}) failed for {} partition(s): {error}", since="0.11"),
+    Template(F.INSTANCE_FENCED, f"Fatal error: Broker: {_FENCED}: {{}}", since="1.4"),
+    Template(F.CONNECTION_FAILED, "GroupCoordinator: {error} (after {length_ms}ms in state {state}, {})", since="1.4"),
+    Template(F.CONNECTION_FAILED, "GroupCoordinator: {error} (after {length_ms}ms in state {state})", since="1.4"),
+)
+_JOINS = (
+    Template(
+        F.JOIN_SENT,
+        'Joining group "{group_id}" with {number} subscribed topic(s) and member id "{member_id}"',
+        since="1.8",
+    ),
+    Template(F.JOIN_SENT, 'Joining group "{group_id}" with {number} subscribed topic(s)', since="1.0"),
+    Template(F.JOIN_SENT, _GROUP + " changed join state {} -> wait-join ({})", since="1.0"),
+    Template(F.CLIENT_STATE, _GROUP + " changed join state {} -> {state} ({})", since="1.0"),
+    Template(F.CLIENT_STATE, _GROUP + " received op {} in state {} (join-state {state})", since="1.6"),
+    Template(F.CLIENT_STATE, _GROUP + " received op {} in state {} (join state {state}, v{})", since="1.0"),
+    Template(F.MEMBER_ID_SET, _GROUP + ': updating member id "{other_member_id}" -> "{member_id}"', since="1.0"),
+    Template(F.MEMBER_ID_SET, _ID_GIVEN + "member metadata count {number}: " + _ID_NEEDED, since="1.6"),
+    Template(F.MEMBER_ID_SET, _ID_GIVEN + "{number} members in group: " + _ID_NEEDED, since="1.4"),
+    Template(F.JOINED, _JOINED + "member metadata count {number}: (no error)", since="1.6"),
+    Template(F.JOINED, _JOINED + "{number} members in group: (no error)", since="1.0"),
+    Template(F.JOIN_REFUSED, _JOIN_ANSWER + "member metadata count {number}: Broker: {error}", since="1.6"),
+    Template(F.JOIN_REFUSED, _JOIN_ANSWER + "{number} members in group: Broker: {error}", since="1.0"),
+    Template(F.SYNCED, "SyncGroup response: Success ({number} bytes of MemberState data)", since="1.8"),
+    Template(F.SYNC_REFUSED, "SyncGroup response: Broker: {error} ({number} bytes of MemberState data)", since="1.8"),
+    Template(
+        F.REJOIN_WANTED,
+        _GROUP + ": Rejoining group {}: rejoining group to redistribute previously owned partitions to other group "
+        "members",
+        since="1.6",
+        reason="rejoining group to redistribute previously owned partitions to other group members",
+    ),
+    Template(
+        F.REJOIN_WANTED,
+        _GROUP + ": subscription updated from metadata change: rejoining group in state steady",
+        since="1.8",
+        reason="subscription updated from metadata change",
+    ),
+)
+_PARTITIONS = tuple(
+    Template(
+        kind,
+        f"{_GROUP}: delegating {what} of {{partitions}} partition(s) to application {way} queue {{}}: {{}}",
+        since=since,
+    )
+    for way, since in (("on", "1.6"), ("rebalance callback on", "1.0"))
+    for kind, whats in (
+        (F.PARTITIONS_ADDED, ("assign", "incremental assign")),
+        (F.PARTITIONS_REVOKED, ("revoke", "incremental revoke")),
+    )
+    for what in whats
+)
+_HEARTBEATS = (
+    Template(F.HEARTBEAT, 'Heartbeat for group "{group_id}" generation id {generation_id}', since="1.0"),
+    Template(
+        F.HEARTBEAT,
+        'ConsumerGroupHeartbeat response received for member id "{member_id}" with epoch {generation_id}',
+        since="2.4",
+    ),
+    Template(F.GROUP_IS_REBALANCING, _BEAT + "Group rebalance in progress", since="1.0"),
+    Template(F.COORDINATOR_LOST, _BEAT + "Not coordinator", since="1.4", reason="Not coordinator"),
+    Template(F.COORDINATOR_LOST, _BEAT + "Not coordinator for group", since="1.0", reason="Not coordinator for group"),
+    Template(F.MEMBERSHIP_LOST, _BEAT + "Unknown member", since="1.0", error="Unknown member"),
+    Template(
+        F.MEMBERSHIP_LOST,
+        _BEAT + "Specified group generation id is not valid",
+        since="1.0",
+        error="Specified group generation id is not valid",
+    ),
+    Template(F.INSTANCE_FENCED, _BEAT + _FENCED, since="1.4"),
+    Template(
+        F.MEMBERSHIP_LOST, "ConsumerGroupHeartbeat failed due to: Broker: {error}: will rejoin the group", since="2.4"
+    ),
+    Template(
+        F.COORDINATOR_LOST,
+        "ConsumerGroupHeartbeat failed due to coordinator ({}) no longer available: {reason}: re-querying for "
+        "coordinator",
+        since="2.4",
+    ),
+)
+_COORDINATORS = (
+    Template(F.COORDINATOR_FOUND, _GROUP + " coordinator set to broker {}", since="1.0"),
+    Template(F.COORDINATOR_LOST, _GROUP + " broker {} is no longer coordinator", since="1.0"),
+    Template(F.COORDINATOR_LOST, _GROUP + ": marking the coordinator ({broker_id}) dead: {reason}", since="1.0"),
+)
+_ENDS = (
+    Template(
+        F.LEAVE_WANTED,
+        _GROUP + ": unsubscribe from current subscription of {} (leave group=true, {})",
+        since="1.6",
+        reason="unsubscribe from current subscription",
+    ),
+    Template(
+        F.LEAVE_WANTED,
+        _GROUP + ": unsubscribe from current subscription of {} (leave group=yes, {})",
+        since="1.0",
+        reason="unsubscribe from current subscription",
+    ),
+    Template(F.LEAVE_SENT, _GROUP + ": leave (in state {})", since="1.0"),
+)
+
+DIALECT = Dialect(
+    name="librdkafka",
+    title="librdkafka's log (C, Python, Go, .NET)",
+    marks=(_THREAD,),
+    example="%4|1772334720.417|MAXPOLL|orders-1#consumer-1| [thrd:main]: {}",
+    heading=librdkafka_heading,
+    templates=Templates((*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_HEARTBEATS, *_COORDINATORS, *_ENDS)),
+)

@@ -1,0 +1,155 @@
+"""What clients' lines show of their connection to the coordinator: sessions given up, by one or by several at once.
+
+That a client gave up is a fact; why it heard nothing is not in its log. Knows facts of clients. Must not know how lines
+are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding
+from why.words import count, duration
+
+BEATS_WITHIN_MS = 10_000
+"""A heartbeat this short before shows that the process was alive."""
+AT_ONCE_MS = 1_000
+"""Clients that lose one broker within this time have one cause in common."""
+_CONNECTED = "UP"
+_NO_ERROR = "Success"
+
+
+def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    given_up = [fact for fact in facts if fact.kind is FactKind.SESSION_GIVEN_UP]
+    for fact in given_up:
+        last = "no error came either" if fact.error == _NO_ERROR else f"its last error was {fact.error}"
+        yield Finding(
+            "client_session_timer",
+            f"{who} gave its session up by its own clock: no successful answer of the coordinator, broker "
+            f"{fact.broker_id}, for {duration(fact.length_ms or 0)}; {last}.",
+            (fact,),
+        )
+    in_rebalances = tuple(filter(in_a_rebalance, given_up))
+    if in_rebalances:
+        yield Finding(
+            "client_gives_up_in_long_rebalance",
+            f"{who} did not take the answer that a rebalance goes on for a sign of life: a rebalance that outlasts its "
+            "session timeout brings the next one.",
+            in_rebalances,
+            is_inferred=True,
+            candidates=("a version of the client that does not count such answers", "heartbeats really stopped"),
+        )
+
+
+def in_a_rebalance(fact: LoggedFact) -> bool:
+    """Whether the coordinator's last answer was that a rebalance goes on."""
+    return "rebalance in progress" in fact.error
+
+
+def _heartbeats_went_on(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Up to a poll timeout: the process was alive."""
+    beat: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind is FactKind.HEARTBEAT:
+            beat = fact
+        elif fact.kind is FactKind.POLL_TIMEOUT and beat is not None:
+            before_ms = between_ms(beat, fact)
+            if before_ms is not None and 0 <= before_ms <= BEATS_WITHIN_MS:
+                yield Finding(
+                    "heartbeats_went_on",
+                    f"{who} sent a heartbeat {duration(before_ms)} before its poll timeout: it was alive, its "
+                    "application did not poll.",
+                    (beat, fact),
+                )
+            beat = None
+
+
+def _connections(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Connections that did not come about. One that was up and ends may have been idle."""
+    failed = [fact for fact in facts if fact.kind is FactKind.CONNECTION_FAILED and fact.state != _CONNECTED]
+    if failed:
+        times = f" {count(len(failed), 'time')}, the last" if len(failed) > 1 else ""
+        last = failed[-1]
+        yield Finding(
+            "connection_failed",
+            f"{who} got no connection to its coordinator{times} after {duration(last.length_ms or 0)}: {last.error}.",
+            tuple(failed),
+        )
+
+
+def _coordinator_denies(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """A broker that was named as coordinator, and says to the next join that it is not."""
+    named: LoggedFact | None = None
+    for fact in facts:
+        match fact.kind:
+            case FactKind.COORDINATOR_FOUND:
+                named = fact
+            case FactKind.JOINED | FactKind.SYNCED | FactKind.HEARTBEAT | FactKind.COORDINATOR_LOST:
+                named = None
+            case FactKind.JOIN_REFUSED if named is not None and _is_not_coordinator(fact.error):
+                broker = f"broker {named.broker_id}" if named.broker_id else "the broker"
+                yield Finding(
+                    "coordinator_named_but_denies",
+                    f"{who} was told that {broker} is the coordinator, and {broker} denies it.",
+                    (named, fact),
+                    is_inferred=True,
+                    candidates=(
+                        f"{broker} has not taken over the group's partition of __consumer_offsets",
+                        "the broker that was asked has old metadata",
+                        "the leadership of that partition moves to and fro",
+                        "lines are missing",
+                    ),
+                )
+                named = None
+
+
+def _is_not_coordinator(error: str) -> bool:
+    return "not coordinator" in error.lower().replace("_", " ")
+
+
+SESSION_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+    _sessions_given_up,
+    _heartbeats_went_on,
+    _connections,
+    _coordinator_denies,
+)
+
+
+def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
+    """Several clients of a group that lost one broker at once: then it was none of them by itself."""
+    by_broker: dict[str, list[tuple[int, int, LoggedFact]]] = {}
+    for place, facts in enumerate(clients):
+        for fact in facts:
+            is_silence = fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact)
+            if is_silence and fact.at_ms is not None and fact.broker_id:
+                by_broker.setdefault(fact.broker_id, []).append((fact.at_ms, place, fact))
+    for broker_id, lost in by_broker.items():
+        for together in _at_once(sorted(lost, key=lambda one: one[:2])):
+            who = {place for _, place, _ in together}
+            if len(who) > 1:
+                within = duration(together[-1][0] - together[0][0])
+                yield Finding(
+                    "common_cause",
+                    f"{count(len(who), 'client')} lost broker {broker_id} within {within}: what stopped was not each "
+                    "of them by itself.",
+                    tuple(fact for _, _, fact in together),
+                    is_inferred=True,
+                    candidates=(
+                        f"broker {broker_id} stood still",
+                        "the machine or container host of the clients stood still",
+                        "the network between them failed",
+                    ),
+                )
+
+
+def _at_once(lost: Sequence[tuple[int, int, LoggedFact]]) -> Iterator[list[tuple[int, int, LoggedFact]]]:
+    """Runs in time, each a little after the one before."""
+    together: list[tuple[int, int, LoggedFact]] = []
+    for one in lost:
+        if together and one[0] - together[-1][0] > AT_ONCE_MS:
+            yield together
+            together = []
+        together.append(one)
+    if together:
+        yield together
