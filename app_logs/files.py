@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
+import select
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +20,7 @@ from programs.errors import UserError
 
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 16_384
+PAUSE_S = 0.5
 _ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
 
 
@@ -65,3 +69,26 @@ def open_blocks(file: str) -> Iterator[bytes]:
 def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:
     while block := opened.read(BLOCK_BYTES):
         yield block if block.endswith(b"\n") else block + opened.readline()
+
+
+def arriving_lines(descriptor: int) -> Iterator[str | None]:
+    """The lines of an open pipe as they come, and None where nothing came for a moment or a moment has passed."""
+    rest, paused_at_s = b"", time.monotonic()
+    while True:
+        is_ready = bool(select.select([descriptor], [], [], PAUSE_S)[0])
+        if is_ready:
+            read = os.read(descriptor, BLOCK_BYTES)
+            if not read:
+                break
+            *lines, rest = (rest + read).split(b"\n")
+            yield from map(text_of, lines)
+        if not is_ready or time.monotonic() - paused_at_s > PAUSE_S:
+            yield None
+            paused_at_s = time.monotonic()
+    if rest:
+        yield text_of(rest)
+
+
+def text_of(line: bytes) -> str:
+    """A line without its end. Bytes that are no UTF-8 are replaced."""
+    return line.decode("utf-8", "replace").rstrip("\r\n")

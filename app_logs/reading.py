@@ -15,7 +15,7 @@ import re2
 
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import Clock, Entry
-from app_logs.files import open_blocks
+from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked
 from app_logs.logged_facts import LoggedFact
 from app_logs.wrappings import entries_in, in_order
@@ -65,10 +65,14 @@ _BY_MARKS = _by_marks()
 def read_files(files: Sequence[str], zone: tzinfo | None = None) -> list[FileRead]:
     """Each file by itself. Times without a zone are of the given one; without one they stay as they are printed."""
     reads = [_read(file, open_blocks(file)) for file in files]
-    if zone is not None:
-        for read in reads:
-            read.facts = [_in_utc(fact, zone) for fact in read.facts]
+    for read in reads:
+        read.facts = in_zone(read.facts, zone)
     return reads
+
+
+def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:
+    """The facts, those whose time has no zone with their time in the given one."""
+    return facts if zone is None else [_in_utc(fact, zone) for fact in facts]
 
 
 def _in_utc(fact: LoggedFact, zone: tzinfo) -> LoggedFact:
@@ -86,7 +90,7 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
 
 def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
-    ordered, notes = in_order(marked([*entries_in(file, _lines_that_matter(read, blocks), _may_matter)]))
+    ordered, notes = in_order(marked([*entries_in(file, _lines_that_matter(read, blocks), may_matter)]))
     every = [fact for fact in map(fact_of, ordered) if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]
@@ -105,23 +109,19 @@ def _lines_that_matter(read: FileRead, blocks: Iterable[bytes]) -> Iterator[tupl
     goes_on = False
     for block in blocks:
         if not read.first_line:
-            read.first_line = _text(block.lstrip().partition(b"\n")[0])
+            read.first_line = text_of(block.lstrip().partition(b"\n")[0])
         if not goes_on and _MARKS.search(block) is None:
             read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
             before = block.splitlines()[-BESIDE:]
             continue
         lines = block.removesuffix(b"\n").split(b"\n")
-        yield from enumerate(map(_text, before + lines), read.lines + 1 - len(before))
+        yield from enumerate(map(text_of, before + lines), read.lines + 1 - len(before))
         read.lines += len(lines)
         before, goes_on = [], _MARKS.search(b"\n".join(lines[-BESIDE:])) is not None
 
 
-def _text(line: bytes) -> str:
-    """Bytes that are no UTF-8 are replaced."""
-    return line.decode("utf-8", "replace").rstrip("\r\n")
-
-
-def _may_matter(line: str) -> bool:
+def may_matter(line: str) -> bool:
+    """Whether a line has a mark of any dialect."""
     return _MARKS.search(line) is not None
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 from rich.console import Console
 
-from app_logs.files import files_of
+from app_logs.files import STANDARD_INPUT, files_of
+from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
 from app_logs.reading import FileRead, merged, read_files
@@ -58,6 +59,23 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         print(msgspec.json.encode(as_json(reads, chosen)).decode())
     else:
         _show(reads, chosen, asked, console)
+
+
+def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
+    """Prints each rebalance as it ends."""
+    following = Following(STANDARD_INPUT, asked.zone)
+
+    def show() -> None:
+        for group, one in following.ended():
+            if asked.group_id not in ("", group.group_id) or not _is_within(one.facts, asked):
+                continue
+            if form == "json":
+                print(msgspec.json.encode({"group_id": group.group_id, **_rebalance_json(one)}).decode(), flush=True)
+            else:
+                say(console, group.group_id, style="bold")
+                _show_rebalance(one, group, asked, console)
+
+    following.read(lines, show)
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:

@@ -6,6 +6,7 @@ Knows their options. Must not import the code behind a subcommand before it is c
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import click
 
 from programs.command_line import at_option, examples, format_option, home_option
+from programs.errors import UserError
 
 PICTURES = "build/pictures"
 _group = click.argument("group", metavar="GROUP")
@@ -133,6 +135,7 @@ def status(homes: tuple[str, ...], form: str) -> None:
         "rollcall explain server.log",
         "rollcall explain server.log.2026-03-01-03 server.log app.log --evidence",
         "kubectl logs broker-0 | rollcall explain -",
+        "kubectl logs -f broker-0 | rollcall explain --follow -",
     )
 )
 @click.argument("files", metavar="LOG...", nargs=-1, required=True)
@@ -143,14 +146,25 @@ def status(homes: tuple[str, ...], form: str) -> None:
     "--zone", metavar="ZONE", default="", help="The zone of times that are printed without one: Asia/Kolkata."
 )
 @click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
+@click.option("--follow", is_flag=True, help="Print each rebalance as it ends, of a log that comes by standard input.")
 @format_option(("text", "json"))
-def explain(files: tuple[str, ...], group: str, since: str, until: str, zone: str, evidence: bool, form: str) -> None:
+def explain(
+    files: tuple[str, ...],
+    group: str,
+    since: str,
+    until: str,
+    zone: str,
+    evidence: bool,
+    follow: bool,
+    form: str,
+) -> None:
     """Explain rebalances from what brokers and clients printed.
 
     LOG is a server.log or an application's log, a .gz, a folder of them, or - for standard input. Nothing needs
     to be prepared, and nothing is written. Times are those of the lines, in UTC where their zone is known.
     """
-    from jobs.explain import Asked
+    from app_logs.files import STANDARD_INPUT, arriving_lines
+    from jobs.explain import Asked, explain_as_they_come
     from jobs.explain import explain as explain_files
     from jobs.shown.terminal import Terminal
     from programs.timestamps import read_moment
@@ -163,4 +177,10 @@ def explain(files: tuple[str, ...], group: str, since: str, until: str, zone: st
         evidence,
         zone_of(zone) if zone else None,
     )
-    explain_files(files, asked, form, Terminal(highlight=False))
+    console = Terminal(highlight=False)
+    if not follow:
+        explain_files(files, asked, form, console)
+    elif files == (STANDARD_INPUT,):
+        explain_as_they_come(arriving_lines(sys.stdin.fileno()), asked, form, console)
+    else:
+        raise UserError(f"LOG={' '.join(files)}: --follow reads standard input alone: its LOG is -.")

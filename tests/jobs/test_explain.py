@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.explain import Asked, explain
+from app_logs.files import arriving_lines
+from jobs.explain import Asked, explain, explain_as_they_come
+from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
 from programs.errors import UserError
 from programs.timestamps import read_moment
@@ -100,3 +104,38 @@ def test_times_without_a_zone_are_those_of_the_zone_that_is_named(
     found = answer(capsys, str(log), zone=ZoneInfo("Europe/Berlin"))
     ended = [one["joined_at"] for one in found["groups"][0]["rebalances"]]
     assert ended == ["2026-03-29T01:12:00.417Z", "2026-03-29T03:12:01.417Z"]
+
+
+def _as_they_come(lines: list[str | None], **asked: Any) -> str:
+    written = io.StringIO()
+    explain_as_they_come(lines, Asked(**asked), "text", Terminal(file=written, highlight=False))
+    return written.getvalue()
+
+
+def test_a_log_that_is_followed_prints_each_rebalance_when_it_ends() -> None:
+    with gzip.open(KILLED, "rt") as file:
+        lines = file.read().splitlines()
+    ends = [place for place, line in enumerate(lines) if "Assignment received" in line or "is now empty" in line]
+    at_once, in_parts = _as_they_come([*lines]), _as_they_come([part for line in lines for part in (line, None)])
+    assert at_once.count("->") == len(ends)
+    assert sorted(at_once.splitlines()) == sorted(in_parts.splitlines())
+    assert _as_they_come([*lines[: ends[0]]]) == ""
+    assert _as_they_come([*lines[: ends[0] + 1]]).count("->") == 1
+    assert "clicks-agg" not in _as_they_come([*lines], group_id="views-agg")
+
+
+def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
+    reader, writer = os.pipe()
+    arriving = arriving_lines(reader)
+    os.write(writer, b"one\r\ntw")
+    assert next(arriving) == "one"
+    assert next(arriving) is None
+    os.write(writer, b"o\nthree")
+    os.close(writer)
+    assert [line for line in arriving if line is not None] == ["two", "three"]
+    os.close(reader)
+
+
+def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--follow", KILLED]) == 2
+    assert "--follow reads standard input alone: its LOG is -." in capsys.readouterr().err

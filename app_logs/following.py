@@ -1,0 +1,64 @@
+"""A log that still grows: each rebalance once, when its last line is there.
+
+Knows the latest lines alone. What they say is found anew each time, so a line that comes late may still change it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from datetime import tzinfo
+
+from app_logs.entries import Entry
+from app_logs.forged_lines import marked
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
+from app_logs.reading import fact_of, in_zone, may_matter
+from app_logs.story import groups_in
+from app_logs.wrappings import entries_in
+
+KEPT = 5_000
+"""Lines about groups that are kept."""
+
+
+class Following:
+    """The latest lines of one log, and which of their rebalances were given out."""
+
+    def __init__(self, file: str, zone: tzinfo | None = None) -> None:
+        """`zone`: of times that are printed without one."""
+        self._file = file
+        self._zone = zone
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._is_new = False
+        self._known: set[tuple[str, tuple[str, int]]] = set()
+
+    def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
+        """Takes all lines until there are no more; None stands for a pause, at which the caller may ask for ended()."""
+        for entry in entries_in(self._file, _numbered(lines, at_pause), may_matter):
+            self._entries.append(entry)
+            self._is_new = True
+        at_pause()
+
+    def ended(self) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
+        """The rebalances that ended since this was asked last. An epoch of the newer protocols has no last line."""
+        if not self._is_new:
+            return
+        self._is_new = False
+        facts = [fact for fact in map(fact_of, marked([*self._entries])) if fact is not None and fact.is_certain]
+        for group in groups_in(in_zone(facts, self._zone)):
+            for one in group.rebalances:
+                is_classic = group.group_type == "classic"
+                known = (group.group_id, evidence_of(one.facts)[-1 if is_classic else 0])
+                if (one.outcome or not is_classic) and known not in self._known:
+                    self._known.add(known)
+                    yield group, one
+
+
+def _numbered(lines: Iterable[str | None], at_pause: Callable[[], None]) -> Iterator[tuple[int, str]]:
+    number = 0
+    for line in lines:
+        if line is None:
+            at_pause()
+            yield number, ""  # The line before it has no more lines.
+        else:
+            number += 1
+            yield number, line
