@@ -11,14 +11,16 @@ from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
 from app_logs.session_findings import common_causes
-from why.words import duration
+from why.words import duration, some
 
+MOST = 10_000
+"""Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
 
 
 def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
     """Everything that needs more than one client's lines."""
-    return [*_dropped(rebalances), *_on_one_partition(clients), *common_causes(clients)]
+    return [*_dropped(rebalances), *_unowned(clients), *_on_one_partition(clients), *common_causes(clients)]
 
 
 def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
@@ -60,6 +62,42 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
                     is_inferred=True,
                     candidates=("it did not join again in time", "its session expired", "it left"),
                 )
+
+
+def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
+    """Partitions between those that these clients were given last, which none of them was given."""
+    owned: dict[str, set[int]] = {}
+    lines = []
+    for facts in clients:
+        given, line = _owned_last(facts)
+        if line is not None and given:
+            lines.append(line)
+        for topic, partition in given:
+            owned.setdefault(topic, set()).add(partition)
+    for topic, partitions in owned.items() if len(lines) > 1 else ():
+        between = [one for one in range(max(partitions)) if one not in partitions] if max(partitions) < MOST else []
+        if between:
+            yield Finding(
+                "partitions_missing",
+                f"Of {topic} none of these {len(lines)} clients was given partition {some(map(str, between))}: others "
+                "have them, or nobody has.",
+                tuple(lines),
+            )
+
+
+def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None]:
+    """What a client owned after its last assignment, and the line of that."""
+    owned: set[tuple[str, int]] = set()
+    last: set[tuple[str, int]] = set()
+    line = None
+    for fact in facts:
+        if fact.kind is FactKind.PARTITIONS_ADDED:
+            owned = last = owned | partitions_in(fact)
+            line = fact
+        elif fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST):
+            named = partitions_in(fact)
+            owned = owned - named if named else set()
+    return last, line
 
 
 def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:

@@ -29,9 +29,12 @@ def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
 def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
+    revoked: LoggedFact | None = None
     for fact in (*facts, None):
         if fact is not None and learnt_of_others(fact):
             learnt.append(fact)
+        elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:
+            revoked = fact
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2:
                 within = _lasting(" within {}", learnt[0], learnt[-1])
@@ -47,7 +50,16 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                         "lines are missing",
                     ),
                 )
-            learnt = []
+                if revoked is not None:
+                    yield Finding(
+                        "revoke_callback_stuck",
+                        f"{who} had begun to give {revoked.partitions.strip() or 'its partitions'} up, and no line "
+                        "says that this ended.",
+                        (revoked, learnt[-1]),
+                        is_inferred=True,
+                        candidates=("its rebalance listener did not return", "lines are missing"),
+                    )
+            learnt, revoked = [], None
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -163,6 +175,16 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     )
 
 
+def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    empty = [fact for fact in facts if fact.kind is FactKind.CONFIG_LOG_EMPTY]
+    if empty:
+        yield Finding(
+            "config_log_empty",
+            f"{who} read its config topic to the end and found nothing in it.",
+            tuple(empty),
+        )
+
+
 def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
     if refused:
@@ -209,6 +231,7 @@ RULES: Sequence[Rule] = (
     _fenced,
     _join_refused,
     _configs_behind,
+    _config_log_empty,
     _coordinators,
     _idle,
     _commits_refused,

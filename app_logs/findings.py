@@ -239,6 +239,25 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
                     "set it off.",
                     (fact,),
                 )
+                yield from _came_back_as_new(one, fact)
+
+
+def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Finding]:
+    """A member joined under the client id of one that then expired: nobody had said that the old one was gone."""
+    client_id = client_id_of(expired.member_id)
+    if one.cause.kind is CauseKind.MEMBER_JOINED and client_id and client_id == client_id_of(one.cause.member_id):
+        yield Finding(
+            "restart_without_leave",
+            f"{client_id} joined with a new member id while its old one was a member still: no LeaveGroup came of "
+            "the old one, so it had to expire.",
+            (one.facts[0], expired),
+            is_inferred=True,
+            candidates=(
+                "its process was killed or crashed, and was started again",
+                "the client gave its member id up and joined as new",
+                "two processes have one client id, and one of them is gone",
+            ),
+        )
 
 
 def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
@@ -275,7 +294,7 @@ def _missing(group: LoggedGroup) -> Iterator[Finding]:
     """Generations that the lines skip: there were rebalances that are not in them."""
     for before, after in pairwise(one for one in group.rebalances if one.generation_id is not None):
         first, last = (before.generation_id or 0) + 1, (after.generation_id or 0) - 1
-        if after.from_generation_id is not None and after.from_generation_id == before.generation_id:
+        if group.group_type != "classic" and after.from_generation_id == before.generation_id:
             continue
         if first <= last:
             which = f"Generation {first} is" if first == last else f"Generations {first} to {last} are"

@@ -77,6 +77,8 @@ class FactKind(StrEnum):
     GROUP_IS_REBALANCING = auto()
     CONFIGS_BEHIND = auto()
     """A Connect worker's own config topic does not reach the offset of its assignment, so it rejoins."""
+    CONFIG_LOG_EMPTY = auto()
+    """It read that topic to its end, and is before the first offset."""
     JOINED = auto()
     """other_member_id is the group's leader, where the line names it."""
     JOINED_AND_SYNCED = auto()

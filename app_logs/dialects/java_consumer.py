@@ -61,6 +61,11 @@ _JOINS = (
         "Current config state offset {number} does not match group assignment {number}. Forcing rebalance",
         since="2.3",
     ),
+    Template(
+        F.CONFIG_LOG_EMPTY,
+        "Finished reading to end of log and updated config snapshot, new config log offset: -1",
+        since="2.3",
+    ),
     Template(F.JOINED, "Successfully joined group with generation " + _GENERATION, since="2.7"),
     Template(F.JOINED, "Successfully joined group with generation {generation_id}", since="1.0"),
     Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="0.11"),

@@ -73,3 +73,21 @@ def test_who_held_the_others_is_named_where_the_lines_name_him(case: str) -> Non
         if held is not None and one.held_by is not None:
             assert (one.held_by.member_id or None, one.held_by.length_ms) == (held["member"], held["ms"])
             assert one.held_by.is_inferred == (held["certainty"] == "inferred")
+
+
+WANTED = {
+    "f13": {"restart_without_leave"},
+    "f14": {"restart_without_leave"},
+    "f20": {"application_does_not_poll", "revoke_callback_stuck"},
+    "f25": {"coordinator_lost_by_client", "generations_missing", "partitions_missing"},
+    "f28": {"worker_rejoins_in_a_loop", "generation_does_not_move", "config_log_empty", "different_config_topics"},
+    "f44": {"commit_refused", "two_consumers_on_one_partition"},
+    "f46": {"others_gone"},
+}
+"""What else a right answer says of some reports."""
+
+
+@pytest.mark.parametrize("case", WANTED)
+def test_what_people_ask_is_answered(case: str) -> None:
+    (group,) = groups_of_case(case).values()
+    assert WANTED[case] <= {finding.finding for finding in group.findings}
