@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_partitions import partitions_in
+from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.session_findings import SESSION_RULES
 from why.words import count, duration
 
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
-NO_PARTITIONS = ("", "0", "[]", "{}", "()", "set()")
 
 
 def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
     """Everything that the rules find in one client's lines."""
-    names = (fact.instance_id or fact.client_id or fact.source for fact in facts)
+    ids = (fact.instance_id or fact.client_id or client_id_of(fact.member_id) for fact in facts)
+    names = (*ids, *(fact.source for fact in facts))
     who = next(filter(None, names), "the client")
     return [finding for rule in RULES for finding in rule(who, facts)]
 
@@ -68,6 +68,8 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
     for fact in facts:
         if fact.kind is FactKind.POLL_TIMEOUT:
             left = left or fact
+        elif learnt_of_others(fact):
+            left = None  # A client that has left sends no heartbeats: another one printed this line.
         elif left is not None and fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
             yield Finding(
                 "polled_again",
@@ -98,7 +100,8 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             fact.kind is FactKind.COORDINATOR_LOST and asked is not None and "NOT_COORDINATOR" in fact.reason.upper()
         ):
             why = fact.error or fact.reason
-            yield Finding("join_refused", f"{who} asked to join and was refused: {why}. It tries again.", (fact,))
+            again = "" if "fatal" in why else " It tries again."
+            yield Finding("join_refused", f"{who} asked to join and was refused: {why}.{again}", (fact,))
             asked = None
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED):
             asked = None
@@ -130,7 +133,7 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     given = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_ADDED]
     taken = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_REVOKED]
-    if given and all(fact.partitions.strip() in NO_PARTITIONS for fact in (*given, *taken)):
+    if given and all(map(names_no_partition, (*given, *taken))):
         yield Finding(
             "idle_member",
             f"{who} owned no partition in these lines: it takes part in every rebalance and consumes nothing.",
@@ -190,8 +193,8 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
     if refused:
         yield Finding(
             "commit_refused",
-            f"{count(len(refused), 'commit')} of {who} failed: what it had processed since its last commit may be "
-            "processed again by the next owner.",
+            f"{count(len(refused), 'line')} of {who} say that a commit failed: what it had processed since its last "
+            "commit may be processed again by the next owner.",
             tuple(refused),
         )
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import AWAITS_APPLICATION, FactKind, LoggedFact, between_ms
-from app_logs.logged_partitions import partitions_in
+from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
 from app_logs.session_findings import in_a_rebalance
-from schemas.causes import Cause, CauseKind
+from schemas.causes import Cause, CauseCandidate, CauseKind
 
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
@@ -26,6 +26,8 @@ TOLD_APPLICATION = "it waits for its application to give partitions up, and has 
 OUTLASTED = "the rebalance outlasted this client's own session timeout, so a member did not join again in time"
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
+_WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+"""Why a client may have left that does not say why."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 
 
@@ -47,6 +49,13 @@ def learnt_of_others(fact: LoggedFact) -> bool:
     return fact.kind is FactKind.GROUP_IS_REBALANCING or (
         fact.kind is FactKind.REJOIN_WANTED and "rebalancing" in fact.reason
     )
+
+
+def _shows_that_it_lives(fact: LoggedFact) -> bool:
+    """Whether a consumer that has left still held partitions: one that is closed or unsubscribed holds none."""
+    if fact.kind is FactKind.COMMIT_REFUSED:
+        return True
+    return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
 
 
 class _History:
@@ -118,7 +127,7 @@ class _History:
         """The running rebalance is as far as the lines have it."""
         running = self.running
         if running is not None:
-            running.held_by = self._holder(running)
+            running.held_by = running.held_by or self._holder(running)
             if running.generation_id is not None and running.generation_id == running.from_generation_id:
                 self.unmoved.append(running)
             elif (
@@ -159,18 +168,21 @@ class _History:
             self.learnt = self.learnt or fact
 
     def _leave(self, fact: LoggedFact) -> None:
+        before = self.latest
+        closing = before.reason if before is not None and before.kind is FactKind.PARTITIONS_REVOKED else ""
         reason = fact.reason or ("" if self.leaving is None else self.leaving.reason)
-        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(reason)
+        words = reason or closing
+        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
             self.running.began_at_ms = fact.at_ms if fact.kind is FactKind.LEAVE_SENT else self.running.began_at_ms
-            self.running.cause = self._own(self.running.cause.kind, self.running.cause.client_reason or "")
+            self.running.cause = self._now_own(self.running.cause)
             return
         self.close()
         running = self._open(fact)
         running.outcome, self.is_out = LEFT, True
         running.facts.append(fact)
-        running.cause = self._own(kind or CauseKind.UNKNOWN, reason)
+        running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
 
     def _give_up(self, fact: LoggedFact) -> None:
         """By its own clock. A rebalance went on, if that was the coordinator's last answer; when it began is open."""
@@ -195,11 +207,12 @@ class _History:
         """Who leaves has no id any more: the rebalance is still by the one before."""
         if self.running is not None and self._is_left() and not self.running.cause.member_id:
             self.member_id = fact.other_member_id
-            self.running.cause = self._own(self.running.cause.kind, self.running.cause.client_reason or "")
+            self.running.cause = self._now_own(self.running.cause)
         self.member_id = fact.member_id
 
     def _ask(self, fact: LoggedFact) -> None:
         """It asks to join. If it is the one that wants a rebalance, the rebalance begins now."""
+        self._come_back()
         running = self._open(fact)
         running.facts.append(fact)
         if self.asked is None and self.learnt is None and running.cause.kind is not CauseKind.UNKNOWN:
@@ -208,12 +221,30 @@ class _History:
             self.started = fact
         self.asked = self.asked or fact
 
-    def _own(self, kind: CauseKind, client_reason: str) -> Cause:
+    def _come_back(self) -> None:
+        """A client left without a word, still held partitions and joins again: that it polled too late fits best."""
+        running = self.running
+        if running is None or not self._is_left() or not running.cause.candidates:
+            return
+        others = any(fact.kind in (FactKind.COORDINATOR_FOUND, *_LEARNT) for fact in running.facts)
+        if not others and any(map(_shows_that_it_lives, running.facts)):
+            running.cause = self._own(CauseKind.POLL_TIMEOUT, "", _WORDLESS)
+
+    def _now_own(self, cause: Cause) -> Cause:
+        """The same cause, with the ids that the client is known by now."""
+        return self._own(cause.kind, cause.client_reason or "", tuple(one.kind for one in cause.candidates))
+
+    def _own(self, kind: CauseKind, client_reason: str, candidates: Sequence[CauseKind] = ()) -> Cause:
+        client_id = self.client_id or client_id_of(self.member_id)
         return Cause(
             kind=kind,
             member_id=self.member_id,
-            client_id=self.client_id or client_id_of(self.member_id),
+            client_id=client_id,
             client_reason=client_reason or None,
+            is_inferred=bool(candidates),
+            candidates=tuple(
+                CauseCandidate(kind=one, member_id=self.member_id, client_id=client_id) for one in candidates
+            ),
         )
 
     def _join(self, fact: LoggedFact) -> None:
@@ -221,11 +252,21 @@ class _History:
         if is_known and self.running is not None and self.running.ended_at_ms is None and self._joined_as(fact):
             self.running.facts.append(fact)
             return
+        before = self.found[-1] if self.found else None
+        if before is not None and before.generation_id == fact.generation_id and not before.outcome:
+            # Its SyncGroup failed, and it joined the same generation once more.
+            self.found.pop()
+            more = () if self.running is None else self.running.facts
+            self.running, self.is_joined, self.asked, self.learnt = before, True, None, None
+            before.facts += [*more, fact]
+            return
         if self.running is None or self.is_joined or self._is_left():
             self.close()
             self.running = replace(rebalance_of(fact), from_generation_id=self.generation_id)
         self.running.joined_at_ms = fact.at_ms
         self.running.generation_id = fact.generation_id
+        if not self._is_next(fact):
+            self.running.from_generation_id = None
         self.running.facts.append(fact)
         self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
         if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
@@ -240,6 +281,12 @@ class _History:
             next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
         )
         return joined is not None and joined.member_id == fact.member_id
+
+    def _is_next(self, fact: LoggedFact) -> bool:
+        """Whether no generation lies between the client's and that of the line."""
+        if self.generation_id is None or fact.generation_id is None:
+            return True
+        return 0 <= fact.generation_id - self.generation_id <= 1
 
     def _end(self, fact: LoggedFact) -> None:
         is_new = fact.generation_id is not None and fact.generation_id != self.generation_id

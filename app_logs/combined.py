@@ -57,6 +57,8 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
         client_id=closest.cause.client_id or one.cause.client_id,
         group_instance_id=closest.cause.group_instance_id,
         client_reason=one.cause.client_reason,
+        is_inferred=one.cause.is_inferred,
+        candidates=one.cause.candidates,
     )
     closest.facts = [*closest.facts, *one.facts]
 
@@ -122,7 +124,7 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
     kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
     kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
     kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
-    if kept.cause.kind is CauseKind.UNKNOWN:
+    if kept.cause.kind is CauseKind.UNKNOWN and (other.cause.kind is not CauseKind.UNKNOWN or other.cause.candidates):
         kept.cause = other.cause
     if other.outcome == "completed":
         kept.outcome = other.outcome

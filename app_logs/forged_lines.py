@@ -1,8 +1,8 @@
 """Lines that a client may have written: an id or a reason with line breaks in it, which a broker prints as it is.
 
 A broker ends each line with the class that printed it. A line that lacks this mark, whole lines behind it, and then a
-rest without a time that has the mark: the rest ends the first line, and what stands between came out of an id. None of
-it is believed. Knows entries. Must not know what they say.
+rest without a time or level that has the mark: the rest ends the first line, and what stands between came out of an
+id. None of it is believed. Knows entries. Must not know what they say.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def marked(entries: Sequence[Entry]) -> list[Entry]:
     open_at: int | None = None
     for entry in entries:
         is_stamped = entry.clock is not Clock.NONE
-        if is_stamped or not entry.logger or open_at is None:
+        if is_stamped or entry.level or not entry.logger or open_at is None:
             if is_stamped and not entry.logger:
                 open_at = len(found)
             found.append(entry)

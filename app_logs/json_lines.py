@@ -12,9 +12,9 @@ from app_logs.entries import Clock, Entry
 from app_logs.stamps import stamp_at
 
 _MESSAGES = ("message", "msg", "@message", "log", "line", "text")
-_TIMES = ("@timestamp", "timestamp", "time", "ts", "t")
-_LEVELS = ("level", "severity", "lvl", "loglevel")
-_LOGGERS = ("logger_name", "logger", "loggerName", "class")
+_TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime")
+_LEVELS = ("level", "severity", "lvl", "loglevel", "levelname")
+_LOGGERS = ("logger_name", "logger", "loggerName", "class", "name")
 _SOURCES = ("service", "container", "pod", "container_name", "kubernetes.pod_name")
 LONGEST_VALUE = 4_000
 """Characters of a field that is shown behind the message: a stack trace is cut."""

@@ -93,6 +93,8 @@ class FactKind(StrEnum):
     PARTITIONS_LOST = auto()
     POLL_TIMEOUT = auto()
     LEAVE_SENT = auto()
+    HEARTBEATS_UNANSWERED = auto()
+    """For a session timeout, by the client's own clock: it looks for its coordinator anew, and stays a member."""
     MEMBERSHIP_LOST = auto()
     """The coordinator no longer knows the member or its generation."""
     INSTANCE_FENCED = auto()

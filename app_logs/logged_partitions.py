@@ -11,13 +11,21 @@ import re
 from app_logs.logged_facts import LoggedFact
 
 _NAMED = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
+_NAMED_BY_PYTHON = re.compile(r"topic='(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
+_NONE = ("", "0", "[]", "{}", "()", "set()", "frozenset()")
+
+
+def names_no_partition(fact: LoggedFact) -> bool:
+    """Whether a line about partitions is about none."""
+    return fact.partitions.strip() in _NONE
 
 
 def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:
-    """`orders-0, orders-1`, `orders/0` or `{"orders": [0, 1]}` as topics and partitions; empty if none is named."""
+    """As `orders-0, orders-1`, `orders/0`, `{"orders": [0, 1]}` or Python's `TopicPartition(..)`; empty: none."""
     if fact.partitions.startswith("{"):
         try:
             return frozenset((topic, int(one)) for topic, given in json.loads(fact.partitions).items() for one in given)
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
-    return frozenset((one["topic"], int(one["partition"])) for one in _NAMED.finditer(fact.partitions))
+    form = _NAMED_BY_PYTHON if "partition=" in fact.partitions else _NAMED
+    return frozenset((one["topic"], int(one["partition"])) for one in form.finditer(fact.partitions))

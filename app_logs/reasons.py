@@ -177,7 +177,7 @@ _TOPICS_CHANGED = (
     "topic interests changed",
     "updated from metadata change",
 )
-_GAVE_UP = ("revoke partitions", "after revoking", "redistribute previously owned partitions")
+_GAVE_UP = ("revoke partitions", "after revoking", "redistribute previously owned partitions", "cooperative move")
 
 
 def _rejoined(named: Reason) -> Reason:

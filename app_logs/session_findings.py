@@ -47,6 +47,29 @@ def in_a_rebalance(fact: LoggedFact) -> bool:
     return "rebalance in progress" in fact.error
 
 
+def _heartbeats_unanswered(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Gave its coordinator up by its own timer: which side was silent is not in its log."""
+    for fact in facts:
+        if fact.kind is FactKind.HEARTBEATS_UNANSWERED:
+            yield Finding(
+                "client_session_timer",
+                f"By its own timer {who} had no answer to a heartbeat for its whole session timeout, and looked for "
+                "its coordinator anew.",
+                (fact,),
+            )
+            yield Finding(
+                "expired_at_coordinator",
+                f"The coordinator may have removed {who} for the same silence.",
+                (fact,),
+                is_inferred=True,
+                candidates=(
+                    "its heartbeats did not get to run",
+                    "the broker or the network was silent",
+                    "its clock or its process was paused",
+                ),
+            )
+
+
 def _heartbeats_went_on(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Up to a poll timeout: the process was alive."""
     beat: LoggedFact | None = None
@@ -110,6 +133,7 @@ def _is_not_coordinator(error: str) -> bool:
 
 SESSION_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
     _sessions_given_up,
+    _heartbeats_unanswered,
     _heartbeats_went_on,
     _connections,
     _coordinator_denies,

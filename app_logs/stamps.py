@@ -19,6 +19,9 @@ _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
 _WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
 """As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`."""
 _EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})\|")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMED = re.compile(rf"\[?(?P<year>\d{{4}}) (?P<month>{'|'.join(_MONTHS)}) (?P<day>[ \d]\d) {_TIME}{_ZONE}\]?")
+"""As a log shipper prints it: `2026 Mar  2 16:05:11`."""
 _CLOCK = re.compile(rf"\[?{_TIME}\]?(?=[\s\]|])")
 
 
@@ -36,13 +39,13 @@ def stamp_at(text: str) -> Stamp | None:
     epoch = _EPOCH.match(text)
     if epoch is not None:
         return Stamp(int(epoch["seconds"]) * 1000 + int(epoch["ms"]), Clock.UTC, False, epoch.end())
-    found = _FULL.match(text)
+    found = _FULL.match(text) or _NAMED.match(text)
     if found is None:
         return _in_words(text) or _time_of_day(text)
     try:
         at = datetime(
             int(found["year"]),
-            int(found["month"]),
+            _month(found["month"]),
             int(found["day"]),
             int(found["hour"]),
             int(found["minute"]),
@@ -96,6 +99,10 @@ def _time_of_day(text: str) -> Stamp | None:
 def _since_midnight_ms(found: re.Match[str]) -> int:
     since = timedelta(hours=int(found["hour"]), minutes=int(found["minute"]), seconds=int(found["second"]))
     return since // timedelta(milliseconds=1) + _ms(found["fraction"])
+
+
+def _month(text: str) -> int:
+    return _MONTHS.index(text) + 1 if text in _MONTHS else int(text)
 
 
 def _ms(fraction: str | None) -> int:

@@ -15,6 +15,8 @@ from app_logs.consumer_history import epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from app_logs.members_apart import apart
+from app_logs.removals import groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
@@ -39,7 +41,9 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
         clients = _by_client(own)
         group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
         of_clients = [one for facts in clients for one in client_findings(facts)]
-        group.findings = [*findings_of(group), *of_clients, *findings_between(clients, group.rebalances)]
+        of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
+        between = findings_between(clients, group.rebalances)
+        group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
         found.append(group)
     return found
 
@@ -56,12 +60,12 @@ def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
             latest[client] = []
             found.append(latest[client])
         latest[client].append(fact)
-    return found
+    return [facts for own in found for facts in apart(own)]
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
-    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines with its id."""
-    groups: dict[tuple[str, ...], set[str]] = {}
+    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it."""
+    groups: dict[tuple[str, ...], set[str]] = groups_of_removed(facts)
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault((fact.dialect, fact.file, fact.source, fact.client_id), set()).add(fact.group_id)

@@ -13,6 +13,7 @@ from app_logs.csv_lines import csv_line
 from app_logs.entries import Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
+from app_logs.python_layouts import head_of
 from app_logs.stamps import Stamp, second_ms, stamp_at, twelve_hours
 from app_logs.whole_lines import whole_lines
 
@@ -167,6 +168,23 @@ def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None
 
 def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
     """The level, the logger and the message of a text behind its time."""
+    head = head_of(entry.text)
+    if head is None:
+        entry = _of_java(entry)
+    else:
+        entry = entry._replace(text=entry.text[head.length :], level=head.level, logger=head.logger)
+    behind = fields_behind_a_tab(entry.text) if entry.text.endswith("}") else None
+    if behind is not None:
+        entry = entry._replace(message=behind[0], fields=behind[1])
+    if stamp is None:
+        return entry
+    if stamp.clock is Clock.TIME_OF_DAY and outer is not None and outer.clock is not Clock.TIME_OF_DAY:
+        stamp = outer
+    return _stamped(entry, stamp)
+
+
+def _of_java(entry: Entry) -> Entry:
+    """The same in the layouts of log4j, logback and their like."""
     text, level, logger = entry.text, "", ""
     found = _LEVEL.match(text)
     if found is not None:
@@ -179,15 +197,7 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
         logger, text = short["logger"], text[short.end() :]
     elif closing is not None:
         logger, text = closing["logger"], text[: closing.start()]
-    behind = fields_behind_a_tab(text) if text.endswith("}") else None
-    if behind is not None:
-        entry = entry._replace(message=behind[0], fields=behind[1])
-    entry = entry._replace(text=text, level=level, logger=logger)
-    if stamp is None:
-        return entry
-    if stamp.clock is Clock.TIME_OF_DAY and outer is not None and outer.clock is not Clock.TIME_OF_DAY:
-        stamp = outer
-    return _stamped(entry, stamp)
+    return entry._replace(text=text, level=level, logger=logger)
 
 
 def _stamped(entry: Entry, stamp: Stamp) -> Entry:

@@ -19,6 +19,7 @@ READ = (
     "sarama",
     "kafkajs",
     "librdkafka",
+    "kafka-python",
 )
 CASES_READ = [case for case in CASES if expected_of(case)["kind"].startswith(READ)]
 """The reports whose lines are understood."""

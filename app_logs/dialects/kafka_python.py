@@ -1,0 +1,186 @@
+"""What kafka-python prints: `kafka/coordinator/base.py`, `consumer.py` and `heartbeat.py` of 1.3 to 3.0.
+
+Its loggers have names that no broker has. Where a layout leaves them out, only what no other client prints is believed.
+No line has a client id; a group stands in most, a member id since 2.2.10.
+"""
+
+from __future__ import annotations
+
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.entries import Entry
+from app_logs.logged_facts import FactKind as F
+from app_logs.templates import Template, Templates
+
+_LOGGERS = frozenset(
+    (
+        "kafka.coordinator",
+        "kafka.coordinator.base",
+        "kafka.coordinator.consumer",
+        "kafka.coordinator.heartbeat",
+        "kafka.consumer.group",
+        "kafka.consumer.subscription_state",
+        "kafka.cluster",
+    )
+)
+_NOT_RECOGNISED = "UNKNOWN_MEMBER_ID"
+_OLD_GENERATION = "ILLEGAL_GENERATION"
+
+_UNMISTAKABLE = (
+    Template(
+        F.JOINED,
+        "Successfully joined group {group_id} <Generation {generation_id} (member_id: {member_id}, protocol: {})>",
+    ),
+    Template(F.POLL_TIMEOUT, "Heartbeat poll expired, leaving group", since="1.4"),
+    Template(
+        F.POLL_TIMEOUT,
+        "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the "
+        "configured max_poll_interval_ms, {}",
+        since="2.2.10",
+    ),
+    Template(F.LEAVE_SENT, "Leaving consumer group {group_id} (member {member_id})", since="2.2.10"),
+    Template(F.LEAVE_SENT, "Leaving consumer group ({group_id})", since="1.3"),
+    Template(
+        F.PARTITIONS_REVOKED,
+        "Revoking previously assigned partitions {partitions} for group {group_id} on close",
+        since="3.0",
+        reason="closed",
+    ),
+    Template(F.PARTITIONS_LOST, "Group {group_id} lost membership; forcibly revoking {partitions}", since="2.2.10"),
+    Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired, marking coordinator dead", since="1.4"),
+    Template(
+        F.MEMBERSHIP_LOST,
+        "Heartbeat: local member_id was not recognized; this consumer needs to re-join",
+        since="1.3",
+        error=_NOT_RECOGNISED,
+    ),
+    Template(
+        F.COORDINATOR_LOST,
+        "Marking the coordinator dead (node {broker_id}) for group {group_id}: Heartbeat session expired",
+        since="1.4",
+        reason="Heartbeat session expired",
+    ),
+    Template(
+        F.COORDINATOR_LOST, "Marking the coordinator dead (node coordinator-{broker_id}) for group {}", since="1.4"
+    ),
+    Template(F.COORDINATOR_LOST, "Marking the coordinator dead (node {broker_id}) for group {}", since="1.3"),
+    Template(
+        F.COMMIT_REFUSED,
+        "Group {group_id} failed to commit partition {partitions} at offset {number}: {error}",
+        since="1.3",
+    ),
+)
+"""What no other client prints in these words."""
+_JOINS = (
+    Template(F.JOIN_SENT, "(Re-)joining group {group_id}", since="1.3"),
+    Template(
+        F.JOINED, "Joined group '{group_id}' (generation {generation_id}) with member_id {member_id}", since="1.3"
+    ),
+    Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="1.3"),
+    Template(F.GROUP_IS_REBALANCING, "Group {group_id} is rebalancing; rejoining", since="3.0"),
+    Template(F.GROUP_IS_REBALANCING, "Heartbeat failed for group {group_id} because it is rebalancing", since="1.3"),
+    Template(F.REJOIN_WANTED, "Triggering follow-up rebalance for group {group_id} to {reason}", since="3.0"),
+    Template(
+        F.INSTANCE_FENCED,
+        "Attempt to join group {group_id} failed due to fatal error: FencedInstanceIdError",
+        since="3.0",
+    ),
+    Template(
+        F.INSTANCE_FENCED, "SyncGroup for group {group_id} failed due to fenced id error: {instance_id}", since="3.0"
+    ),
+    Template(
+        F.INSTANCE_FENCED, "Heartbeat failed for group {group_id} due to fenced id error: {instance_id}", since="3.0"
+    ),
+    Template(F.JOIN_REFUSED, "Attempt to join group {group_id} failed due to {error}", since="1.3"),
+    Template(
+        F.JOIN_REFUSED,
+        "Attempt to join group {group_id} rejected since coordinator {} is loading the group",
+        since="1.3",
+        error="the coordinator is loading the group",
+    ),
+    Template(F.SYNC_REFUSED, "SyncGroup for group {group_id} failed due to {error}", since="1.3"),
+)
+_PARTITIONS = (
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions} for group {group_id}", since="1.3"),
+    Template(F.PARTITIONS_ADDED, "Updated partition assignment: [TopicPartition({partitions})]", since="1.3"),
+    Template(
+        F.PARTITIONS_ADDED,
+        "Cooperative rebalance complete for group {group_id}: owned={}, assigned={partitions}, revoked={}, added={}",
+        since="3.0",
+    ),
+    Template(
+        F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions} for group {group_id}", since="1.3"
+    ),
+    Template(
+        F.PARTITIONS_REVOKED,
+        "Cooperative pre-rebalance for group {group_id}: revoking {partitions} (no longer in subscription)",
+        since="3.0",
+    ),
+)
+_ENDS = (
+    Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired - marking coordinator dead", since="1.3"),
+    Template(
+        F.MEMBERSHIP_LOST,
+        "Heartbeat failed for group {group_id}: generation id is not  current",
+        since="1.3",
+        error=_OLD_GENERATION,
+    ),
+    Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed: {error}", since="1.3"),
+    Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed due to {error}", since="3.0"),
+    Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.1"),
+    Template(F.COMMIT_REFUSED, "Auto offset commit failed for group {group_id}: {}", since="1.3"),
+    Template(F.COMMIT_REFUSED, "Offset commit failed: group membership out of date{}", since="1.3"),
+    Template(F.COMMIT_REFUSED, "Pre-rebalance offset commit failed: group membership out of date. {}", since="3.0"),
+)
+_COORDINATORS = (
+    Template(F.COORDINATOR_FOUND, "Discovered coordinator coordinator-{broker_id} for group {group_id}", since="1.4"),
+    Template(F.COORDINATOR_FOUND, "Discovered coordinator {broker_id} for group {group_id}", since="1.3"),
+    Template(
+        F.COORDINATOR_FOUND,
+        "Group coordinator for {group_id} is BrokerMetadata(nodeId='coordinator-{broker_id}', host={}",
+        since="1.4",
+    ),
+    Template(
+        F.COORDINATOR_FOUND,
+        "Group coordinator for {group_id} is BrokerMetadata(nodeId={broker_id}, host={}",
+        since="1.3",
+    ),
+    Template(
+        F.COORDINATOR_LOST,
+        "Heartbeat failed for group {group_id}: coordinator (node {}) is either not started or not valid",
+        since="1.3",
+        reason="NOT_COORDINATOR",
+    ),
+)
+_OWN = Templates(_UNMISTAKABLE)
+
+
+def kafka_python_heading(entry: Entry) -> Heading | None:
+    """The message, without a final dot, of a line by one of its loggers, or by none in words of its own."""
+    message = (entry.message or entry.text).rstrip(". ")
+    if entry.logger in _LOGGERS or (not entry.logger and _OWN.match(message) is not None):
+        return Heading({}, message)
+    return None
+
+
+DIALECT = Dialect(
+    name="kafka-python",
+    title="kafka-python's log",
+    marks=(
+        "kafka.coordinator",
+        "kafka.consumer.subscription_state",
+        "kafka.cluster",
+        "Heartbeat poll expired",
+        "Heartbeat session expired",
+        "Heartbeat: local member_id",
+        "max_poll_interval_ms",
+        "Leaving consumer group",
+        "lost membership",
+        "<Generation ",
+        "coordinator dead",
+        "failed to commit partition",
+        "previously assigned partitions",
+    ),
+    example="2026-03-01 03:12:00,417 - kafka.coordinator - INFO - {}",
+    heading=kafka_python_heading,
+    templates=Templates((*_UNMISTAKABLE, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS)),
+)

@@ -1,0 +1,44 @@
+"""The head of a line that Python's logging, loguru or Celery lays out: level, logger and what stands between.
+
+People choose these layouts themselves, so no list of them is complete: `time - logger - LEVEL - text`,
+`LEVEL:logger:text`, `[LEVEL] [logger] text`, `LEVEL | logger:function:line - text`, with a thread or process anywhere.
+A head is read piece by piece, and believed if it has a dotted logger and a level, or a logger in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_SEPARATORS = r"[\s|:,/-]{0,40}"
+_LEVEL = r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS)\]?"
+_LOGGER = r"\[?(?P<logger>[a-z_]\w{0,60}(?:\.\w{1,60}){1,10})(?:(?::[\w<>]{1,80})?:\d{1,6})?\]?"
+_ASIDE = r"\[[^\]\[=]{1,100}\]|(?:Main|Fork|Spawn)?(?:PoolWorker|Thread|Process)(?:-\d{1,9})*|\d{1,9}"
+_PIECE = re.compile(rf"{_SEPARATORS}(?:(?:{_LEVEL}|{_LOGGER}|{_ASIDE})(?=[\s|:,/\]-])\]?)")
+_END = re.compile(_SEPARATORS)
+_PIECES = 6
+"""More stand in no head."""
+
+
+class Head(NamedTuple):
+    level: str
+    logger: str
+    length: int
+
+
+def head_of(text: str) -> Head | None:
+    """The head that a text begins with, once its time is off; None: it has none of this kind."""
+    level = logger = ""
+    is_bracketed, end = False, 0
+    for _ in range(_PIECES):
+        found = None if level and logger else _PIECE.match(text, end)
+        if found is None or (level and found["level"]) or (logger and found["logger"]):
+            break
+        level, logger = found["level"] or level, found["logger"] or logger
+        is_bracketed = is_bracketed or (found["logger"] is not None and "[" in found[0])
+        end = found.end()
+    is_apart = text[:1] in ("-", "|", ":")
+    if not (logger and (level or is_bracketed)) and not (level and is_apart):
+        return None
+    separators = _END.match(text, end)
+    return Head(level, logger, end if separators is None else separators.end())

@@ -1,0 +1,153 @@
+"""What a removal by the coordinator and the removed client's own lines show together.
+
+A client learns that it was removed by the answer to its next request, which may be long after. Knows facts in order.
+Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app_logs.combined import CLOCKS_MS
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding, LoggedGroup, client_id_of, configured_id
+from schemas.causes import CauseKind
+from why.words import duration
+
+REMOVED_WITHIN_MS = 600_000
+"""A removal longer ago than this is laid beside a client's line only by the member id."""
+
+
+def _removals_in(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
+    """The broker's lines about members that expired."""
+    return [fact for fact in facts if fact.kind is FactKind.MEMBER_EXPIRED]
+
+
+def _shortly_before(removals: Sequence[LoggedFact], lost: LoggedFact) -> list[LoggedFact]:
+    """Those of the removals that a client's line may be about, by time."""
+    late_ms = ((one, _late_ms(one, lost)) for one in removals)
+    return [one for one, ms in late_ms if ms is not None and 0 <= ms <= REMOVED_WITHIN_MS]
+
+
+def _late_ms(removed: LoggedFact, lost: LoggedFact) -> int | None:
+    return between_ms(removed, lost) if removed.clock is lost.clock else None
+
+
+def _is_of_the_library(removed: LoggedFact, lost: LoggedFact) -> bool:
+    """Whether a member id begins with the default client id of a client's library: its name and version."""
+    return removed.member_id.startswith(f"{lost.dialect}-")
+
+
+def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[str]]:
+    """By client: the group that had removed the one member whose id has the default name of the client's library.
+
+    Only for clients of which no line names a group.
+    """
+    removals = _removals_in(facts)
+    named = {_client_of(fact) for fact in facts if fact.group_id}
+    groups: dict[tuple[str, ...], set[str]] = {}
+    for fact in facts:
+        if fact.kind is FactKind.MEMBERSHIP_LOST and _client_of(fact) not in named:
+            removed = [one for one in _shortly_before(removals, fact) if _is_of_the_library(one, fact)]
+            if len(removed) == 1:
+                groups.setdefault(_client_of(fact), set()).add(removed[0].group_id)
+    return groups
+
+
+def _client_of(fact: LoggedFact) -> tuple[str, ...]:
+    return fact.dialect, fact.file, fact.source, fact.client_id
+
+
+def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Of one client's lines: when it learnt that it was out, and that its process was alive."""
+    removals, member_id = _removals_in(of_broker), ""
+    for fact in facts:
+        if fact.kind is FactKind.MEMBERSHIP_LOST:
+            removed = _removal_of(removals, fact, fact.member_id or member_id)
+            yield _learnt_of_it(fact, removed, fact.member_id or member_id)
+            if removed is not None and not _of_a_generation(fact):
+                yield _alive(fact, removed)
+            member_id = ""
+        else:
+            member_id = fact.member_id or member_id
+
+
+def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str) -> LoggedFact | None:
+    """The broker's line about the client's removal: by its member id, or the only one that fits."""
+    if member_id:
+        own = [one for one in removals if one.member_id == member_id]
+        return next((one for one in own if (ms := _late_ms(one, lost)) is None or ms >= -CLOCKS_MS), None)
+    near = [
+        one
+        for one in _shortly_before(removals, lost)
+        if (
+            client_id_of(one.member_id) == configured_id(lost.client_id)
+            if lost.client_id
+            else _is_of_the_library(one, lost)
+        )
+    ]
+    return near[0] if len(near) == 1 else None
+
+
+def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) -> Finding:
+    who = member_id or lost.client_id or "The client"
+    if _of_a_generation(lost):
+        sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."
+        return Finding("client_learned_of_it", sentence, (lost,))
+    sentence = f"{who} learnt from its coordinator's answer that it was no member any more"
+    late_ms = None if removed is None else _late_ms(removed, lost)
+    if removed is not None and late_ms is not None and CLOCKS_MS <= late_ms <= REMOVED_WITHIN_MS:
+        late = duration(late_ms)
+        only = f"; the only removal that fits is that of {removed.member_id}, {late} before"
+        sentence += f", {late} after it had been removed" if member_id else only
+    return Finding("client_learned_of_it", f"{sentence}.", (lost,) if removed is None else (removed, lost))
+
+
+def _of_a_generation(lost: LoggedFact) -> bool:
+    """Whether the coordinator refused the generation, and not the member."""
+    return "GENERATION" in lost.error.upper()
+
+
+def _alive(lost: LoggedFact, removed: LoggedFact) -> Finding:
+    return Finding(
+        "process_was_alive",
+        f"{removed.member_id} expired, and its process was alive: it printed that it was out. Its heartbeats did not "
+        "reach the coordinator.",
+        (removed, lost),
+        is_inferred=True,
+        candidates=(
+            "the program's own work kept its heartbeats from running",
+            "its process or machine was paused",
+            "the network or the broker was silent",
+            "another process has that client id",
+        ),
+    )
+
+
+def returns(group: LoggedGroup) -> Iterator[Finding]:
+    """A client id whose member expired, and that soon joined under another member id."""
+    for removed in group.facts:
+        client_id = client_id_of(removed.member_id) if removed.kind is FactKind.MEMBER_EXPIRED else ""
+        if not client_id or removed.at_ms is None:
+            continue
+        came = next(
+            (
+                one
+                for one in group.rebalances
+                if one.cause.kind is CauseKind.MEMBER_JOINED
+                and client_id_of(one.cause.member_id) == client_id
+                and one.began_at_ms is not None
+                and 0 <= one.began_at_ms - removed.at_ms <= REMOVED_WITHIN_MS
+            ),
+            None,
+        )
+        if came is not None:
+            after = duration((came.began_at_ms or 0) - removed.at_ms)
+            yield Finding(
+                "same_client_new_member_id",
+                f"{client_id} joined {after} after its member had expired, under the new member id "
+                f"{came.cause.member_id}.",
+                (removed, *came.facts[:1]),
+                is_inferred=True,
+                candidates=("the same process came back", "another process has that client id"),
+            )
