@@ -253,7 +253,7 @@ class _History:
             self.running.facts.append(fact)
             return
         before = self.found[-1] if self.found else None
-        if before is not None and before.generation_id == fact.generation_id and not before.outcome:
+        if before is not None and fact.generation_id is not None and self._is_again(before, fact):
             # Its SyncGroup failed, and it joined the same generation once more.
             self.found.pop()
             more = () if self.running is None else self.running.facts
@@ -268,6 +268,9 @@ class _History:
         if not self._is_next(fact):
             self.running.from_generation_id = None
         self.running.facts.append(fact)
+        was_member = self.generation_id is not None and not self.is_out
+        if self.asked is not None and self.learnt is None and not was_member:
+            self.running.came.append((self.asked, fact))
         self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
         if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
             self.running.cause = Cause(
@@ -281,6 +284,10 @@ class _History:
             next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
         )
         return joined is not None and joined.member_id == fact.member_id
+
+    @staticmethod
+    def _is_again(before: LoggedRebalance, fact: LoggedFact) -> bool:
+        return before.generation_id == fact.generation_id and not before.outcome
 
     def _is_next(self, fact: LoggedFact) -> bool:
         """Whether no generation lies between the client's and that of the line."""

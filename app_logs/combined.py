@@ -7,26 +7,32 @@ broker's by the member that both name, and by time only where that leaves one ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from app_logs.between_clients import name_the_absent
-from app_logs.client_history import NOT_BACK, client_rebalances
+from app_logs.client_history import NOT_BACK, client_rebalances, learnt_of_others
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
-from schemas.causes import Cause, CauseKind
+from schemas.causes import Cause, CauseCandidate, CauseKind
 
+_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
+_GONE = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.CLOSED)
 CLOCKS_MS = 5_000
 """How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
 
 
-def combined(of_broker: Sequence[LoggedRebalance], by_client: Iterable[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
+def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
     """The rebalances of a group, in order; each client's lines apart."""
     clients = [client_rebalances(facts) for facts in by_client]
     own = [one for rebalances in clients for one in rebalances]
     if not of_broker:
         of_clients = _by_generation(clients)
         name_the_absent(of_clients)
+        if len(clients) > 1:
+            for rebalance in of_clients:
+                _say_who_came(rebalance)
+                _say_who_is_silent(rebalance, by_client)
         return of_clients
     for one in own:
         _say_why(of_broker, one)
@@ -101,6 +107,59 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
         rebalance.facts = [*rebalance.facts, asked[last]]
 
 
+def _say_who_came(rebalance: LoggedRebalance) -> None:
+    """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
+    cause = rebalance.cause
+    came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
+    if cause.kind is not CauseKind.UNKNOWN or cause.candidates or not came:
+        return
+    learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
+    first_ms, joined = min(came, key=lambda one: one[0])
+    if not learnt_ms or first_ms <= min(learnt_ms):
+        client_id = joined.client_id or client_id_of(joined.member_id)
+        rebalance.cause = Cause(
+            kind=CauseKind.MEMBER_JOINED, member_id=joined.member_id, client_id=client_id, is_inferred=True
+        )
+
+
+def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
+    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits."""
+    cause, began_ms = rebalance.cause, rebalance.began_at_ms
+    if cause.kind is not CauseKind.UNKNOWN or cause.candidates or began_ms is None or rebalance.generation_id is None:
+        return
+    silent = [
+        joined
+        for facts in by_client
+        if (joined := _last_join(facts)) is not None
+        and joined.generation_id == rebalance.generation_id - 1
+        and (facts[-1].at_ms or 0) < began_ms
+    ]
+    fits = tuple(
+        CauseCandidate(
+            kind=CauseKind.SESSION_EXPIRED,
+            member_id=one.member_id,
+            client_id=one.client_id or client_id_of(one.member_id),
+        )
+        for one in silent
+    )
+    if len(fits) == 1:
+        rebalance.cause = Cause(
+            kind=CauseKind.SESSION_EXPIRED, member_id=fits[0].member_id, client_id=fits[0].client_id, is_inferred=True
+        )
+    elif fits:
+        rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
+
+
+def _last_join(facts: Sequence[LoggedFact]) -> LoggedFact | None:
+    """A client's last join, if it did not leave and did not learn that it was out."""
+    for fact in reversed(facts):
+        if fact.kind in _GONE:
+            return None
+        if fact.kind in _JOINED:
+            return fact
+    return None
+
+
 def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedRebalance]:
     """The clients' rebalances as the group's: those to one generation are one."""
     found: list[LoggedRebalance] = []
@@ -131,6 +190,7 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
     if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
         kept.held_by = other.held_by
     kept.facts = [*kept.facts, *other.facts]
+    kept.came += other.came
 
 
 def _times(one: LoggedRebalance) -> list[int]:

@@ -67,6 +67,8 @@ class LoggedRebalance:
     held_by: Holder | None = None
     facts: list[LoggedFact] = field(default_factory=list)
     """The lines that say all this, in order."""
+    came: list[tuple[LoggedFact, LoggedFact]] = field(default_factory=list)
+    """Of clients that were no members before: where each asked to join, and where it had joined."""
 
     def moment(self, at_ms: int | None) -> str | None:
         """One of its times as its lines have it, in ISO 8601: `Z` if absolute, no date if they have none."""

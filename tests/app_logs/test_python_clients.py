@@ -271,3 +271,13 @@ def test_with_the_broker_s_log_each_cause_is_the_true_one(group_id: str) -> None
     for true, one in causes(group_id, broker + clients_of(group_id)):
         assert (one.cause.kind, one.cause.member_id) == (true["cause"], true["trigger"]["member_id"])
         assert one.cause.is_inferred == (group_id == "scores-calc" and true["cause"] in ("poll_timeout", "member_left"))
+
+
+def test_from_all_members_lines_a_join_and_a_silence_are_concluded() -> None:
+    for true, one in causes("mails-send", clients_of("mails-send")):
+        assert one.cause.kind == true["cause"]
+        assert one.cause.client_id == true["trigger"]["client_id"]
+        assert one.cause.is_inferred == (true["cause"] in ("member_joined", "session_expired"))
+    (read,) = [read for read in clients_of("mails-send") if "send-1" in read.file]
+    alone = {one.generation_id: one.cause.kind for _, one in causes("mails-send", [read])}
+    assert alone[4] == CauseKind.UNKNOWN
