@@ -26,6 +26,8 @@ DOUBTFUL = (
 )
 _MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS for mark in dialect.marks})))
 _OPENED = [dialect for dialect in DIALECTS if dialect.opening]
+_MOST_FREQUENT = "roup"
+"""A mark of brokers: to look for it alone first is much quicker."""
 BESIDE = 3
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
 _ORDERED = (Clock.UTC, Clock.LOCAL)
@@ -122,7 +124,7 @@ def _lines_that_matter(read: FileRead, blocks: Iterable[bytes]) -> Iterator[tupl
 
 def may_matter(line: str) -> bool:
     """Whether a line has a mark of any dialect."""
-    return _MARKS.search(line) is not None
+    return _MOST_FREQUENT in line or _MARKS.search(line) is not None
 
 
 def fact_of(entry: Entry) -> LoggedFact | None:
