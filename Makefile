@@ -330,6 +330,10 @@ demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:
 status: setup ## Say of each home in this folder who works in it and what is in trouble: FORMAT=json.
 	@exec $(ROLLCALL) status $(FORM)
 
+.PHONY: check-rows
+check-rows: setup ## Ask a home for rows that cannot be, whatever happened: ROLLCALL_HOME=, ENGINE=duckdb or spark, FORMAT=json.
+	@exec $(ROLLCALL) check $${ENGINE:+--engine "$$ENGINE"} $(FORM)
+
 .PHONY: doctor
 doctor: setup ## Say what this machine lacks, and of CLUSTER=kafka://host:port whether it can be followed (CONF=, ROLLCALL_HOME=).
 	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}

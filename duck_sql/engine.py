@@ -85,6 +85,28 @@ def ask(
     return Answer(made, _rows(connection, first, limit))
 
 
+def ask_each(home: Path, queries: Sequence[str], limit: int) -> Iterator[Answer]:
+    """Answers several queries about a home, each with no more rows than limit. What they read is computed once.
+
+    Raises NotEqual, also where DuckDB refuses a query; UserError while rows are read.
+    """
+    found = [spark_sql.translated(query, columns()) for query in queries]
+    names = sorted({name for query in queries for name in names_in(query)})
+    connection = open_database()
+    files = {
+        table.name: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in TABLE_VIEWS
+    }
+    try:
+        _first_rows(connection, names, files, None, [], "TEMP TABLE", None)
+        for one in found:
+            for statement in (*one.macros, _one_select(one.sql)):
+                connection.execute(statement)
+            made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
+            yield Answer(made, iter(connection.fetchmany(limit)))
+    except (duckdb.Error, TableError, OSError) as error:
+        raise NotEqual(_reason(error)) from error
+
+
 @cache
 def columns() -> dict[str, dict[str, str]]:
     """Each table's and view's columns: the name, and Spark's type."""

@@ -29,6 +29,7 @@ PLACES = {
     "why": "jobs.rollcall.asking:why",
     "lag": "jobs.rollcall.asking:lag",
     "pictures": "jobs.rollcall.asking:pictures",
+    "check": "jobs.rollcall.asking:check",
     "status": "jobs.rollcall.asking:status",
     "doctor": "jobs.rollcall.serving:doctor",
     "replay": "jobs.rollcall.logs:replay",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import at_option, examples, format_option, home_option
+from programs.command_line import DEFAULT_HOME, at_option, examples, format_option, home_option
 from programs.errors import UserError
 
 PICTURES = "build/pictures"
@@ -128,6 +128,24 @@ def status(homes: tuple[str, ...], form: str) -> None:
     from jobs.status import answer_status, homes_in
 
     answer_status([Home(home) for home in homes] or homes_in(Path()), form)
+
+
+@click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
+@click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
+@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; DuckDB is asked else.")
+@format_option(("text", "json"))
+@click.pass_context
+@_uncollected()
+def check(context: click.Context, home: str, engine: str | None, form: str) -> None:
+    """Ask a home for rows that cannot be, whatever happened.
+
+    The exit status is 1 if there are any. Without HOME it is the one that ROLLCALL_HOME names, or .rollcall.
+    """
+    from jobs.check import answer_check
+    from jobs.home import Home
+
+    if answer_check(Home(home), form, engine or ""):
+        context.exit(1)
 
 
 @click.command(

@@ -6,10 +6,11 @@ Knows what a session for one query needs. Must not know why DuckDB did not answe
 from __future__ import annotations
 
 import logging
-from typing import TextIO
+from collections.abc import Sequence
+from typing import Any, TextIO
 
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from jobs.home import Home
 from jobs.shown.answers import write_answer
@@ -33,11 +34,24 @@ def answer(home: Home, query: str, at: str | None, form: str, out: TextIO) -> No
         write_answer(found, form, out)
 
 
+def rows_each(home: Home, queries: Sequence[str], limit: int) -> list[list[dict[str, Any]]]:
+    """The first rows of each query's answer. Raises QueryError, HomeError, Missing."""
+    spark = _session()
+    register_views(spark, home, {name for query in queries for name in names_in(query)})
+    with refusals_named():
+        return [[row.asDict(recursive=True) for row in ask(spark, query).take(limit)] for query in queries]
+
+
 def _asked(home: Home, query: str, at: str | None) -> DataFrame:
+    spark = _session()
+    register_views(spark, home, names_in(query), at)
+    return ask(spark, query)
+
+
+def _session() -> SparkSession:
     make_ready()
     spark = spark_session("rollcall sql", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     # Python's half of Spark would print every refusal a second time, as JSON with its trace.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    register_views(spark, home, names_in(query), at)
-    return ask(spark, query)
+    return spark

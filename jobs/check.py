@@ -1,0 +1,71 @@
+"""`rollcall check`: asks a home for rows that cannot be, and prints the rules that are broken with their first rows.
+
+Knows how it is asked and printed. Must not know a rule (`views.row_rules`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from duck_sql.engine import ask_each
+from duck_sql.known_equal import NotEqual
+from jobs.home import Home, NotReadHere
+from jobs.queries import check_home
+from programs.visible import visible_json
+from views.row_rules import ROW_RULES, RowRule
+from why.words import count
+
+SHOWN = 3
+"""Rows of a rule that are printed."""
+COUNTED = 1000
+
+Broken = tuple[RowRule, list[dict[str, Any]]]
+
+
+def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> Iterator[Broken]:
+    """The rules that a home breaks, each with its rows, of which no more than COUNTED are counted.
+
+    engine: `duckdb` or `spark` alone; empty: DuckDB, and Spark where the home is not read here. Raises HomeError;
+    NotEqual: DuckDB alone was asked and cannot answer.
+    """
+    queries = [rule.query for rule in rules]
+    try:
+        if engine == "spark":
+            raise NotEqual("Spark is asked")
+        with home.read_here() as here:
+            check_home(here)
+            answers = ask_each(here.path, queries, COUNTED)
+            found = [_named([one.name for one in answer.columns], answer.rows) for answer in answers]
+    except (NotEqual, NotReadHere):
+        if engine == "duckdb":
+            raise
+        from jobs.spark.answering import rows_each
+
+        found = rows_each(home, queries, COUNTED)
+    for rule, rows in zip(rules, found, strict=True):
+        if rows:
+            yield rule, rows
+
+
+def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> int:
+    """Prints each rule that is broken, or that none is; returns how many are. Raises as broken_rules does."""
+    broken = list(broken_rules(home, engine, rules))
+    if form == "json":
+        for rule, rows in broken:
+            found = {"rule": rule.name, "says": rule.says, "rows": len(rows), "first": rows[:SHOWN]}
+            print(visible_json(json.dumps(found, default=str)))
+        return len(broken)
+    for rule, rows in broken:
+        more = "at least " if len(rows) == COUNTED else ""
+        print(f"{rule.name}: {rule.says} {more}{count(len(rows), 'row')} of {home.shown} cannot be, such as")
+        for row in rows[:SHOWN]:
+            print(f"  {visible_json(json.dumps(row, default=str))}")
+    if not broken:
+        print(f"{home.shown} holds no row that cannot be: it breaks none of {count(len(rules), 'rule')}.")
+    return len(broken)

@@ -1,0 +1,191 @@
+"""Rows that cannot be, whatever happened: a history that holds one is wrong somewhere.
+
+Each rule is a sentence and a query over the views, in Spark's SQL, whose rows break it. `rollcall check` asks them.
+Must not know how a view is made.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CLASSIC = "group_id IN (SELECT group_id FROM groups WHERE group_type = 'classic')"
+ONE_TYPE = "group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'group_type_changed')"
+LATEST = "(SELECT group_id, max(at) AS latest_at FROM effects GROUP BY group_id)"
+
+
+class RowRule(NamedTuple):
+    """What must hold of the rows of views."""
+
+    name: str
+    says: str
+    """As a sentence; its query's rows break it."""
+    query: str
+
+
+def _overlaps(view: str, whose: str, begins: str, ends: str, who: str) -> str:
+    """Rows that begin before the row before them has ended, which is another's. whose: the columns of one thing."""
+    order = f"OVER (PARTITION BY {whose} ORDER BY {begins}, {who})"
+    return f"""--sql
+SELECT * FROM (
+  SELECT {whose}, {who}, {begins}, {ends}, lag({who}) {order} AS before_it,
+    lag({begins}) {order} AS before_from, lag(coalesce({ends}, timestamp'9999-12-31')) {order} AS before_to
+  FROM {view}
+)
+WHERE before_to > {begins} AND before_from IS NOT NULL
+"""
+
+
+ROW_RULES = (
+    RowRule(
+        "near_miss_within_session",
+        "A near miss is shorter than its session timeout.",
+        "SELECT * FROM near_misses WHERE slack_ms < 0 OR gap_ms > session_timeout_ms",
+    ),
+    RowRule(
+        "slack_of_the_living",
+        "A member that did not expire was never silent for longer than its session timeout.",
+        "SELECT * FROM heartbeat_slack WHERE slack_ms < 0 AND (end_cause IS NULL OR end_cause NOT LIKE '%expired%')",
+    ),
+    RowRule(
+        "rebalance_ends_after_it_begins",
+        "A rebalance ends after it begins.",
+        "SELECT * FROM rebalances WHERE ended_at < started_at OR duration_ms < 0",
+    ),
+    RowRule(
+        "membership_ends_after_it_begins",
+        "A membership ends after it begins.",
+        "SELECT * FROM sessions WHERE ended_at < joined_at",
+    ),
+    RowRule(
+        "ownership_ends_after_it_begins",
+        "A partition is given up after it was given.",
+        "SELECT * FROM assignments WHERE to_at < from_at",
+    ),
+    RowRule(
+        "standstill_ends_after_it_begins",
+        "A standstill ends after it begins.",
+        "SELECT * FROM standstills WHERE to_at < from_at OR duration_ms < 0",
+    ),
+    RowRule(
+        "one_membership_at_once",
+        "A member has one membership of a group at a time.",
+        _overlaps("sessions", "group_id, member_id", "joined_at", "ended_at", "client_id"),
+    ),
+    RowRule(
+        "one_owner_at_once",
+        "A partition has one owner at a time.",
+        _overlaps("assignments", "group_id, topic, partition", "from_at", "to_at", "member_id")
+        + "AND before_it <> member_id",
+    ),
+    RowRule(
+        "one_classic_rebalance_at_once",
+        "A classic group has one rebalance at a time.",
+        _overlaps("rebalances", "group_id", "started_at", "ended_at", "from_generation_id")
+        + f"AND {CLASSIC} AND {ONE_TYPE} AND started_at > before_from AND ended_at IS NOT NULL",
+    ),
+    RowRule(
+        "no_members_when_empty",
+        "A group in Empty or Dead has no members.",
+        "SELECT * FROM groups WHERE state IN ('Empty', 'Dead') AND member_count > 0",
+    ),
+    RowRule(
+        "members_are_counted",
+        "A group has as many members as it counts.",
+        """--sql
+SELECT g.group_id, g.member_count, count(m.member_id) AS found
+FROM groups g LEFT JOIN members m ON m.group_id = g.group_id
+GROUP BY g.group_id, g.member_count
+HAVING g.member_count <> count(m.member_id)
+""",
+    ),
+    RowRule(
+        "members_have_a_membership",
+        "A member of now has a membership that has not ended.",
+        """--sql
+SELECT m.group_id, m.member_id
+FROM members m LEFT JOIN (SELECT group_id, member_id FROM sessions WHERE ended_at IS NULL) s
+  ON s.group_id = m.group_id AND s.member_id = m.member_id
+WHERE s.member_id IS NULL
+""",
+    ),
+    RowRule(
+        "memberships_have_a_member",
+        "A membership that has not ended is of a member of now.",
+        """--sql
+SELECT s.group_id, s.member_id, s.joined_at
+FROM sessions s LEFT JOIN members m ON m.group_id = s.group_id AND m.member_id = s.member_id
+WHERE s.ended_at IS NULL AND m.member_id IS NULL
+""",
+    ),
+    RowRule(
+        "owners_are_members",
+        "Who owns a partition is a member.",
+        """--sql
+SELECT a.group_id, a.topic, a.partition, a.member_id, a.from_at
+FROM assignments a LEFT JOIN members m ON m.group_id = a.group_id AND m.member_id = a.member_id
+WHERE a.to_at IS NULL AND m.member_id IS NULL
+""",
+    ),
+    RowRule(
+        "one_row_an_epoch",
+        "One rebalance leads to a generation or epoch, until the group is begun anew with 0.",
+        """--sql
+SELECT * FROM (
+  SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at, lag(to_generation_id) OVER (
+      PARTITION BY group_id ORDER BY coalesce(started_at, ended_at), to_generation_id
+    ) AS before_it
+  FROM rebalances
+  WHERE outcome = 'completed' AND to_generation_id IS NOT NULL
+)
+WHERE before_it = to_generation_id AND from_generation_id > 0
+""",
+    ),
+    RowRule(
+        "rebalances_end",
+        "A rebalance under way does not outlast twice the longest rebalance timeout.",
+        f"""--sql
+SELECT r.group_id, r.from_generation_id, r.started_at, s.timeout_ms, e.latest_at
+FROM rebalances r
+JOIN (SELECT group_id, max(rebalance_timeout_ms) AS timeout_ms FROM sessions GROUP BY group_id) s
+  ON s.group_id = r.group_id
+JOIN {LATEST} e ON e.group_id = r.group_id
+WHERE r.ended_at IS NULL AND unix_millis(e.latest_at) - unix_millis(r.started_at) > 2 * s.timeout_ms + 5000
+""",
+    ),
+    RowRule(
+        "holding_takes_time",
+        "Nobody holds others up for less than nothing.",
+        "SELECT * FROM join_waits WHERE held_others_ms < 0",
+    ),
+    RowRule(
+        "certain_causes_are_one",
+        "A cause that is certain is the only one.",
+        "SELECT * FROM rebalances WHERE NOT is_inferred AND cause <> 'unknown' AND size(cause_candidates) > 1",
+    ),
+    RowRule(
+        "generations_rise",
+        "A completed rebalance leads to a later generation than it came from.",
+        "SELECT * FROM rebalances WHERE outcome = 'completed' AND to_generation_id <= from_generation_id",
+    ),
+    RowRule(
+        "owners_were_members",
+        "A partition is given to a member, while it is one.",
+        f"""--sql
+SELECT a.group_id, a.topic, a.partition, a.member_id, a.from_at
+FROM assignments a LEFT JOIN (
+    SELECT group_id, member_id, min(joined_at) AS since_at FROM sessions GROUP BY group_id, member_id
+  ) s ON s.group_id = a.group_id AND s.member_id = a.member_id
+WHERE s.since_at IS NULL OR (s.since_at > a.from_at AND a.{ONE_TYPE})
+""",
+    ),
+    RowRule(
+        "members_add_up",
+        "Members before, with those that joined and without those that went, are the members after.",
+        f"""--sql
+SELECT group_id, from_generation_id, to_generation_id, members_before, members_after, joined, left, expired, gone
+FROM rebalances
+WHERE outcome = 'completed' AND members_before IS NOT NULL AND members_after IS NOT NULL AND {CLASSIC} AND {ONE_TYPE}
+  AND members_before + size(joined) - size(left) - size(expired) - size(gone) <> members_after
+""",
+    ),
+)
