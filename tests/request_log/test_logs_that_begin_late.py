@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceStarted
+from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from schemas.messages import GroupObservedRequest
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf, begin
@@ -247,3 +247,21 @@ def test_who_joined_a_group_first_is_inferred_where_it_was_told_no_partitions(tm
     first = imported(path).of_group("fir", RebalanceStarted)[0]
     assert (first.cause.kind, first.cause.is_inferred) == ("member_joined", True)
     assert not incident("dawn").of_group("fir", RebalanceStarted)[0].cause.is_inferred
+
+
+@pytest.mark.parametrize("leaves_are_told", [True, False])
+def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
+    leaves_are_told: bool, tmp_path: Path
+) -> None:
+    """A static member says only as it leaves that it is one; another takes its place without a new epoch."""
+    lines = lines_of("conversions")
+    rest = [line for line in lines[len(lines) // 5 :] if leaves_are_told or b'"memberEpoch":-2' not in line]
+    path = tmp_path / "requests.log"
+    path.write_bytes(b"".join(rest))
+    found = imported(path)
+    group = found.groups["still"]
+    assert (group.generation_id, group.rebalance) == (8, None)
+    completed = [e.to_generation_id for e in found.of_group("still", RebalanceEnded) if e.outcome == "completed"]
+    assert len(completed) == len(set(completed))
+    if leaves_are_told:
+        assert completed == [5, 6, 7, 8]
