@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 from tests.request_log.truth import OF_LAG, certain_and_wrong
+from why.holdings import holdings_of
 
 OF_CONSUMER_GROUPS = ("o-consumer-protocol", "q-consumer-slow")
 """Their members' assignments are nowhere in what follows; see below. The capture of lag has such groups too: of one
@@ -265,3 +267,14 @@ def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
     assert len(completed) == len(set(completed))
     if leaves_are_told:
         assert completed == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(("name", "share"), [("conversions", 0.25), ("night", 0.25), ("dusk", 0.1)])
+def test_no_partition_has_two_owners_at_once_however_late_a_log_begins(name: str, share: float, tmp_path: Path) -> None:
+    """What a member is given has been given up by whoever had it."""
+    effects = cut(name, share, tmp_path).effects
+    for group in dict(effects):
+        held = holdings_of(effect for of, effect in effects if of == group)
+        held.sort(key=lambda one: (one.partition, one.from_ms))
+        twice = [two for one, two in pairwise(held) if one.partition == two.partition and one.is_held_at(two.from_ms)]
+        assert twice == [], group

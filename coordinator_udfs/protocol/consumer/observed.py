@@ -67,7 +67,7 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
     _learn_topics(group, consumer, given, turn)
     owned_before = member.owned()
     member.member_epoch = member.previous_epoch = seen.member_epoch
-    member.state = _place(consumer, member, seen)
+    member.state = _place(consumer, member, seen, turn)
     wanted = member.owned() if seen.told_partitions is None else given
     member.target = {topic: tuple(sorted(partitions)) for topic, partitions in wanted.items() if partitions}
     if member.owned() != owned_before:
@@ -116,7 +116,7 @@ def _learn_topics(group: Group, consumer: ConsumerGroup, given: dict[str, list[i
     look_at_topics(group, consumer, turn)
 
 
-def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer) -> MemberState:
+def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer, turn: Turn) -> MemberState:
     """Sets what the member owns before the answer, and the state from which its next step leads to it. A member behind
     the target's epoch keeps what it has, as one that must still give something up. Its partitions are removed from
     other members.
@@ -125,7 +125,10 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     if seen.told_partitions is None:
         return MemberState.UNREVOKED if is_behind else MemberState.STABLE
     for other in list(consumer.members.values()):
+        owned_before = other.owned()
         consumer.own(other, _without(other.assigned, seen), _without(other.pending_revocation, seen))
+        if other is not member and other.owned() != owned_before:
+            history.note_assigned(other, turn)
     if is_behind:
         given = {t: dict.fromkeys(ps, seen.told_epoch) for t, ps in seen.told_partitions.items() if ps}
         consumer.own(member, given, {})
