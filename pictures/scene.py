@@ -85,6 +85,8 @@ class Curves:
     """Named heights across the whole picture."""
     lines: list[int] = field(default_factory=list)
     """Moments that cut through it."""
+    nothing: str = ""
+    """What is said instead where there is no curve."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class Lanes:
     """Moments that cut through all lanes."""
     below: Curves | None = None
     """Curves under the lanes, over the same time."""
+    nothing: str = ""
+    """What is said instead where there is no lane."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def heartbeat_slack(period: Period) -> Curves:
         curves=curves,
         is_time=True,
         levels={"expired": 0.0, "near miss": 100 * (1 - SHARE)},
+        nothing="How long members were silent is not known: no two requests of one member were recorded.",
     )
 
 

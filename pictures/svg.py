@@ -53,6 +53,8 @@ class Svg(str):
 def svg_of(scene: Lanes | Curves | Columns, width_px: int = WIDTH_PX, title: bool = True) -> Svg:
     """The picture. title: False if the text around it has one."""
     match scene:
+        case Lanes(lanes=[], nothing=sentence) | Curves(curves=[], nothing=sentence) if sentence:
+            drawing, names = _sentence(sentence, width_px, title), []
         case Lanes():
             drawing, names = _lanes(scene, width_px, title), [] if _writes_names(scene) else _shown_kinds(scene)
             names += _named(scene.below)
@@ -187,6 +189,13 @@ class _Drawing:
 def _sizes(count: int) -> tuple[int, int]:
     """How high each lane is, and how large its name, so that three or sixty stay legible."""
     return (34, 13) if count <= 12 else (24, 13) if count <= 30 else (18, 11)
+
+
+def _sentence(words: str, width_px: int, title: bool) -> _Drawing:
+    """A picture without anything to draw: why that is so."""
+    drawing = _Drawing(width_px, MARGIN_PX, TITLE_PX * title, BANDS_PX, (0, 1))
+    drawing.write(drawing.left, (drawing.top + drawing.bottom) / 2, words, font_size=13)
+    return drawing
 
 
 def _lanes(scene: Lanes, width_px: int, title: bool) -> _Drawing:

@@ -24,6 +24,9 @@ from schemas.effect_names import EffectName
 from schemas.effects import Effect, TopicPartitions
 from schemas.shapes import Int32, Shape
 
+TAKES_MEMBERS_OVER = ("upgraded", "downgraded", "observed")
+"""Why a group changes its type while it has members: each has a whole session then."""
+
 
 class GroupTypeChanged(Effect, tag=EffectName.GROUP_TYPE_CHANGED.value, kw_only=True):
     """A group is under the other protocol from now on, or was made under the newer one (from_type null)."""

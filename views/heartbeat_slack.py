@@ -10,7 +10,8 @@ HEARTBEAT_SLACK = View(
     rule=(
         "A gap is the time for which the session timer ran: from its restart to the next request that restarted or "
         "stopped it, or to the expiry. While a request of the member is parked the timer is stopped, so this silence "
-        "is no gap; the answer restarts the timer."
+        "is no gap; the answer restarts the timer. A session also begins anew, without a request, when a coordinator "
+        "has loaded the group, when the group's type changes, and when a recording shows that the member lives on."
     ),
     columns=(
         GROUP_ID,

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.effects import HeartbeatsTaken, JoinPhaseEnded
+from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
+from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded
 from schemas.tables import Column
 from views.details import opened
 
@@ -113,6 +114,44 @@ BEATS = f"""--sql
 """
 """One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's."""
 
+BEGUN_ANEW = f"""--sql
+  SELECT group_id, members.member_id, at_ms
+  FROM (
+    SELECT group_id, at_ms, effect, {opened("is_loaded member_ids why", GroupObserved, GroupTypeChanged)} AS seen
+    FROM effects
+    WHERE effect IN ('group_observed', 'group_type_changed')
+  )
+  JOIN (
+    SELECT DISTINCT group_id, member_id FROM effects WHERE effect = 'member_joined'
+  ) AS members USING (group_id)
+  WHERE coalesce(seen.is_loaded, false) OR array_contains(seen.member_ids, members.member_id)
+    OR (effect = 'group_type_changed' AND seen.why IN {TAKES_MEMBERS_OVER})
+"""
+"""One row is a session that begins anew without a request of its member, or of one that was not yet or no longer a
+member: a coordinator has loaded the group, the group is of the other type now, or a recording shows that the member
+lives though by what is known its session had ended."""
+
+AT_ONCE = f"""--sql
+  SELECT group_id, member_id, at_ms, seq, effect
+  FROM (
+    SELECT group_id, member_id, at_ms, seq, effect
+    FROM effects
+    WHERE {IS_ANSWER} AND error_code = 'NONE' AND at_ms = received_at_ms
+  )
+  JOIN (
+    SELECT group_id, at_ms AS from_ms, coalesce(turned.to_type, turned.group_type) AS group_type,
+      lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms, seq) AS until_ms
+    FROM (
+      SELECT group_id, at_ms, seq, {opened("to_type group_type", GroupTypeChanged, GroupFound)} AS turned
+      FROM effects
+      WHERE effect IN ('group_type_changed', 'group_found')
+    )
+  ) AS eras USING (group_id)
+  WHERE group_type = 'consumer' AND at_ms >= from_ms AND (until_ms IS NULL OR at_ms < until_ms)
+"""
+"""One row is a JoinGroup or SyncGroup of a classic member that a consumer group took: it parks none, and each restarts
+the session."""
+
 LIVES = f"""--sql
   SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
     CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
@@ -191,6 +230,13 @@ signs AS (
   SELECT group_id, member_id, from_ms + beat AS at_ms, seq, 'heartbeats_taken' AS effect, true AS is_request,
     false AS is_expiry, true AS is_deed
   FROM ({BEATS})
+  UNION ALL
+  SELECT group_id, member_id, at_ms, -1 AS seq, 'anew' AS effect, false AS is_request, false AS is_expiry,
+    false AS is_deed
+  FROM ({BEGUN_ANEW})
+  UNION ALL
+  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_deed
+  FROM ({AT_ONCE})
 ), silences AS (
   SELECT group_id, member_id, joined_ms, is_request, is_expiry, from_ms, to_ms,
     CASE WHEN is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed' THEN to_ms - from_ms END

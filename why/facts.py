@@ -52,10 +52,13 @@ ACTIONS = (
     EffectName.OFFSETS_COMMITTED,
     EffectName.STATE_CHANGED,
     EffectName.MEMBER_PROGRESSED,
+    EffectName.GROUP_OBSERVED,
 )
 """The facts of what happened in a span of time: needed of that span alone. A run of heartbeats stands where it ended,
 and is looked for up to LONGEST_RUN_MS later.
 """
+BEGIN_ANEW = (EffectName.GROUP_OBSERVED, EffectName.GROUP_TYPE_CHANGED)
+"""The facts by which sessions begin anew without a request: they come before all else of their millisecond."""
 OF_REQUESTS = (EffectName.REPLY, EffectName.HEARTBEATS_TAKEN, EffectName.REQUEST_PARKED)
 """The facts that only requests lead to."""
 

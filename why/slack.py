@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
 from schemas.effect_names import EffectName
-from schemas.effects import JoinPhaseEnded
-from why.facts import OF_REQUESTS, Fact
+from schemas.effects import GroupFound, GroupObserved, JoinPhaseEnded
+from why.facts import BEGIN_ANEW, OF_REQUESTS, Fact
 from why.members import Membership, Names
+
+CONSUMER_TYPE = "consumer"
 
 
 class Gap(NamedTuple):
@@ -43,16 +46,20 @@ class Slack:
 
 def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
-    expiry. A generation restarts the timer of each member in it. A member's absence is no gap, and a member of which no
-    request is known has none.
+    expiry. A generation restarts the timer of each member in it, and a session may begin anew without a request. A
+    member's absence is no gap, and a member of which no request is known has none.
     """
     heard = {fact.member_id for fact in facts if _is_request(fact)}
     since: dict[str, int] = {}
     found: list[Gap] = []
-    for fact in facts:
+    group_type = ""
+    for fact in sorted(facts, key=lambda fact: (fact.at_ms, fact.effect not in BEGIN_ANEW)):
+        since |= dict.fromkeys(_begun_anew(fact, since), fact.at_ms)
         if isinstance(fact.content, JoinPhaseEnded):
             since |= dict.fromkeys(fact.content.member_ids, fact.at_ms)
+        group_type = _type_in(fact) or group_type
         is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
+        is_request |= group_type == CONSUMER_TYPE and _is_taken_at_once(fact)
         if fact.effect == EffectName.MEMBER_JOINED:
             since.pop(fact.member_id, None)
         if is_request and fact.member_id in since and fact.member_id in heard:
@@ -62,6 +69,32 @@ def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
         elif is_request or (fact.is_answer and fact.at_ms > fact.received_at_ms):
             since[fact.member_id] = fact.at_ms
     return found
+
+
+def _type_in(fact: Fact) -> str | None:
+    match fact.content:
+        case GroupTypeChanged(to_type=group_type) | GroupFound(group_type=group_type):
+            return group_type
+        case _:
+            return None
+
+
+def _is_taken_at_once(fact: Fact) -> bool:
+    """Whether it is such an answer to a classic member as only a consumer group restarts its session for."""
+    return fact.is_answer and fact.error_code == "NONE" and fact.at_ms == fact.received_at_ms
+
+
+def _begun_anew(fact: Fact, members: Iterable[str]) -> Iterable[str]:
+    """Whose sessions begin anew by a fact without a request of theirs, by the rule of the views."""
+    match fact.content:
+        case GroupObserved(is_loaded=True):
+            return members
+        case GroupObserved(member_ids=seen):
+            return seen
+        case GroupTypeChanged(why=why) if why in TAKES_MEMBERS_OVER:
+            return members
+        case _:
+            return ()
 
 
 def _is_request(fact: Fact) -> bool:

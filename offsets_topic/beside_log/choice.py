@@ -125,6 +125,8 @@ class Choice:
                 self._pass_over(place)
                 self._next = place + 1
                 self._named.add(len(self._is_reported))
+            elif self._is_concluded_again(era):
+                self._named.add(len(self._is_reported))
             elif era.at_ms > self._until.topic_ms:
                 self._pass_over(len(self._topic))
             self.is_log_reporting = self._is_reported_by_log(era, place)
@@ -163,6 +165,13 @@ class Choice:
             if other.number == era.number and abs(other.at_ms - era.at_ms) <= SLACK_MS:
                 return place
         return None
+
+    def _is_concluded_again(self, era: Era) -> bool:
+        """Whether the log only concludes a generation that the topic has at that time."""
+        return era.is_gap and any(
+            one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SLACK_MS
+            for one in self._topic
+        )
 
     def _must_wait(self, era: Era, place: int | None) -> bool:
         """Whether later facts may change the decision on an era."""

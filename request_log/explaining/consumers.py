@@ -34,14 +34,17 @@ def is_of_consumer_group(context: Context, request: OffsetCommitRequest) -> bool
 def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -> Iterator[Explanation]:
     """Explains a heartbeat's answer: its sender is a member at that epoch, or it is unknown."""
     consumer, recorded = context.group.consumer, context.entry.recorded
-    is_member = consumer is not None and request.member_id in consumer.members
-    if recorded.error in _GONE and is_member:
+    member = None if consumer is None else consumer.members.get(request.member_id)
+    if recorded.error in _GONE and member is not None:
         gone = [GoneMember(member_id=request.member_id, end_cause=EndCause.UNKNOWN.value)]
         yield [context.seen("a member of a consumer group is answered that it is none", gone=gone)]
-    if recorded.error is not Error.NONE or request.member_epoch < JOIN:
+    is_leaving = request.member_epoch < JOIN
+    if recorded.error is not Error.NONE or (is_leaving and member is None):
         return
     response = recorded.response
     assert isinstance(response, ConsumerGroupHeartbeatResponse)
+    # Who leaves does not say its epoch; a static member of an older group often says only then that it is static.
+    left_epoch = member.member_epoch if is_leaving and member is not None else None
     assignment = response.assignment
     seen = ObservedConsumer(
         member_id=response.member_id or request.member_id,
@@ -51,8 +54,8 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         topics=request.subscribed_topic_names,
         pattern=request.subscribed_topic_regex,
-        member_epoch=request.member_epoch,
-        told_epoch=response.member_epoch,
+        member_epoch=request.member_epoch if left_epoch is None else left_epoch,
+        told_epoch=response.member_epoch if left_epoch is None else left_epoch,
         told_partitions=None
         if assignment is None
         else {each.topic: each.partitions for each in assignment.topic_partitions},

@@ -248,6 +248,19 @@ def test_a_rebalance_before_which_the_log_knew_others_is_the_topics() -> None:
     assert reported_of(found, "member_joined")[:2] == [(4_000, "topic"), (20_000, "topic")]
 
 
+def test_what_a_log_concludes_just_after_the_topics_last_record_is_no_second_end_of_a_rebalance() -> None:
+    log = [
+        GroupCreated(at_ms=10_000),
+        observed(10_000, 1, "a"),
+        joined(10_000, "a", is_inferred=True),
+        began(19_995, 2),
+        observed(20_013, 2, "a"),
+        ended(20_013, 2, ["a", "b"], is_logged=True)[-1],
+    ]
+    found = both(log, TOPIC_OF_TWO)
+    assert reported_of(found, "rebalance_ended") == [(4_000, "topic"), (20_000, "topic")]
+
+
 def test_a_generation_of_which_the_log_has_no_line_is_the_topics() -> None:
     found = both(LOG_OF_ONE, TOPIC_OF_TWO)
     assert reported_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "topic")]

@@ -10,8 +10,10 @@ from pictures.ownership import ownership
 from pictures.period import NothingToShow
 from pictures.scene import Curves
 from pictures.slack import NAMED, heartbeat_slack
+from pictures.svg import svg_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
+from tests.pictures.drawn import drawn, written
 from tests.pictures.small import bars, period
 from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
@@ -95,6 +97,18 @@ def test_a_partition_is_a_lane_with_its_owners_and_gaps() -> None:
     assert bars(scene, "t-0") == [(1100, 3100, "a"), (3200, 4100, "a"), (4200, 20_000, "a")]
     assert bars(scene, "t-1") == [(1100, 3100, "a"), (3200, 4000, "b"), (4200, 20_000, "a")]
     assert len({kind.colour for kind in scene.kinds.values()}) == 2
+
+
+def test_where_no_owner_is_known_a_sentence_says_why_and_no_axis_is_drawn() -> None:
+    story = Story("unknown")
+    story.join(1000, "a", session_timeout_ms=600_000)
+    scene = ownership(period(story))
+    assert scene.lanes == []
+    found = svg_of(scene, title=False)
+    assert written(found) == [
+        "Who owned which partition is not known: nothing that was recorded tells what a member was given."
+    ]
+    assert "line" not in {tag for tag, _ in drawn(found)}
 
 
 # ---------------------------------------------------------------- slack

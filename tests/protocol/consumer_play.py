@@ -124,7 +124,7 @@ class ConsumerPlay:
     def wait(self, gap_ms: int) -> None:
         """Lets time pass; what is due before the end of it fires."""
         self.now_ms += gap_ms
-        self._call(Call(self.now_ms - 1, None, self.config))
+        self.call(Call(self.now_ms - 1, None, self.config))
 
     # ------------------------------------------------------------ moves
 
@@ -162,7 +162,7 @@ class ConsumerPlay:
             case m.Again():
                 requests = [call.request for call in self.calls if call.request is not None]
                 if move.back < len(requests):
-                    self._call(Call(self.now_ms, requests[-1 - move.back], self.config))
+                    self.call(Call(self.now_ms, requests[-1 - move.back], self.config))
             case _:
                 self.everybody()
 
@@ -356,11 +356,11 @@ class ConsumerPlay:
             received_at_ms=self.now_ms,
             **fields,
         )
-        effects = self._call(Call(self.now_ms, request, self.config))
+        effects = self.call(Call(self.now_ms, request, self.config))
         mine = [effect for effect in effects if isinstance(effect, Reply) and effect.request_id == request.request_id]
         return mine[0] if mine else None
 
-    def _call(self, call: Call) -> list[Effect]:
+    def call(self, call: Call) -> list[Effect]:
         effects = apply(self.group, call)
         self.calls.append(call)
         self.effects += effects

@@ -8,12 +8,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceStarted
+from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from schemas.messages import GroupObservedRequest
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf, begin
@@ -21,6 +22,7 @@ from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 from tests.request_log.truth import OF_LAG, certain_and_wrong
+from why.holdings import holdings_of
 
 OF_CONSUMER_GROUPS = ("o-consumer-protocol", "q-consumer-slow")
 """Their members' assignments are nowhere in what follows; see below. The capture of lag has such groups too: of one
@@ -247,3 +249,32 @@ def test_who_joined_a_group_first_is_inferred_where_it_was_told_no_partitions(tm
     first = imported(path).of_group("fir", RebalanceStarted)[0]
     assert (first.cause.kind, first.cause.is_inferred) == ("member_joined", True)
     assert not incident("dawn").of_group("fir", RebalanceStarted)[0].cause.is_inferred
+
+
+@pytest.mark.parametrize("leaves_are_told", [True, False])
+def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
+    leaves_are_told: bool, tmp_path: Path
+) -> None:
+    """A static member says only as it leaves that it is one; another takes its place without a new epoch."""
+    lines = lines_of("conversions")
+    rest = [line for line in lines[len(lines) // 5 :] if leaves_are_told or b'"memberEpoch":-2' not in line]
+    path = tmp_path / "requests.log"
+    path.write_bytes(b"".join(rest))
+    found = imported(path)
+    group = found.groups["still"]
+    assert (group.generation_id, group.rebalance) == (8, None)
+    completed = [e.to_generation_id for e in found.of_group("still", RebalanceEnded) if e.outcome == "completed"]
+    assert len(completed) == len(set(completed))
+    if leaves_are_told:
+        assert completed == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(("name", "share"), [("conversions", 0.25), ("night", 0.25), ("dusk", 0.1)])
+def test_no_partition_has_two_owners_at_once_however_late_a_log_begins(name: str, share: float, tmp_path: Path) -> None:
+    """What a member is given has been given up by whoever had it."""
+    effects = cut(name, share, tmp_path).effects
+    for group in dict(effects):
+        held = holdings_of(effect for of, effect in effects if of == group)
+        held.sort(key=lambda one: (one.partition, one.from_ms))
+        twice = [two for one, two in pairwise(held) if one.partition == two.partition and one.is_held_at(two.from_ms)]
+        assert twice == [], group

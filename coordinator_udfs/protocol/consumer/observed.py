@@ -24,13 +24,15 @@ from coordinator_udfs.protocol.consumer.states import MemberState
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.history import cause_by
+from coordinator_udfs.protocol.history import cause_by, rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000
 """For a member whose own timeout is not known: the clients' default."""
+_INTERVALS = 2
+"""An epoch without a target is told nobody, for no more than this many assignment intervals."""
 
 
 def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
@@ -49,6 +51,9 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
     elif seen.told_epoch > group.generation_id:
         raise_epoch(group, consumer, Cause(kind=CauseKind.UNKNOWN, is_inferred=True), turn)
         group.generation_id = seen.told_epoch
+    elif _never_rose(group, consumer, seen, turn):
+        rebalance_ended(group, "superseded", turn)
+        group.generation_id = seen.told_epoch
     consumer.target_epoch = group.generation_id
     member = _member(consumer, seen, turn)
     given = seen.told_partitions or {}
@@ -62,13 +67,25 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
     _learn_topics(group, consumer, given, turn)
     owned_before = member.owned()
     member.member_epoch = member.previous_epoch = seen.member_epoch
-    member.state = _place(consumer, member, seen)
+    member.state = _place(consumer, member, seen, turn)
     wanted = member.owned() if seen.told_partitions is None else given
     member.target = {topic: tuple(sorted(partitions)) for topic, partitions in wanted.items() if partitions}
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
     keep_alive(group, member, turn)
     update_state(group, consumer, turn)
+
+
+def _never_rose(group: Group, consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> bool:
+    """Whether the epoch is no more than a heartbeat names: by now its sender, with nothing to give up, would have been
+    told of a higher one, and nobody was.
+    """
+    sender, rebalance = consumer.members.get(seen.member_id), group.rebalance
+    if rebalance is None or sender is None or sender.pending_revocation or seen.told_partitions is not None:
+        return False
+    if turn.now_ms - rebalance.started_at_ms <= _INTERVALS * turn.consumer.assignment_interval_ms:
+        return False
+    return all(member.member_epoch <= seen.told_epoch < group.generation_id for member in consumer.members.values())
 
 
 def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> ConsumerMember:
@@ -85,6 +102,8 @@ def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> Cons
         consumer.add(member)
         consumer.table.put(member.member_id)
         history.member_joined(member, turn)
+    elif seen.instance_id is not None and seen.instance_id != member.instance_id:
+        consumer.name_static(member, seen.instance_id)
     return member
 
 
@@ -97,7 +116,7 @@ def _learn_topics(group: Group, consumer: ConsumerGroup, given: dict[str, list[i
     look_at_topics(group, consumer, turn)
 
 
-def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer) -> MemberState:
+def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsumer, turn: Turn) -> MemberState:
     """Sets what the member owns before the answer, and the state from which its next step leads to it. A member behind
     the target's epoch keeps what it has, as one that must still give something up. Its partitions are removed from
     other members.
@@ -106,7 +125,10 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     if seen.told_partitions is None:
         return MemberState.UNREVOKED if is_behind else MemberState.STABLE
     for other in list(consumer.members.values()):
+        owned_before = other.owned()
         consumer.own(other, _without(other.assigned, seen), _without(other.pending_revocation, seen))
+        if other is not member and other.owned() != owned_before:
+            history.note_assigned(other, turn)
     if is_behind:
         given = {t: dict.fromkeys(ps, seen.told_epoch) for t, ps in seen.told_partitions.items() if ps}
         consumer.own(member, given, {})

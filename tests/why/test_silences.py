@@ -1,0 +1,74 @@
+"""No member outlives its session, in a recorded incident or in any life of a group of either protocol or both, whose
+coordinator loads it anew in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator_udfs.protocol.config import GroupConfig
+from schemas.effect_rows import row_of
+from schemas.effects import Effect, MemberJoined, MemberUpdated
+from schemas.messages import GroupObservedRequest
+from tests.protocol.consumer_moves import Move, configs, plays
+from tests.protocol.consumer_play import GROUP_ID, Call, ConsumerPlay
+from tests.request_log.recordings import incident
+from tests.why.reading import as_columns
+from why.facts import Fact, effects_in, facts_of
+from why.holdings import holdings_of
+from why.slack import gaps_of, is_expiry
+
+
+def told(effects: Iterable[Effect]) -> list[Fact]:
+    return facts_of(as_columns(row_of(effect, seq)) for seq, effect in enumerate(effects))
+
+
+def outlived(facts: list[Fact]) -> list[tuple[str, int, int]]:
+    """Member, silence and session of each silence that is longer than its member's session, though that went on."""
+    expired = {(fact.member_id, fact.at_ms) for fact in facts if is_expiry(fact)}
+    sessions: dict[str, int] = {}
+    for effect in effects_in(facts):
+        if isinstance(effect, MemberJoined | MemberUpdated):
+            sessions[effect.member_id] = max(sessions.get(effect.member_id, 0), effect.session_timeout_ms)
+    return [
+        (gap.member_id, gap.length_ms, sessions[gap.member_id])
+        for gap in gaps_of(facts)
+        if (gap.member_id, gap.to_ms) not in expired and gap.length_ms > sessions[gap.member_id] >= 0
+    ]
+
+
+@pytest.mark.parametrize("name", ["failover", "night", "dawn", "conversions", "sessions-changed"])
+def test_no_member_of_a_recorded_incident_outlives_its_session(name: str) -> None:
+    effects = incident(name).effects
+    for group_id in dict(effects):
+        assert outlived(told(effect for of, effect in effects if of == group_id)) == [], group_id
+
+
+def load(play: ConsumerPlay) -> None:
+    request = GroupObservedRequest(
+        request_id="load", api_version=0, group_id=GROUP_ID, received_at_ms=play.now_ms, why="", is_loaded=True
+    )
+    if play.group.is_known:
+        play.call(Call(play.now_ms, request, play.config))
+
+
+@given(config=configs, before=plays, away_ms=st.sampled_from((0, 1000, 60_000)), after=plays)
+def test_no_member_outlives_its_session_and_no_partition_has_two_owners(
+    config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]
+) -> None:
+    play = ConsumerPlay(config).make(before)
+    play.now_ms += away_ms
+    load(play)
+    facts = told(play.make(after).effects)
+    assert outlived(facts) == []
+    held = sorted(holdings_of(effects_in(facts)), key=lambda one: (one.partition, one.from_ms))
+    assert not [
+        (one, two)
+        for one, two in pairwise(held)
+        if one.partition == two.partition and one.member_id != two.member_id and (one.to_ms or 2**60) > two.from_ms
+    ]
