@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from app_logs.entries import Entry
+
 _SEPARATORS = r"[\s|:,/-]{0,40}"
-_LEVEL = r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS)\]?"
+_LEVELS = "TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS"
+_LEVEL = rf"\[?(?P<level>{_LEVELS})\]?"
 _LOGGER = r"\[?(?P<logger>[a-z_]\w{0,60}(?:\.\w{1,60}){1,10})(?:(?::[\w<>]{1,80})?:\d{1,6})?\]?"
 _ASIDE = r"\[[^\]\[=]{1,100}\]|(?:Main|Fork|Spawn)?(?:PoolWorker|Thread|Process)(?:-\d{1,9})*|\d{1,9}"
-_PIECE = re.compile(rf"{_SEPARATORS}(?:(?:{_LEVEL}|{_LOGGER}|{_ASIDE})(?=[\s|:,/\]-])\]?)")
+_PROCESS = rf"(?P<process>[A-Za-z][\w@-]{{0,40}})(?=\s+\[?(?:{_LEVELS})\b)"
+_PIECE = re.compile(rf"{_SEPARATORS}(?:(?:{_LEVEL}|{_LOGGER}|{_ASIDE}|{_PROCESS})(?=[\s|:,/\]-])\]?)")
 _END = re.compile(_SEPARATORS)
 _PIECES = 6
 """More stand in no head."""
@@ -24,21 +28,45 @@ class Head(NamedTuple):
     level: str
     logger: str
     length: int
+    process: str = ""
+    """A word before the level: the process, where several print into one file."""
 
 
 def head_of(text: str) -> Head | None:
     """The head that a text begins with, once its time is off; None: it has none of this kind."""
-    level = logger = ""
+    level = logger = process = ""
     is_bracketed, end = False, 0
     for _ in range(_PIECES):
         found = None if level and logger else _PIECE.match(text, end)
         if found is None or (level and found["level"]) or (logger and found["logger"]):
             break
         level, logger = found["level"] or level, found["logger"] or logger
+        process = found["process"] or process
         is_bracketed = is_bracketed or (found["logger"] is not None and "[" in found[0])
         end = found.end()
     is_apart = text[:1] in ("-", "|", ":")
     if not (logger and (level or is_bracketed)) and not (level and is_apart):
         return None
     separators = _END.match(text, end)
-    return Head(level, logger, end if separators is None else separators.end())
+    return Head(level, logger, end if separators is None else separators.end(), process)
+
+
+_DOTTED = re.compile(r"(?<![\w.])[a-z_]\w{0,60}(?:\.\w{1,60}){1,10}(?![\w.])")
+_HEAD_LENGTH = 200
+_REST = re.compile(rf"{_SEPARATORS}(?:{_LEVEL}(?=[\s|:-]))?[\s|:,\])-]{{0,40}}")
+
+
+def message_by(entry: Entry, loggers: frozenset[str]) -> str | None:
+    """The message, without a final dot, of an entry that one of these loggers printed; None: none of them did.
+
+    In a layout that no rule knows, a logger's name before the message is enough.
+    """
+    message = (entry.message or entry.text).rstrip(". ")
+    if entry.logger in loggers:
+        return message
+    if not entry.logger:
+        for found in _DOTTED.finditer(message, 0, _HEAD_LENGTH):
+            if found[0] in loggers:
+                rest = _REST.match(message, found.end())
+                return message[found.end() if rest is None else rest.end() :]
+    return None

@@ -61,7 +61,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
             return "Its beginning is not in these lines, so its cause is unknown."
         if all(one.dialect != BROKER for one in rebalance.facts):
-            return "A client learnt of it, and its log does not say who began it."
+            return "These are clients' lines, and they do not say who began it."
         return "The line of its beginning gives no reason that is known, so its cause is unknown."
     row = row_of(cause.kind)
     sentence = row.sentence if who or not row.of_nobody else row.of_nobody

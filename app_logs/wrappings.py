@@ -172,7 +172,8 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
     if head is None:
         entry = _of_java(entry)
     else:
-        entry = entry._replace(text=entry.text[head.length :], level=head.level, logger=head.logger)
+        text = entry.text[head.length :]
+        entry = entry._replace(text=text, level=head.level, logger=head.logger, source=head.process)
     behind = fields_behind_a_tab(entry.text) if entry.text.endswith("}") else None
     if behind is not None:
         entry = entry._replace(message=behind[0], fields=behind[1])

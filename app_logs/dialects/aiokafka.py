@@ -9,6 +9,7 @@ from __future__ import annotations
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
+from app_logs.python_layouts import message_by
 from app_logs.templates import Template, Templates
 
 _LOGGERS = frozenset(("aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state"))
@@ -69,10 +70,11 @@ _OWN = Templates(_UNMISTAKABLE)
 
 def aiokafka_heading(entry: Entry) -> Heading | None:
     """The message, without a final dot, of a line by its logger, or by none in words of its own."""
-    message = (entry.message or entry.text).rstrip(". ")
-    if entry.logger in _LOGGERS or (not entry.logger and _OWN.match(message) is not None):
-        return Heading({}, message)
-    return None
+    message = message_by(entry, _LOGGERS)
+    if message is None and not entry.logger:
+        message = (entry.message or entry.text).rstrip(". ")
+        message = None if _OWN.match(message) is None else message
+    return None if message is None else Heading({}, message)
 
 
 DIALECT = Dialect(

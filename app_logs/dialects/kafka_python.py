@@ -1,4 +1,4 @@
-"""What kafka-python prints: `kafka/coordinator/base.py`, `consumer.py` and `heartbeat.py` of 1.3 to 3.0.
+"""What kafka-python prints: `kafka/coordinator/base.py`, `consumer.py` and `heartbeat.py` of 1.0 to 3.0.
 
 Its loggers have names that no broker has. Where a layout leaves them out, only what no other client prints is believed.
 No line has a client id; a group stands in most, a member id since 2.2.10.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
+from app_logs.python_layouts import message_by
 from app_logs.templates import Template, Templates
 
 _LOGGERS = frozenset(
@@ -117,6 +118,19 @@ _PARTITIONS = (
     ),
 )
 _ENDS = (
+    Template(
+        F.MEMBERSHIP_LOST,
+        "Heartbeat failed: local member_id was not recognized; resetting and re-joining group",
+        since="1.0",
+        error=_NOT_RECOGNISED,
+    ),
+    Template(
+        F.MEMBERSHIP_LOST,
+        "Heartbeat failed: local generation id is not current; re-joining group",
+        since="1.0",
+        error=_OLD_GENERATION,
+    ),
+    Template(F.GROUP_IS_REBALANCING, "Heartbeat failed: group is rebalancing; re-joining group", since="1.0"),
     Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired - marking coordinator dead", since="1.3"),
     Template(
         F.MEMBERSHIP_LOST,
@@ -156,10 +170,11 @@ _OWN = Templates(_UNMISTAKABLE)
 
 def kafka_python_heading(entry: Entry) -> Heading | None:
     """The message, without a final dot, of a line by one of its loggers, or by none in words of its own."""
-    message = (entry.message or entry.text).rstrip(". ")
-    if entry.logger in _LOGGERS or (not entry.logger and _OWN.match(message) is not None):
-        return Heading({}, message)
-    return None
+    message = message_by(entry, _LOGGERS)
+    if message is None and not entry.logger:
+        message = (entry.message or entry.text).rstrip(". ")
+        message = None if _OWN.match(message) is None else message
+    return None if message is None else Heading({}, message)
 
 
 DIALECT = Dialect(

@@ -281,3 +281,25 @@ def test_from_all_members_lines_a_join_and_a_silence_are_concluded() -> None:
     (read,) = [read for read in clients_of("mails-send") if "send-1" in read.file]
     alone = {one.generation_id: one.cause.kind for _, one in causes("mails-send", [read])}
     assert alone[4] == CauseKind.UNKNOWN
+
+
+def test_a_logger_s_name_is_enough_in_a_layout_that_nobody_knows() -> None:
+    line = "2021-09-01 08:00:11,300 worker-1 INFO aiokafka.consumer.group_coordinator (Re-)joining group ticks"
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.dialect, fact.group_id) == (FactKind.JOIN_SENT, "aiokafka", "ticks")
+    (fact,) = read_lines("app.log", [line.replace("aiokafka.consumer.group_coordinator", "kafka.coordinator")]).facts
+    assert fact.dialect == "kafka-python"
+    assert read_lines("app.log", [line.replace("aiokafka.consumer.group_coordinator", "some.other")]).facts == []
+
+
+def test_processes_that_print_into_one_file_are_told_apart_by_the_word_before_the_level() -> None:
+    logger = "aiokafka.consumer.group_coordinator"
+    member_id = "aiokafka-0.7.2-4e2062f9-89de-44e1-adea-806035fe05f0"
+    groups = groups_from(
+        [
+            f"2021-09-01 08:00:11,300 worker-1 INFO {logger} Joined group 'ticks' (generation 7) with member_id {member_id}",
+            f"2021-09-01 08:00:12,311 worker-3 ERROR {logger} Heartbeat failed: local member_id was not recognized; "
+            "resetting and re-joining group",
+        ]
+    )
+    assert all(member_id not in one.sentence for group in groups.values() for one in group.findings)
