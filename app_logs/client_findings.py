@@ -191,9 +191,10 @@ def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
 def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
     if refused:
+        says = "says" if len(refused) == 1 else "say"
         yield Finding(
             "commit_refused",
-            f"{count(len(refused), 'line')} of {who} say that a commit failed: what it had processed since its last "
+            f"{count(len(refused), 'line')} of {who} {says} that a commit failed: what it had processed since its last "
             "commit may be processed again by the next owner.",
             tuple(refused),
         )

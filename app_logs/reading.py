@@ -13,11 +13,12 @@ from datetime import UTC, datetime, tzinfo
 
 import re2
 
+from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import Clock, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked
-from app_logs.logged_facts import LoggedFact
+from app_logs.logged_facts import BROKER, LoggedFact
 from app_logs.wrappings import entries_in, in_order
 from why.words import some
 
@@ -83,6 +84,17 @@ def _in_utc(fact: LoggedFact, zone: tzinfo) -> LoggedFact:
     second, ms = divmod(fact.at_ms, 1000)
     local = datetime.fromtimestamp(second, UTC).replace(tzinfo=zone)
     return fact._replace(at_ms=round(local.timestamp()) * 1000 + ms, clock=Clock.UTC)
+
+
+def align(reads: Sequence[FileRead]) -> None:
+    """Says how far each client's clock is from the broker's, and moves the times of those that are far from it."""
+    of_broker = [fact for read in reads for fact in read.facts if fact.dialect == BROKER and fact.at_ms is not None]
+    for read in reads if of_broker else ():
+        if read.facts and all(fact.dialect != BROKER for fact in read.facts):
+            found = difference(of_broker, read.facts)
+            if found is not None:
+                read.notes = (*read.notes, found.sentence)
+                read.facts = moved(read.facts, found, of_broker[0].clock) if found.is_large else read.facts
 
 
 def read_lines(file: str, lines: Iterable[str]) -> FileRead:

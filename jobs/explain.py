@@ -17,7 +17,7 @@ from app_logs.files import STANDARD_INPUT, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
-from app_logs.reading import FileRead, merged, read_files
+from app_logs.reading import FileRead, align, merged, read_files
 from app_logs.story import groups_in
 from app_logs.wording import (
     TROUBLES,
@@ -55,6 +55,7 @@ class Asked(NamedTuple):
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
     """Reads the files and prints the answer."""
     reads = read_files(files_of(paths), asked.zone)
+    align(reads)
     groups = sorted(groups_in(merged(reads)), key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":

@@ -297,7 +297,8 @@ def test_processes_that_print_into_one_file_are_told_apart_by_the_word_before_th
     member_id = "aiokafka-0.7.2-4e2062f9-89de-44e1-adea-806035fe05f0"
     groups = groups_from(
         [
-            f"2021-09-01 08:00:11,300 worker-1 INFO {logger} Joined group 'ticks' (generation 7) with member_id {member_id}",
+            f"2021-09-01 08:00:11,300 worker-1 INFO {logger} Joined group 'ticks' (generation 7) with member_id "
+            f"{member_id}",
             f"2021-09-01 08:00:12,311 worker-3 ERROR {logger} Heartbeat failed: local member_id was not recognized; "
             "resetting and re-joining group",
         ]
