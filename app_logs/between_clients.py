@@ -5,17 +5,28 @@ Knows facts of each client in order. Must not know how lines are worded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
 from app_logs.session_findings import common_causes
+from schemas.causes import Cause, CauseCandidate, CauseKind
 from why.words import duration, some
 
 MOST = 10_000
 """Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
+_GIVEN = re.compile(r"(?:\A\{|, )(?P<member_id>[^\s=,(){}\[\]]{1,400})=Assignment\(")
+_WENT = (
+    CauseKind.MEMBER_LEFT,
+    CauseKind.POLL_TIMEOUT,
+    CauseKind.SESSION_EXPIRED,
+    CauseKind.SYNC_TIMEOUT,
+    CauseKind.ADMIN_REMOVED,
+)
+"""Why a member may be gone of which nothing else is known."""
 
 
 def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
@@ -27,8 +38,35 @@ def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
     """Who held the others, if one member alone of the generation before was not back in time."""
     for one, absent in _absent(rebalances):
         held = one.held_by
-        if held is not None and not held.member_id and len(absent) == 1:
+        if held is not None and not held.member_id and len(absent) == 1 and absent[0] != one.cause.member_id:
             one.held_by = Holder(held.length_ms, absent[0], True, ABSENT, tuple(absent))
+
+
+def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
+    """Where nothing else says the cause: the one member by which a leader's list differs from the one before."""
+    before = LoggedRebalance("", generation_id=0)
+    for one in rebalances:
+        earlier = _found(before)
+        if before.generation_id == 0 or earlier:
+            _say_who(before, one, [member_id for member_id in _found(one) if member_id not in earlier])
+        before = one
+
+
+def _say_who(before: LoggedRebalance, one: LoggedRebalance, came: Sequence[str]) -> None:
+    went = [member_id for member_id in _found(before) if member_id not in _found(one)]
+    is_open = one.cause.kind is CauseKind.UNKNOWN and not one.cause.candidates
+    is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
+    if not is_open or not is_next or not _found(one) or len(came) + len(went) != 1:
+        return
+    member_id = (*came, *went)[0]
+    client_id = client_id_of(member_id)
+    if came:
+        one.cause = Cause(kind=CauseKind.MEMBER_JOINED, member_id=member_id, client_id=client_id, is_inferred=True)
+    elif one.held_by is None:  # Else others may have begun it, and gone on without that member.
+        fits = tuple(CauseCandidate(kind=kind, member_id=member_id, client_id=client_id) for kind in _WENT)
+        one.cause = Cause(
+            kind=CauseKind.UNKNOWN, member_id=member_id, client_id=client_id, is_inferred=True, candidates=fits
+        )
 
 
 def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
@@ -37,19 +75,31 @@ def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebal
     for one in rebalances:
         if before is not None and one.generation_id is not None and before.generation_id == one.generation_id - 1:
             found = _found(one)
-            absent = [member_id for member_id in _found(before) if member_id not in found]
+            back = {client_id_of(member_id) for member_id in found} - {""}
+            absent = [
+                member_id
+                for member_id in _found(before)
+                if member_id not in found and client_id_of(member_id) not in back
+            ]
             if found and absent:
                 yield one, absent
         before = one
 
 
 def _found(one: LoggedRebalance) -> list[str]:
-    return [fact.member_id for fact in one.facts if fact.kind is FactKind.MEMBER_FOUND]
+    """The members of a generation, if its leader's lines list them."""
+    return list(dict.fromkeys(member_id for fact in one.facts for member_id in _listed(fact)))
+
+
+def _listed(fact: LoggedFact) -> list[str]:
+    if fact.kind is FactKind.ASSIGNED_ALL:
+        return [given["member_id"] for given in _GIVEN.finditer(fact.partitions)]
+    return [fact.member_id] if fact.kind is FactKind.MEMBER_FOUND else []
 
 
 def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
     for one, absent in _absent(rebalances):
-        seen = tuple(fact for fact in one.facts if fact.kind is FactKind.MEMBER_FOUND)
+        seen = tuple(fact for fact in one.facts if _listed(fact))
         for member_id in absent:
             who = client_id_of(member_id) or member_id
             yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)

@@ -1,0 +1,107 @@
+"""Incidents recorded anew against a real Kafka: what explain says of them, against what their driver did.
+
+From the brokers' logs alone, from all logs together, and from the members' alone.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from app_logs.reading import merged, read_files
+from app_logs.story import groups_in
+from app_logs.wording import who_of
+from schemas.causes import CauseKind
+from tests.source_tree import ROOT
+
+INCIDENTS = ROOT / "tests" / "app_logs" / "incidents"
+LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
+
+
+class Figures(NamedTuple):
+    """Of an incident's rebalances: how many causes are told as certain, as one that fits, and not at all."""
+
+    certain: int
+    fits: int
+    unknown: int
+
+
+FIGURES = {
+    ("late-polls", "brokers"): Figures(9, 3, 0),
+    ("late-polls", "all"): Figures(11, 1, 0),
+    ("late-polls", "members"): Figures(2, 10, 0),
+    ("killed", "brokers"): Figures(8, 1, 0),
+    ("killed", "all"): Figures(8, 1, 0),
+    ("killed", "members"): Figures(0, 8, 1),
+    ("rebalance-and-sync-timeouts", "brokers"): Figures(9, 0, 0),
+    ("rebalance-and-sync-timeouts", "all"): Figures(9, 0, 0),
+    ("rebalance-and-sync-timeouts", "members"): Figures(0, 8, 1),
+}
+
+
+@cache
+def truth_of(name: str) -> dict[str, Any]:
+    """What the driver of an incident did."""
+    known: dict[str, Any] = json.loads((INCIDENTS / name / "truth.json").read_text())
+    return known
+
+
+@cache
+def group_of(name: str, whose: str) -> LoggedGroup:
+    """What these logs of an incident say of its group."""
+    files = [str(path) for pattern in LOGS[whose] for path in sorted((INCIDENTS / name).glob(pattern))]
+    groups = {group.group_id: group for group in groups_in(merged(read_files(files)))}
+    return groups[truth_of(name)["group_id"]]
+
+
+def pairs(name: str, whose: str) -> list[tuple[dict[str, Any], LoggedRebalance]]:
+    """Each rebalance that there was, beside what is said of it."""
+    by_generation = {one.generation_id: one for one in group_of(name, whose).rebalances}
+    return [(true, by_generation[true["generation_id"]]) for true in truth_of(name)["rebalances"]]
+
+
+def causes_told(one: LoggedRebalance) -> set[str]:
+    """The cause, or all that are said to fit."""
+    return {str(candidate.kind) for candidate in one.cause.candidates} or {str(one.cause.kind)} - {"unknown"}
+
+
+@pytest.mark.parametrize(("name", "whose"), FIGURES)
+def test_every_rebalance_is_found_and_none_besides(name: str, whose: str) -> None:
+    generations = [one.generation_id for one in group_of(name, whose).rebalances]
+    assert generations == [true["generation_id"] for true in truth_of(name)["rebalances"]]
+
+
+@pytest.mark.parametrize(("name", "whose"), FIGURES)
+def test_no_cause_and_no_culprit_is_told_and_wrong(name: str, whose: str) -> None:
+    for true, one in pairs(name, whose):
+        assert true["cause"] in causes_told(one) or not causes_told(one), true
+        assert configured_id(who_of(one.cause)) in ("", true["client_id"], true.get("instance_id")), true
+
+
+@pytest.mark.parametrize(("name", "whose"), FIGURES)
+def test_as_many_causes_are_known_as_the_lines_allow(name: str, whose: str) -> None:
+    told = [one for _, one in pairs(name, whose)]
+    certain = sum(not one.cause.is_inferred and one.cause.kind is not CauseKind.UNKNOWN for one in told)
+    unknown = sum(not causes_told(one) for one in told)
+    assert Figures(certain, len(told) - certain - unknown, unknown) == FIGURES[name, whose]
+
+
+@pytest.mark.parametrize("whose", LOGS)
+def test_who_held_the_others_is_named(whose: str) -> None:
+    held = [(true["held_by"], one) for true, one in pairs("rebalance-and-sync-timeouts", whose) if "held_by" in true]
+    assert len(held) == 2
+    for client_id, one in held:
+        assert one.held_by is not None
+        assert one.held_by.member_id.startswith(f"{client_id}-")
+        assert one.held_by.is_inferred == (whose == "members")
+
+
+def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> None:
+    of_conf = [(true, one) for true, one in pairs("late-polls", "members") if true["client_id"] == "orders-conf"]
+    assert [one.cause.kind for _, one in of_conf] == ["member_joined", "unknown", "member_joined"]
+    assert all(one.cause.client_id == "orders-conf" and one.cause.is_inferred for _, one in of_conf)
+    assert CauseKind.POLL_TIMEOUT in causes_told(of_conf[1][1])
