@@ -13,6 +13,7 @@ from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
 
 _NUMBERS = re.compile(r" \((?:\{session\}|\{poll\})\)")
+_LEFT = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT)
 TROUBLE = (
     CauseKind.SESSION_EXPIRED,
     CauseKind.POLL_TIMEOUT,
@@ -56,7 +57,8 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     fits = some(name_of(one.kind) for one in cause.candidates)
     if cause.kind is CauseKind.UNKNOWN:
         if cause.candidates:
-            by = f"{who} set it off" if who else "It was set off"
+            concluded = "" if _is_seen(rebalance) else " (concluded)"
+            by = f"{who} set it off{concluded}" if who else "It was set off"
             return f"{by}, by one of: {fits}. These lines do not say which."
         if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
             return "Its beginning is not in these lines, so its cause is unknown."
@@ -76,6 +78,11 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     if not cause.is_inferred:
         return f"{clause}{words}."
     return f"{clause} (concluded; {fits} fit)." if fits else f"{clause} (concluded)."
+
+
+def _is_seen(rebalance: LoggedRebalance) -> bool:
+    """Whether a broker's line or the culprit's own says who set it off: another client's only shows who is gone."""
+    return any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
 
 
 def _says_nothing(client_reason: str | None) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
 from app_logs.reading import merged, read_files
 from app_logs.story import groups_in
-from app_logs.wording import who_of
+from app_logs.wording import cause_sentence, who_of
 from schemas.causes import CauseKind
 from tests.source_tree import ROOT
 
@@ -40,6 +40,9 @@ FIGURES = {
     ("rebalance-and-sync-timeouts", "brokers"): Figures(9, 0, 0),
     ("rebalance-and-sync-timeouts", "all"): Figures(9, 0, 0),
     ("rebalance-and-sync-timeouts", "members"): Figures(0, 8, 1),
+    ("coordinator-moves", "brokers"): Figures(6, 1, 0),
+    ("coordinator-moves", "all"): Figures(6, 1, 0),
+    ("coordinator-moves", "members"): Figures(0, 7, 0),
 }
 
 
@@ -105,3 +108,6 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert [one.cause.kind for _, one in of_conf] == ["member_joined", "unknown", "member_joined"]
     assert all(one.cause.client_id == "orders-conf" and one.cause.is_inferred for _, one in of_conf)
     assert CauseKind.POLL_TIMEOUT in causes_told(of_conf[1][1])
+    assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded), by one of: left, polled too")
+    own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
+    assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
