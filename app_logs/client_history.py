@@ -79,6 +79,8 @@ class _History:
         self.given_up: LoggedFact | None = None
         """When it gave its session up in a rebalance of which its log had nothing before."""
         self.leaving: LoggedFact | None = None
+        self.is_of_others = False
+        """It left the running rebalance, which others had begun."""
         self.latest: LoggedFact | None = None
 
     def take(self, fact: LoggedFact) -> None:
@@ -141,6 +143,7 @@ class _History:
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
         self.given_up = self.leaving = None
+        self.is_of_others = False
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
         if self.running is None or self.is_joined or self._is_left():
@@ -173,6 +176,8 @@ class _History:
         reason = fact.reason or ("" if self.leaving is None else self.leaving.reason)
         words = reason or closing
         kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
+        if self._leaves_that_of_others(fact):
+            return
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
             self.running.began_at_ms = fact.at_ms if fact.kind is FactKind.LEAVE_SENT else self.running.began_at_ms
@@ -183,6 +188,18 @@ class _History:
         running.outcome, self.is_out = LEFT, True
         running.facts.append(fact)
         running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
+
+    def _leaves_that_of_others(self, fact: LoggedFact) -> bool:
+        """A leave while others' rebalance waits for it sets nothing off: it lets the others go on."""
+        running = self.running
+        if running is None or self.is_joined:
+            return False
+        if self.learnt is not None and not self._is_left():
+            running.held_by = self._held_others(self.learnt, fact) if self.asked is None else None
+            running.outcome, self.is_out, self.is_of_others, self.learnt = LEFT, True, True, None
+        if self.is_of_others:
+            running.facts.append(fact)
+        return self.is_of_others
 
     def _give_up(self, fact: LoggedFact) -> None:
         """By its own clock. A rebalance went on, if that was the coordinator's last answer; when it began is open."""
@@ -205,7 +222,7 @@ class _History:
 
     def _set_member_id(self, fact: LoggedFact) -> None:
         """Who leaves has no id any more: the rebalance is still by the one before."""
-        if self.running is not None and self._is_left() and not self.running.cause.member_id:
+        if self.running is not None and self._is_left() and not (self.is_of_others or self.running.cause.member_id):
             self.member_id = fact.other_member_id
             self.running.cause = self._now_own(self.running.cause)
         self.member_id = fact.member_id
@@ -323,7 +340,10 @@ class _History:
         until = self.asked or (None if self.is_joined else self.latest)
         if self.learnt is None or until is None:
             return None
-        length_ms = between_ms(self.learnt, until)
+        return self._held_others(self.learnt, until)
+
+    def _held_others(self, learnt: LoggedFact, until: LoggedFact) -> Holder | None:
+        length_ms = between_ms(learnt, until)
         if length_ms is None or length_ms < BACK_WITHIN_MS:
             return None
         who = self.instance_id or self.member_id or self.client_id

@@ -95,6 +95,23 @@ def test_a_client_that_polled_too_late_says_so_itself() -> None:
     assert "It polled again 45 s later" in found.sentence
 
 
+def test_a_client_that_leaves_while_others_wait_for_it_did_not_set_that_rebalance_off() -> None:
+    facts = facts_of(
+        (0, f"Successfully synced group in generation {GENERATION.format(4, MEMBER)}"),
+        (295_000, "Request joining group due to: group is already rebalancing"),
+        (300_000, POLL_TIMEOUT),
+        (300_001, f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 due to consumer poll timeout"),
+        (345_000, "(Re-)joining group"),
+        (345_100, f"Successfully joined group with generation {GENERATION.format(6, OTHER)}"),
+    )
+    left, back = client_rebalances(facts)[1:]
+    assert (left.generation_id, left.began_at_ms, left.outcome) == (5, 295_000, "left")
+    assert (left.cause.kind, left.cause.member_id) == (CauseKind.UNKNOWN, "")
+    assert left.held_by is not None
+    assert (left.held_by.member_id, left.held_by.length_ms) == (MEMBER, 5_000)
+    assert (back.generation_id, back.cause.kind) == (6, CauseKind.UNKNOWN)
+
+
 def test_the_same_coordinator_found_again_did_not_move() -> None:
     facts = facts_of(
         (0, "Discovered group coordinator b2:9092 (id: 2147483645 rack: null)"),
