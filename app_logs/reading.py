@@ -153,10 +153,15 @@ def fact_of(entry: Entry) -> LoggedFact | None:
 
 
 def merged(reads: Sequence[FileRead]) -> list[LoggedFact]:
-    """All facts as one sequence: by time where every file has dates, and never against a file's own order."""
-    if any(fact.clock not in _ORDERED for read in reads for fact in read.facts):
-        return [fact for read in reads for fact in read.facts]
-    return [fact for _, _, fact in heapq.merge(*map(_rising, range(len(reads)), reads), key=lambda one: one[:2])]
+    """All facts as one sequence: files with dates by time, then those without; never against a file's own order."""
+    dated = [read for read in reads if _is_dated(read)]
+    others = [fact for read in reads if not _is_dated(read) for fact in read.facts]
+    by_time = heapq.merge(*map(_rising, range(len(dated)), dated), key=lambda one: one[:2])
+    return [*(fact for _, _, fact in by_time), *others]
+
+
+def _is_dated(read: FileRead) -> bool:
+    return all(fact.clock in _ORDERED for fact in read.facts)
 
 
 def _rising(place: int, read: FileRead) -> Iterator[tuple[int, int, LoggedFact]]:
