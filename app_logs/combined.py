@@ -44,14 +44,13 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[
 
 def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None:
     """A client's own reason, laid beside the broker's line about the same member."""
-    if one.cause.kind is CauseKind.UNKNOWN or one.began_at_ms is None:
+    if one.cause.kind is CauseKind.UNKNOWN:
         return
     near = [
         rebalance
         for rebalance in of_broker
         if rebalance.cause.is_inferred
-        and rebalance.began_at_ms is not None
-        and abs(rebalance.began_at_ms - one.began_at_ms) <= CLOCKS_MS
+        and _is_near(rebalance, one)
         and _is_same(rebalance.cause, one.cause)
         and one.cause.kind in {candidate.kind for candidate in rebalance.cause.candidates}
     ]
@@ -68,6 +67,13 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
         candidates=one.cause.candidates,
     )
     closest.facts = [*closest.facts, *one.facts]
+
+
+def _is_near(of_broker: LoggedRebalance, of_client: LoggedRebalance) -> bool:
+    """Within what clocks differ by; where the client's lines have no time, the member id that both have is enough."""
+    if of_client.began_at_ms is None:
+        return bool(of_client.cause.member_id) and of_client.cause.member_id == of_broker.cause.member_id
+    return of_broker.began_at_ms is not None and abs(of_broker.began_at_ms - of_client.began_at_ms) <= CLOCKS_MS
 
 
 def _is_same(of_broker: Cause, of_client: Cause) -> bool:
