@@ -15,6 +15,14 @@ from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.session_findings import SESSION_RULES
 from why.words import count, duration
 
+_WORKS = (
+    FactKind.GROUP_IS_REBALANCING,
+    FactKind.JOINED,
+    FactKind.JOINED_AND_SYNCED,
+    FactKind.SYNCED,
+    FactKind.HEARTBEAT,
+)
+"""Its coordinator answers."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
@@ -110,24 +118,43 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """A coordinator that was lost and found: the same one did not move."""
     known, lost = "", None
+    again: list[LoggedFact] = []
     for fact in facts:
         if fact.kind is FactKind.COORDINATOR_LOST:
             lost, known = lost or fact, fact.broker_id or known
         elif fact.kind is FactKind.COORDINATOR_FOUND:
-            if known and fact.broker_id and fact.broker_id != known:
+            moved = bool(known and fact.broker_id and fact.broker_id != known)
+            if lost is not None and known and fact.broker_id == known:
+                again += (lost, fact)
+            elif moved:
+                yield from _found_again(who, again)
                 yield Finding(
                     "coordinator_moved",
                     f"For {who} the coordinator moved from broker {known} to broker {fact.broker_id}.",
                     (fact,) if lost is None else (lost, fact),
                 )
-            elif lost is not None and known and fact.broker_id == known:
-                yield Finding(
-                    "coordinator_lost_by_client",
-                    f"{who} took its coordinator for unavailable and found the same broker {known} again"
-                    f"{_lasting(' {} later', lost, fact)}: it did not move.",
-                    (lost, fact),
-                )
+                again = []
             known, lost = fact.broker_id or known, None
+        elif fact.kind in _WORKS:
+            yield from _found_again(who, again)
+            again = []
+    yield from _found_again(who, again)
+
+
+def _found_again(who: str, again: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """One finding of all times that a client lost and found one coordinator with nothing between."""
+    if not again:
+        return
+    lost, found, times = again[0], again[-1], len(again) // 2
+    lasting = (
+        _lasting(" {} later", lost, found) if times == 1 else f" {times} times{_lasting(' within {}', lost, found)}"
+    )
+    yield Finding(
+        "coordinator_lost_by_client",
+        f"{who} took its coordinator for unavailable and found the same broker {found.broker_id} again{lasting}: "
+        "it did not move.",
+        tuple(again),
+    )
 
 
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
