@@ -20,6 +20,8 @@ Rule = Callable[[LoggedGroup], Iterator[Finding]]
 OFTEN = 3
 """So many rebalances by one member are a pattern."""
 NOT_WAITED_MS = 1
+COMMON_TIMEOUTS_MS = (5_000, 6_000)
+"""Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
 TIMER_SLACK_MS = 50
 """A timer fires this much late at most, on a broker that is not overloaded."""
 
@@ -336,8 +338,8 @@ def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:
 
 
 def _is_a_timeout(length_ms: int) -> bool:
-    """Whether a time is one that people set: whole seconds, and the little by which a timer fires late."""
-    return length_ms >= 1_000 and length_ms % 1_000 <= TIMER_SLACK_MS
+    """Whether a time is one that people set, and the little by which a timer fires late."""
+    return any(length_ms >= each and length_ms % each <= TIMER_SLACK_MS for each in COMMON_TIMEOUTS_MS)
 
 
 def _name(member_id: str) -> str:

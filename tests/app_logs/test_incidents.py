@@ -43,6 +43,12 @@ FIGURES = {
     ("coordinator-moves", "brokers"): Figures(6, 1, 0),
     ("coordinator-moves", "all"): Figures(6, 1, 0),
     ("coordinator-moves", "members"): Figures(0, 7, 0),
+    ("coordinator-crashes", "brokers"): Figures(8, 1, 0),
+    ("coordinator-crashes", "all"): Figures(9, 0, 0),
+    ("coordinator-crashes", "members"): Figures(2, 6, 1),
+    ("late-in-a-rebalance", "brokers"): Figures(8, 1, 0),
+    ("late-in-a-rebalance", "all"): Figures(8, 1, 0),
+    ("late-in-a-rebalance", "members"): Figures(0, 8, 1),
 }
 
 
@@ -111,3 +117,16 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded), by one of: left, polled too")
     own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
     assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
+
+
+def test_a_coordinator_that_is_lost_and_found_again_and_again_is_told_once() -> None:
+    told = [one for one in group_of("coordinator-crashes", "members").findings if "coordinator_lost" in one.finding]
+    assert len(told) == 5
+    assert told[0].sentence.startswith(
+        "ret-java took its coordinator for unavailable and found the same broker 2 again 26"
+    )
+
+
+def test_a_member_that_died_long_after_the_coordinator_had_loaded_its_group_is_not_said_to_have_been_silent() -> None:
+    findings = {one.finding for one in group_of("coordinator-crashes", "brokers").findings}
+    assert "never_spoke_with_the_new_coordinator" not in findings
