@@ -56,6 +56,12 @@ _UNMISTAKABLE = (
     ),
     Template(
         F.COORDINATOR_LOST,
+        "Marking the coordinator dead (node coordinator-{broker_id}) for group {group_id}: Heartbeat session expired",
+        since="1.4",
+        reason="Heartbeat session expired",
+    ),
+    Template(
+        F.COORDINATOR_LOST,
         "Marking the coordinator dead (node {broker_id}) for group {group_id}: Heartbeat session expired",
         since="1.4",
         reason="Heartbeat session expired",

@@ -56,6 +56,9 @@ FIGURES = {
     ("rolling-restart", "brokers"): Figures(7, 3, 0),
     ("rolling-restart", "all"): Figures(9, 1, 0),
     ("rolling-restart", "members"): Figures(3, 7, 0),
+    ("stopped-processes", "brokers"): Figures(10, 0, 0),
+    ("stopped-processes", "all"): Figures(10, 0, 0),
+    ("stopped-processes", "members"): Figures(0, 10, 0),
 }
 NO_EPOCHS = ("consumer-protocol", "members")
 """Members of the newer protocol: of their logs no epoch is known to be a rebalance."""
@@ -146,6 +149,11 @@ def test_a_coordinator_that_is_lost_and_found_again_and_again_is_told_once() -> 
     assert told[0].sentence.startswith(
         "ret-java took its coordinator for unavailable and found the same broker 2 again 26"
     )
+
+
+def test_a_coordinator_that_kafka_python_names_in_its_own_way_did_not_move() -> None:
+    findings = {one.finding for one in group_of("stopped-processes", "members").findings}
+    assert "coordinator_moved" not in findings
 
 
 def test_a_member_that_died_long_after_the_coordinator_had_loaded_its_group_is_not_said_to_have_been_silent() -> None:
