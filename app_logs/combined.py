@@ -190,14 +190,31 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
     kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
     kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
     kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
-    if kept.cause.kind is CauseKind.UNKNOWN and (other.cause.kind is not CauseKind.UNKNOWN or other.cause.candidates):
-        kept.cause = other.cause
+    kept.cause = _of_both(kept.cause, other.cause)
     if other.outcome == "completed":
         kept.outcome = other.outcome
     if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
         kept.held_by = other.held_by
     kept.facts = [*kept.facts, *other.facts]
     kept.came += other.came
+
+
+def _of_both(one: Cause, other: Cause) -> Cause:
+    """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
+    if one.kind is CauseKind.UNKNOWN and not one.candidates:
+        return other
+    if other.kind is CauseKind.UNKNOWN and not other.candidates:
+        return one
+    if (one.member_id or one.client_id) == (other.member_id or other.client_id):
+        return other if one.kind is CauseKind.UNKNOWN else one
+    fits = (*_that_fit(one), *_that_fit(other))
+    kinds = {each.kind for each in fits}
+    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
+
+
+def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
+    alone = CauseCandidate(kind=cause.kind, member_id=cause.member_id, client_id=cause.client_id)
+    return cause.candidates or (alone,)
 
 
 def _times(one: LoggedRebalance) -> list[int]:

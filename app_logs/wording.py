@@ -54,7 +54,7 @@ def who_of(cause: Cause) -> str:
 def cause_sentence(rebalance: LoggedRebalance) -> str:
     """What set it off."""
     cause, who = rebalance.cause, who_of(rebalance.cause)
-    fits = some(name_of(one.kind) for one in cause.candidates)
+    fits = _what_fits(cause)
     if cause.kind is CauseKind.UNKNOWN:
         if cause.candidates:
             concluded = "" if _is_seen(rebalance) else " (concluded)"
@@ -78,6 +78,13 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     if not cause.is_inferred:
         return f"{clause}{words}."
     return f"{clause} (concluded; {fits} fit)." if fits else f"{clause} (concluded)."
+
+
+def _what_fits(cause: Cause) -> str:
+    """The causes that fit; of one cause, the members."""
+    kinds = dict.fromkeys(name_of(one.kind) for one in cause.candidates)
+    members = (one.client_id or client_id_of(one.member_id) or one.member_id for one in cause.candidates)
+    return some(kinds if len(kinds) > 1 else dict.fromkeys(members))
 
 
 def _is_seen(rebalance: LoggedRebalance) -> bool:

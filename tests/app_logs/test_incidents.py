@@ -59,6 +59,9 @@ FIGURES = {
     ("stopped-processes", "brokers"): Figures(10, 0, 0),
     ("stopped-processes", "all"): Figures(10, 0, 0),
     ("stopped-processes", "members"): Figures(0, 10, 0),
+    ("cooperative", "brokers"): Figures(10, 0, 0),
+    ("cooperative", "all"): Figures(10, 0, 0),
+    ("cooperative", "members"): Figures(4, 6, 0),
 }
 NO_EPOCHS = ("consumer-protocol", "members")
 """Members of the newer protocol: of their logs no epoch is known to be a rebalance."""
@@ -141,6 +144,13 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded), by one of: left, polled too")
     own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
     assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
+
+
+def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_told_as_the_one() -> None:
+    alone, known = group_of("cooperative", "members").rebalances, group_of("cooperative", "brokers").rebalances
+    for one, of_broker in zip(alone, known, strict=True):
+        assert one.cause.is_inferred or one.cause.client_id == of_broker.cause.client_id
+    assert cause_sentence(alone[4]).endswith("(concluded; cart-java, cart-java-2 fit).")
 
 
 def test_a_coordinator_that_is_lost_and_found_again_and_again_is_told_once() -> None:
