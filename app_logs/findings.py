@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from app_logs.holders import INITIAL_DELAY_MS, was_empty
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
@@ -22,6 +22,8 @@ OFTEN = 3
 NOT_WAITED_MS = 1
 COMMON_TIMEOUTS_MS = (5_000, 6_000)
 """Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
+BESIDE_MS = 100
+"""Ids that are given out this close together may be one client's."""
 TIMER_SLACK_MS = 50
 """A timer fires this much late at most, on a broker that is not overloaded."""
 
@@ -102,11 +104,18 @@ def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _static_members(group: LoggedGroup) -> Iterator[Finding]:
-    replaced = [fact for fact in group.facts if fact.kind is FactKind.STATIC_MEMBER_REPLACED]
-    fenced = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_FENCED]
-    for fact in replaced:
-        new = fact.other_member_id or _new_id(group.facts, fact)
-        quiet = [one for one in _next(group.facts, fact) if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
+    new_ids = _new_ids(group.facts)
+    replaced: dict[str, list[LoggedFact]] = {}
+    fenced: dict[str, list[LoggedFact]] = {}
+    for place, fact in enumerate(group.facts):
+        if fact.kind is FactKind.MEMBER_FENCED:
+            fenced.setdefault(fact.instance_id, []).append(fact)
+        if fact.kind is not FactKind.STATIC_MEMBER_REPLACED:
+            continue
+        replaced.setdefault(fact.instance_id, []).append(fact)
+        new = fact.other_member_id or new_ids[place]
+        after = group.facts[place + 1 : place + 2]
+        quiet = [one for one in after if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
         with_id = f" under the member id {new}" if new else ""
         how = ", without a rebalance: its partitions went to the process that came" if quiet else ""
         yield Finding(
@@ -114,9 +123,8 @@ def _static_members(group: LoggedGroup) -> Iterator[Finding]:
             f"The static member {fact.instance_id} joined anew{with_id}; the id {fact.member_id} is out{how}.",
             (fact, *quiet),
         )
-    for instance_id in dict.fromkeys(fact.instance_id for fact in fenced):
-        mine = [fact for fact in fenced if fact.instance_id == instance_id]
-        times = [fact for fact in replaced if fact.instance_id == instance_id]
+    for instance_id, mine in fenced.items():
+        times = replaced.get(instance_id, [])
         yield Finding(
             "fenced",
             f"{mine[0].member_id} was fenced{_times(len(mine))}: {mine[-1].other_member_id} is the member "
@@ -166,11 +174,12 @@ def _how(one: LoggedRebalance) -> str:
 def _came_again(group: LoggedGroup) -> Iterator[Finding]:
     """A client id under one member id after the other."""
     ids: dict[str, dict[str, LoggedFact]] = {}
+    joiners = {id(fact): one.cause.member_id for one in reversed(group.rebalances) for fact in one.facts}
     for fact in group.facts:
         if fact.kind in (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED) or (
             fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
         ):
-            for member_id in filter(None, (fact.member_id or _joiner(group, fact),)):
+            for member_id in filter(None, (fact.member_id or joiners.get(id(fact), ""),)):
                 ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
     removed = {fact.member_id for fact in group.facts if fact.kind in (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT)}
     for client_id, given in ids.items():
@@ -264,18 +273,19 @@ def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Fin
 
 def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
     """Ids that were given out and never joined."""
-    given = [fact for fact in group.facts if fact.kind is FactKind.PENDING_MEMBER_EXPIRED]
-    for fact in given:
-        asked = next(
-            (one for one in group.facts if one.kind is FactKind.MEMBER_ID_GIVEN and one.member_id == fact.member_id),
-            None,
-        )
+    given = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_ID_GIVEN]
+    places = {fact.member_id: place for place, fact in reversed([*enumerate(given)])}
+    for fact in group.facts:
+        if fact.kind is not FactKind.PENDING_MEMBER_EXPIRED:
+            continue
+        place = places.get(fact.member_id)
+        asked = None if place is None else given[place]
         yield Finding(
             "id_never_joined",
             f"{fact.member_id} was an id that the coordinator had given out; nobody joined with it.",
             (fact,) if asked is None else (asked, fact),
         )
-        near = [] if asked is None else [one for one in group.facts if _is_asked_beside(one, asked)]
+        near = [] if asked is None or place is None else _given_beside(given, place)
         if asked is not None and near:
             yield Finding(
                 "one_client_two_ids",
@@ -287,9 +297,15 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
             )
 
 
-def _is_asked_beside(one: LoggedFact, asked: LoggedFact) -> bool:
-    gap_ms = between_ms(asked, one)
-    return one.kind is FactKind.MEMBER_ID_GIVEN and one is not asked and gap_ms is not None and abs(gap_ms) <= 100
+def _given_beside(given: Sequence[LoggedFact], place: int) -> list[LoggedFact]:
+    """The ids that were given out just before and after the one at a place."""
+
+    def is_beside(one: LoggedFact) -> bool:
+        gap_ms = between_ms(given[place], one)
+        return gap_ms is not None and abs(gap_ms) <= BESIDE_MS
+
+    before = list(takewhile(is_beside, (given[each] for each in range(place - 1, -1, -1))))
+    return [*reversed(before), *takewhile(is_beside, (given[each] for each in range(place + 1, len(given))))]
 
 
 def _missing(group: LoggedGroup) -> Iterator[Finding]:
@@ -350,23 +366,15 @@ def _times(number: int) -> str:
     return "" if number == 1 else f" {number} times"
 
 
-def _next(facts: Sequence[LoggedFact], fact: LoggedFact) -> Sequence[LoggedFact]:
-    place = next(place for place, one in enumerate(facts) if one is fact)
-    return facts[place + 1 : place + 2]
-
-
-def _new_id(facts: Sequence[LoggedFact], replaced: LoggedFact) -> str:
-    """The id that took an instance id over: the first that a later line names for it."""
-    place = next(place for place, one in enumerate(facts) if one is replaced)
-    for one in facts[place + 1 :]:
-        if one.instance_id != replaced.instance_id:
-            continue
-        if one.kind is FactKind.STATIC_MEMBER_REPLACED:
-            return one.member_id
-        if one.kind is FactKind.MEMBER_FENCED:
-            return one.other_member_id
-    return ""
-
-
-def _joiner(group: LoggedGroup, began: LoggedFact) -> str:
-    return next((one.cause.member_id for one in group.rebalances if began in one.facts), "")
+def _new_ids(facts: Sequence[LoggedFact]) -> dict[int, str]:
+    """By the place of a replacement, the id that took the instance id over: the first that later lines name."""
+    found: dict[int, str] = {}
+    latest: dict[str, str] = {}
+    for place in range(len(facts) - 1, -1, -1):
+        fact = facts[place]
+        if fact.kind is FactKind.STATIC_MEMBER_REPLACED:
+            found[place] = latest.get(fact.instance_id, "")
+            latest[fact.instance_id] = fact.member_id
+        elif fact.kind is FactKind.MEMBER_FENCED:
+            latest[fact.instance_id] = fact.other_member_id
+    return found

@@ -6,11 +6,12 @@ Must not know how lines are worded.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from app_logs.combined import CLOCKS_MS
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup, client_id_of, configured_id
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from schemas.causes import CauseKind
 from why.words import duration
 
@@ -126,28 +127,30 @@ def _alive(lost: LoggedFact, removed: LoggedFact) -> Finding:
 
 def returns(group: LoggedGroup) -> Iterator[Finding]:
     """A client id whose member expired, and that soon joined under another member id."""
+    joins: dict[str, list[LoggedRebalance]] = {}
+    for one in group.rebalances:
+        if one.cause.kind is CauseKind.MEMBER_JOINED and one.began_at_ms is not None:
+            joins.setdefault(client_id_of(one.cause.member_id), []).append(one)
+    for own in joins.values():
+        own.sort(key=_began_ms)
     for removed in group.facts:
         client_id = client_id_of(removed.member_id) if removed.kind is FactKind.MEMBER_EXPIRED else ""
         if not client_id or removed.at_ms is None:
             continue
-        came = next(
-            (
-                one
-                for one in group.rebalances
-                if one.cause.kind is CauseKind.MEMBER_JOINED
-                and client_id_of(one.cause.member_id) == client_id
-                and one.began_at_ms is not None
-                and 0 <= one.began_at_ms - removed.at_ms <= REMOVED_WITHIN_MS
-            ),
-            None,
+        own = joins.get(client_id, [])
+        place = bisect_left(own, removed.at_ms, key=_began_ms)
+        if place == len(own) or _began_ms(own[place]) - removed.at_ms > REMOVED_WITHIN_MS:
+            continue
+        came = own[place]
+        yield Finding(
+            "same_client_new_member_id",
+            f"{client_id} joined {duration(_began_ms(came) - removed.at_ms)} after its member had expired, under the "
+            f"new member id {came.cause.member_id}.",
+            (removed, *came.facts[:1]),
+            is_inferred=True,
+            candidates=("the same process came back", "another process has that client id"),
         )
-        if came is not None:
-            after = duration((came.began_at_ms or 0) - removed.at_ms)
-            yield Finding(
-                "same_client_new_member_id",
-                f"{client_id} joined {after} after its member had expired, under the new member id "
-                f"{came.cause.member_id}.",
-                (removed, *came.facts[:1]),
-                is_inferred=True,
-                candidates=("the same process came back", "another process has that client id"),
-            )
+
+
+def _began_ms(one: LoggedRebalance) -> int:
+    return one.began_at_ms or 0
