@@ -114,6 +114,8 @@ class GroupKind:
     hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
     tells_all: bool = True
     """Whether each rebalance gives every member its whole assignment."""
+    parks_joins: bool = True
+    """Whether a JoinGroup may wait for others; one that is taken at once restarts its member's session."""
     formed_by: EffectName = EffectName.JOIN_PHASE_ENDED
     """The fact by which a generation begins to show on a timeline."""
 
@@ -284,6 +286,7 @@ CONSUMER = ConsumerGroup(
     ready="has_all",
     back="",
     hint="Reported, given up and has all: after the beginning of the epoch.",
+    parks_joins=False,
     tells_all=False,
     formed_by=EffectName.REBALANCE_STARTED,
 )

@@ -13,9 +13,8 @@ from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
 from schemas.effect_names import EffectName
 from schemas.effects import GroupFound, GroupObserved, JoinPhaseEnded
 from why.facts import BEGIN_ANEW, OF_REQUESTS, Fact
+from why.kinds import kind_of
 from why.members import Membership, Names
-
-CONSUMER_TYPE = "consumer"
 
 
 class Gap(NamedTuple):
@@ -59,7 +58,7 @@ def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
             since |= dict.fromkeys(fact.content.member_ids, fact.at_ms)
         group_type = _type_in(fact) or group_type
         is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
-        is_request |= group_type == CONSUMER_TYPE and _is_taken_at_once(fact)
+        is_request |= not kind_of(group_type).parks_joins and _is_taken_at_once(fact)
         if fact.effect == EffectName.MEMBER_JOINED:
             since.pop(fact.member_id, None)
         if is_request and fact.member_id in since and fact.member_id in heard:
