@@ -20,6 +20,7 @@ _KEYS = (
     "group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|balance_protocol|"
     "protocol_type|protocol|stage|is848|consecutive_errors|backoff"
 )
+_PARTITIONS = "assigned|now_assigned|added|lost|revoking".split("|")
 _NOBODY = ("", "<nil>", "{}", "null")
 
 
@@ -35,9 +36,7 @@ def franz_go_heading(entry: Entry) -> Heading | None:
         found["generation_id"] = int(generation)
     if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
         found["other_member_id"] = found["member_id"]
-    given = next(
-        (fields[key] for key in ("assigned", "now_assigned", "added", "lost", "revoking") if key in fields), ""
-    )
+    given = next((fields[key] for key in _PARTITIONS if key in fields), "")
     found["partitions"] = _text(given)
     return Heading(found, message + _behind(fields, "err") + _behind(fields, "why"))
 
