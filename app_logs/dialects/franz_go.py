@@ -7,6 +7,7 @@ does not know errors; then the line says only that a heartbeat failed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ _KEYS = (
     "group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|balance_protocol|"
     "protocol_type|protocol|stage|is848|consecutive_errors|backoff"
 )
-_PARTITIONS = "assigned|now_assigned|added|lost|revoking".split("|")
+_PARTITIONS = re.compile("(?:now_)?assigned|added|lost|revoking")
 _NOBODY = ("", "<nil>", "{}", "null")
 
 
@@ -36,7 +37,7 @@ def franz_go_heading(entry: Entry) -> Heading | None:
         found["generation_id"] = int(generation)
     if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
         found["other_member_id"] = found["member_id"]
-    given = next((fields[key] for key in _PARTITIONS if key in fields), "")
+    given = next((value for key, value in fields.items() if _PARTITIONS.fullmatch(key)), "")
     found["partitions"] = _text(given)
     return Heading(found, message + _behind(fields, "err") + _behind(fields, "why"))
 
