@@ -52,3 +52,8 @@ class Entry(NamedTuple):
     """Of a line of JSON: its message alone."""
     fields: Mapping[str, Any] = _NOTHING
     """Of a line of JSON: what stands in it beside message, time, level, logger and source."""
+
+    @property
+    def printed(self) -> str:
+        """What was printed alone: a line of JSON has its other fields behind it in `text`."""
+        return self.message or self.text

@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from app_logs.entries import Entry
-
-_SEPARATORS = r"[\s|:,/-]{0,40}"
+SEPARATORS = r"[\s|:,/-]{0,40}"
 _LEVELS = "TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS"
-_LEVEL = rf"\[?(?P<level>{_LEVELS})\]?"
+LEVEL = rf"\[?(?P<level>{_LEVELS})\]?"
 _LOGGER = r"\[?(?P<logger>[a-z_]\w{0,60}(?:\.\w{1,60}){1,10})(?:(?::[\w<>]{1,80})?:\d{1,6})?\]?"
 _ASIDE = r"\[[^\]\[=]{1,100}\]|(?:Main|Fork|Spawn)?(?:PoolWorker|Thread|Process)(?:-\d{1,9})*|\d{1,9}"
 _PROCESS = rf"(?P<process>[A-Za-z][\w@-]{{0,40}})(?=\s+\[?(?:{_LEVELS})\b)"
-_PIECE = re.compile(rf"{_SEPARATORS}(?:(?:{_LEVEL}|{_LOGGER}|{_ASIDE}|{_PROCESS})(?=[\s|:,/\]-])\]?)")
-_END = re.compile(_SEPARATORS)
+_PIECE = re.compile(rf"{SEPARATORS}(?:(?:{LEVEL}|{_LOGGER}|{_ASIDE}|{_PROCESS})(?=[\s|:,/\]-])\]?)")
+_END = re.compile(SEPARATORS)
 _PIECES = 6
 """More stand in no head."""
 
@@ -49,24 +47,3 @@ def head_of(text: str) -> Head | None:
         return None
     separators = _END.match(text, end)
     return Head(level, logger, end if separators is None else separators.end(), process)
-
-
-_DOTTED = re.compile(r"(?<![\w.])[a-z_]\w{0,60}(?:\.\w{1,60}){1,10}(?![\w.])")
-_HEAD_LENGTH = 200
-_REST = re.compile(rf"{_SEPARATORS}(?:{_LEVEL}(?=[\s|:-]))?[\s|:,\])-]{{0,40}}")
-
-
-def message_by(entry: Entry, loggers: frozenset[str]) -> str | None:
-    """The message, without a final dot, of an entry that one of these loggers printed; None: none of them did.
-
-    In a layout that no rule knows, a logger's name before the message is enough.
-    """
-    message = (entry.message or entry.text).rstrip(". ")
-    if entry.logger in loggers:
-        return message
-    if not entry.logger:
-        for found in _DOTTED.finditer(message, 0, _HEAD_LENGTH):
-            if found[0] in loggers:
-                rest = _REST.match(message, found.end())
-                return message[found.end() if rest is None else rest.end() :]
-    return None

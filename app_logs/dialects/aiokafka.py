@@ -6,10 +6,9 @@ timeout: LeaveGroup succeeds as it does at a close.
 
 from __future__ import annotations
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
+from app_logs.dialects.dialect import Dialect
+from app_logs.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_heading
 from app_logs.logged_facts import FactKind as F
-from app_logs.python_layouts import message_by
 from app_logs.templates import Template, Templates
 
 _LOGGERS = frozenset(("aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state"))
@@ -19,7 +18,7 @@ _UNMISTAKABLE = (
         F.MEMBERSHIP_LOST,
         "Heartbeat failed: local member_id was not recognized; resetting and re-joining group",
         since="0.5",
-        error="UNKNOWN_MEMBER_ID",
+        error=UNKNOWN_MEMBER,
     ),
     Template(F.COORDINATOR_LOST, "Marking the coordinator dead (node {broker_id})for group {group_id}", since="0.5"),
     Template(
@@ -35,47 +34,13 @@ _UNMISTAKABLE = (
 )
 """What no other client prints in these words."""
 _OTHERS = (
-    Template(F.JOIN_SENT, "(Re-)joining group {group_id}", since="0.5"),
-    Template(
-        F.JOINED, "Joined group '{group_id}' (generation {generation_id}) with member_id {member_id}", since="0.5"
-    ),
     Template(F.SYNCED, "Successfully synced group {group_id} with generation {generation_id}", since="0.5"),
-    Template(F.GROUP_IS_REBALANCING, "Heartbeat failed for group {group_id} because it is rebalancing", since="0.5"),
     Template(F.JOIN_REFUSED, "Attempt to join group failed due to {error}", since="0.5"),
     Template(F.SYNC_REFUSED, "Unexpected error from SyncGroup: {error}", since="0.5"),
-    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions} for group {group_id}", since="0.5"),
-    Template(
-        F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions} for group {group_id}", since="0.5"
-    ),
     Template(F.LEAVE_SENT, "LeaveGroup request failed: {error}", since="0.5"),
-    Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired - marking coordinator dead", since="0.5"),
-    Template(
-        F.MEMBERSHIP_LOST,
-        "Heartbeat failed for group {group_id}: generation id is not  current",
-        since="0.5",
-        error="ILLEGAL_GENERATION",
-    ),
     Template(F.COMMIT_REFUSED, "OffsetCommit failed for group {group_id} - {error}", since="0.5"),
     Template(F.COMMIT_REFUSED, "Auto offset commit failed: {error}", since="0.5"),
-    Template(F.COORDINATOR_FOUND, "Discovered coordinator {broker_id} for group {group_id}", since="0.5"),
-    Template(
-        F.COORDINATOR_LOST,
-        "Heartbeat failed for group {group_id}: coordinator (node {}) is either not started or not valid",
-        since="0.5",
-        reason="NOT_COORDINATOR",
-    ),
 )
-_OWN = Templates(_UNMISTAKABLE)
-
-
-def aiokafka_heading(entry: Entry) -> Heading | None:
-    """The message, without a final dot, of a line by its logger, or by none in words of its own."""
-    message = message_by(entry, _LOGGERS)
-    if message is None and not entry.logger:
-        message = (entry.message or entry.text).rstrip(". ")
-        message = None if _OWN.match(message) is None else message
-    return None if message is None else Heading({}, message)
-
 
 DIALECT = Dialect(
     name="aiokafka",
@@ -88,6 +53,6 @@ DIALECT = Dialect(
         "OffsetCommit failed",
     ),
     example="2026-03-01 03:12:00,417 INFO:aiokafka.consumer.group_coordinator: {}",
-    heading=aiokafka_heading,
-    templates=Templates((*_UNMISTAKABLE, *_OTHERS)),
+    heading=python_heading(_LOGGERS, _UNMISTAKABLE),
+    templates=Templates((*_UNMISTAKABLE, *_OTHERS, *IN_BOTH)),
 )

@@ -5,6 +5,7 @@ Knows the shapes alone; knows no library's wording.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +20,16 @@ class Heading(NamedTuple):
     fields: dict[str, Any]
     """Fields of the fact: broker_id, partition, group_id, client_id, ..."""
     message: str
+
+
+def wherever(begins: re.Pattern[str]) -> Callable[[Entry], Heading | None]:
+    """The message of a program without a prefix of its own: it begins with one of these, wherever a logger puts it."""
+
+    def heading(entry: Entry) -> Heading | None:
+        found = begins.search(entry.printed)
+        return None if found is None else Heading({}, entry.printed[found.start() :].rstrip(". "))
+
+    return heading
 
 
 class Dialect(NamedTuple):

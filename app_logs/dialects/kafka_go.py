@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
+from app_logs.dialects.dialect import Dialect, wherever
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -19,12 +18,6 @@ _BEGINS = re.compile(
     r"subscribed to topics and partitions: |Partition changes found, rebalancing group: |Leaving group \S+, member |"
     r"Failed to (?:join|sync) group |Unable to establish connection to consumer group coordinator for group "
 )
-
-
-def kafka_go_heading(entry: Entry) -> Heading | None:
-    """The message, wherever the user's logger puts it."""
-    found = _BEGINS.search(entry.text)
-    return None if found is None else Heading({}, entry.text[found.start() :].rstrip(". "))
 
 
 _TEMPLATES = (
@@ -74,6 +67,6 @@ DIALECT = Dialect(
         "consumer group coordinator for group ",
     ),
     example="2026/03/01 03:12:00 {}",
-    heading=kafka_go_heading,
+    heading=wherever(_BEGINS),
     templates=Templates(_TEMPLATES),
 )

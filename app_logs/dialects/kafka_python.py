@@ -6,10 +6,9 @@ No line has a client id; a group stands in most, a member id since 2.2.10.
 
 from __future__ import annotations
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
+from app_logs.dialects.dialect import Dialect
+from app_logs.dialects.python_clients import IN_BOTH, OLD_GENERATION, UNKNOWN_MEMBER, python_heading
 from app_logs.logged_facts import FactKind as F
-from app_logs.python_layouts import message_by
 from app_logs.templates import Template, Templates
 
 _LOGGERS = frozenset(
@@ -23,8 +22,6 @@ _LOGGERS = frozenset(
         "kafka.cluster",
     )
 )
-_NOT_RECOGNISED = "UNKNOWN_MEMBER_ID"
-_OLD_GENERATION = "ILLEGAL_GENERATION"
 
 _UNMISTAKABLE = (
     Template(
@@ -52,7 +49,7 @@ _UNMISTAKABLE = (
         F.MEMBERSHIP_LOST,
         "Heartbeat: local member_id was not recognized; this consumer needs to re-join",
         since="1.3",
-        error=_NOT_RECOGNISED,
+        error=UNKNOWN_MEMBER,
     ),
     Template(
         F.COORDINATOR_LOST,
@@ -78,13 +75,8 @@ _UNMISTAKABLE = (
 )
 """What no other client prints in these words."""
 _JOINS = (
-    Template(F.JOIN_SENT, "(Re-)joining group {group_id}", since="1.3"),
-    Template(
-        F.JOINED, "Joined group '{group_id}' (generation {generation_id}) with member_id {member_id}", since="1.3"
-    ),
     Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="1.3"),
     Template(F.GROUP_IS_REBALANCING, "Group {group_id} is rebalancing; rejoining", since="3.0"),
-    Template(F.GROUP_IS_REBALANCING, "Heartbeat failed for group {group_id} because it is rebalancing", since="1.3"),
     Template(F.REJOIN_WANTED, "Triggering follow-up rebalance for group {group_id} to {reason}", since="3.0"),
     Template(
         F.INSTANCE_FENCED,
@@ -107,15 +99,11 @@ _JOINS = (
     Template(F.SYNC_REFUSED, "SyncGroup for group {group_id} failed due to {error}", since="1.3"),
 )
 _PARTITIONS = (
-    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions} for group {group_id}", since="1.3"),
     Template(F.PARTITIONS_ADDED, "Updated partition assignment: [TopicPartition({partitions})]", since="1.3"),
     Template(
         F.PARTITIONS_ADDED,
         "Cooperative rebalance complete for group {group_id}: owned={}, assigned={partitions}, revoked={}, added={}",
         since="3.0",
-    ),
-    Template(
-        F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions} for group {group_id}", since="1.3"
     ),
     Template(
         F.PARTITIONS_REVOKED,
@@ -128,22 +116,15 @@ _ENDS = (
         F.MEMBERSHIP_LOST,
         "Heartbeat failed: local member_id was not recognized; resetting and re-joining group",
         since="1.0",
-        error=_NOT_RECOGNISED,
+        error=UNKNOWN_MEMBER,
     ),
     Template(
         F.MEMBERSHIP_LOST,
         "Heartbeat failed: local generation id is not current; re-joining group",
         since="1.0",
-        error=_OLD_GENERATION,
+        error=OLD_GENERATION,
     ),
     Template(F.GROUP_IS_REBALANCING, "Heartbeat failed: group is rebalancing; re-joining group", since="1.0"),
-    Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired - marking coordinator dead", since="1.3"),
-    Template(
-        F.MEMBERSHIP_LOST,
-        "Heartbeat failed for group {group_id}: generation id is not  current",
-        since="1.3",
-        error=_OLD_GENERATION,
-    ),
     Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed: {error}", since="1.3"),
     Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed due to {error}", since="3.0"),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.1"),
@@ -153,7 +134,6 @@ _ENDS = (
 )
 _COORDINATORS = (
     Template(F.COORDINATOR_FOUND, "Discovered coordinator coordinator-{broker_id} for group {group_id}", since="1.4"),
-    Template(F.COORDINATOR_FOUND, "Discovered coordinator {broker_id} for group {group_id}", since="1.3"),
     Template(
         F.COORDINATOR_FOUND,
         "Group coordinator for {group_id} is BrokerMetadata(nodeId='coordinator-{broker_id}', host={}",
@@ -164,24 +144,7 @@ _COORDINATORS = (
         "Group coordinator for {group_id} is BrokerMetadata(nodeId={broker_id}, host={}",
         since="1.3",
     ),
-    Template(
-        F.COORDINATOR_LOST,
-        "Heartbeat failed for group {group_id}: coordinator (node {}) is either not started or not valid",
-        since="1.3",
-        reason="NOT_COORDINATOR",
-    ),
 )
-_OWN = Templates(_UNMISTAKABLE)
-
-
-def kafka_python_heading(entry: Entry) -> Heading | None:
-    """The message, without a final dot, of a line by one of its loggers, or by none in words of its own."""
-    message = message_by(entry, _LOGGERS)
-    if message is None and not entry.logger:
-        message = (entry.message or entry.text).rstrip(". ")
-        message = None if _OWN.match(message) is None else message
-    return None if message is None else Heading({}, message)
-
 
 DIALECT = Dialect(
     name="kafka-python",
@@ -202,6 +165,6 @@ DIALECT = Dialect(
         "previously assigned partitions",
     ),
     example="2026-03-01 03:12:00,417 - kafka.coordinator - INFO - {}",
-    heading=kafka_python_heading,
-    templates=Templates((*_UNMISTAKABLE, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS)),
+    heading=python_heading(_LOGGERS, _UNMISTAKABLE),
+    templates=Templates((*_UNMISTAKABLE, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *IN_BOTH)),
 )

@@ -33,8 +33,7 @@ _OUTDATED = re.compile(
 
 def librdkafka_heading(entry: Entry) -> Heading | None:
     """The client's name, the broker that the line is about, and the message behind both."""
-    text = entry.message or entry.text
-    head, thread, rest = text.partition(_THREAD)
+    head, thread, rest = entry.printed.partition(_THREAD)
     _, closed, message = rest.partition("]: ")
     if not thread or not closed or _OUTDATED.search(message):
         return None

@@ -22,7 +22,7 @@ _TAG = re.compile(r"\[(?P<group_id>[^\]\s]+)\] (?:\{[^}]*\}:? ?)?")
 
 def ruby_kafka_heading(entry: Entry) -> Heading | None:
     """The message; the first tag before it is the group."""
-    text = entry.message or entry.text
+    text = entry.printed
     found = _BEGINS.search(text)
     if found is None:
         return None

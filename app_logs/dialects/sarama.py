@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
+from app_logs.dialects.dialect import Dialect, wherever
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -22,12 +21,6 @@ _OUT_OF_STEP = (
     "kafka server: The provided generation id is not the current generation",
     "kafka server: A rebalance for the group is in progress. Please re-join the group",
 )
-
-
-def sarama_heading(entry: Entry) -> Heading | None:
-    """The message, wherever the user's logger or the application puts it."""
-    found = _BEGINS.search(entry.text)
-    return None if found is None else Heading({}, entry.text[found.start() :].rstrip(". "))
 
 
 _TEMPLATES = (
@@ -67,6 +60,6 @@ DIALECT = Dialect(
         "kafka: error while consuming ",
     ),
     example="[Sarama] 2026/03/01 03:12:00 {}",
-    heading=sarama_heading,
+    heading=wherever(_BEGINS),
     templates=Templates(_TEMPLATES),
 )

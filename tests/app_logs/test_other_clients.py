@@ -154,12 +154,22 @@ def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:
 
 def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
     heading = "W, [2026-03-01T03:12:00.417000 #1]  WARN -- : "
-    told, joined = facts_in(
+    rebalancing, joined = facts_in(
         f"{heading}[orders] {{orders: 0, 1}}: Error sending heartbeat: Kafka::RebalanceInProgress",
         f"{heading}Joined group `orders` with member id `{MEMBER}`",
     )
-    assert (told.kind, told.group_id, told.at_ms) == (FactKind.GROUP_IS_REBALANCING, "orders", 1_772_334_720_417)
+    assert (rebalancing.kind, rebalancing.group_id) == (FactKind.GROUP_IS_REBALANCING, "orders")
+    assert rebalancing.at_ms == 1_772_334_720_417
     assert (joined.kind, joined.member_id) == (FactKind.JOINED, MEMBER)
+
+
+def test_a_message_within_json_is_read_without_the_fields_beside_it() -> None:
+    joined = f"joined group orders as member {MEMBER} in generation 12"
+    (of_kafka_go,) = facts_in(json.dumps({"time": "2026-03-01T03:12:00Z", "msg": joined, "pod": "reader-0"}))
+    assert (of_kafka_go.kind, of_kafka_go.generation_id) == (FactKind.JOINED, 12)
+    stopped = f"consumergroup/session/{MEMBER}/12 released"
+    (of_sarama,) = facts_in(json.dumps({"time": "2026-03-01T03:12:00Z", "msg": stopped, "pod": "reader-0"}))
+    assert (of_sarama.member_id, of_sarama.generation_id) == (MEMBER, 12)
 
 
 def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
