@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
-from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, client_id_of
+from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, candidate, client_id_of, concluded, is_open
 from app_logs.session_findings import common_causes
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from schemas.causes import Cause, CauseKind
 from why.words import duration, some
 
 MOST = 10_000
@@ -44,51 +45,47 @@ def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
 
 def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
     """Where nothing else says the cause: the one member by which a leader's list differs from the one before."""
-    before = LoggedRebalance("", generation_id=0)
-    for one in rebalances:
-        earlier = _found(before)
+    before, earlier = LoggedRebalance("", generation_id=0), list[str]()
+    for one, found in _with_members(rebalances):
         if before.generation_id == 0 or earlier:
-            _say_who(before, one, [member_id for member_id in _found(one) if member_id not in earlier])
-        before = one
+            came = [member_id for member_id in found if member_id not in earlier]
+            went = [member_id for member_id in earlier if member_id not in found]
+            is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
+            if is_open(one.cause) and is_next and found and len(came) + len(went) == 1:
+                _say_who(one, came, went)
+        before, earlier = one, found
 
 
-def _say_who(before: LoggedRebalance, one: LoggedRebalance, came: Sequence[str]) -> None:
-    went = [member_id for member_id in _found(before) if member_id not in _found(one)]
-    is_open = one.cause.kind is CauseKind.UNKNOWN and not one.cause.candidates
-    is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
-    if not is_open or not is_next or not _found(one) or len(came) + len(went) != 1:
-        return
-    member_id = (*came, *went)[0]
-    client_id = client_id_of(member_id)
-    if came:
-        one.cause = Cause(kind=CauseKind.MEMBER_JOINED, member_id=member_id, client_id=client_id, is_inferred=True)
-    elif one.held_by is None:  # Else others may have begun it, and gone on without that member.
-        fits = tuple(CauseCandidate(kind=kind, member_id=member_id, client_id=client_id) for kind in _WENT)
+def _say_who(one: LoggedRebalance, came: Sequence[str], went: Sequence[str]) -> None:
+    """One member alone came, or went."""
+    for member_id in came:
+        one.cause = concluded(CauseKind.MEMBER_JOINED, member_id)
+    for member_id in went if one.held_by is None else ():  # Else others may have begun it, and gone on without it.
+        fits = tuple(candidate(kind, member_id) for kind in _WENT)
         one.cause = Cause(
-            kind=CauseKind.UNKNOWN, member_id=member_id, client_id=client_id, is_inferred=True, candidates=fits
+            kind=CauseKind.UNKNOWN,
+            member_id=member_id,
+            client_id=client_id_of(member_id),
+            is_inferred=True,
+            candidates=fits,
         )
 
 
 def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
     """Members of a generation that the leader of the next one did not find."""
-    before: LoggedRebalance | None = None
+    for (before, earlier), (one, found) in pairwise(_with_members(rebalances)):
+        if one.generation_id is None or before.generation_id != one.generation_id - 1 or not found:
+            continue
+        back = {client_id_of(member_id) for member_id in found} - {""}
+        absent = [each for each in earlier if each not in found and client_id_of(each) not in back]
+        if absent:
+            yield one, absent
+
+
+def _with_members(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
+    """Each rebalance with the members of its generation, if its leader's lines list them."""
     for one in rebalances:
-        if before is not None and one.generation_id is not None and before.generation_id == one.generation_id - 1:
-            found = _found(one)
-            back = {client_id_of(member_id) for member_id in found} - {""}
-            absent = [
-                member_id
-                for member_id in _found(before)
-                if member_id not in found and client_id_of(member_id) not in back
-            ]
-            if found and absent:
-                yield one, absent
-        before = one
-
-
-def _found(one: LoggedRebalance) -> list[str]:
-    """The members of a generation, if its leader's lines list them."""
-    return list(dict.fromkeys(member_id for fact in one.facts for member_id in _listed(fact)))
+        yield one, list(dict.fromkeys(member_id for fact in one.facts for member_id in _listed(fact)))
 
 
 def _listed(fact: LoggedFact) -> list[str]:

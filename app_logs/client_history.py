@@ -13,16 +13,16 @@ from dataclasses import replace
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import AWAITS_APPLICATION, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, rebalance_of
+from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
 from app_logs.session_findings import in_a_rebalance
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from schemas.causes import Cause, CauseKind
 
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
-TOLD_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
+WAITS_FOR_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
 OUTLASTED = "the rebalance outlasted this client's own session timeout, so a member did not join again in time"
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
@@ -259,9 +259,7 @@ class _History:
             client_id=client_id,
             client_reason=client_reason or None,
             is_inferred=bool(candidates),
-            candidates=tuple(
-                CauseCandidate(kind=one, member_id=self.member_id, client_id=client_id) for one in candidates
-            ),
+            candidates=tuple(candidate(kind, self.member_id, client_id) for kind in candidates),
         )
 
     def _join(self, fact: LoggedFact) -> None:
@@ -348,5 +346,5 @@ class _History:
             return None
         who = self.instance_id or self.member_id or self.client_id
         if self.asked is None and until.state in AWAITS_APPLICATION:
-            return Holder(length_ms, who, False, TOLD_APPLICATION)
+            return Holder(length_ms, who, False, WAITS_FOR_APPLICATION)
         return Holder(length_ms, who, True, NOT_BACK)

@@ -13,7 +13,15 @@ from app_logs.between_clients import name_the_absent, name_who_came_or_went
 from app_logs.client_history import NOT_BACK, client_rebalances, learnt_of_others
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
+from app_logs.logged_rebalances import (
+    Holder,
+    LoggedRebalance,
+    candidate,
+    client_id_of,
+    concluded,
+    configured_id,
+    is_open,
+)
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
@@ -52,7 +60,7 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
         if rebalance.cause.is_inferred
         and _is_near(rebalance, one)
         and _is_same(rebalance.cause, one.cause)
-        and one.cause.kind in {candidate.kind for candidate in rebalance.cause.candidates}
+        and one.cause.kind in {each.kind for each in rebalance.cause.candidates}
     ]
     if not near:
         return
@@ -116,23 +124,19 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
 
 def _say_who_came(rebalance: LoggedRebalance) -> None:
     """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
-    cause = rebalance.cause
     came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
-    if cause.kind is not CauseKind.UNKNOWN or cause.candidates or not came:
+    if not is_open(rebalance.cause) or not came:
         return
     learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
     first_ms, joined = min(came, key=lambda one: one[0])
     if not learnt_ms or first_ms <= min(learnt_ms):
-        client_id = joined.client_id or client_id_of(joined.member_id)
-        rebalance.cause = Cause(
-            kind=CauseKind.MEMBER_JOINED, member_id=joined.member_id, client_id=client_id, is_inferred=True
-        )
+        rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
 
 
 def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
     """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits."""
-    cause, began_ms = rebalance.cause, rebalance.began_at_ms
-    if cause.kind is not CauseKind.UNKNOWN or cause.candidates or began_ms is None or rebalance.generation_id is None:
+    began_ms = rebalance.began_at_ms
+    if not is_open(rebalance.cause) or began_ms is None or rebalance.generation_id is None:
         return
     silent = [
         joined
@@ -141,19 +145,10 @@ def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[
         and joined.generation_id == rebalance.generation_id - 1
         and (facts[-1].at_ms or 0) < began_ms
     ]
-    fits = tuple(
-        CauseCandidate(
-            kind=CauseKind.SESSION_EXPIRED,
-            member_id=one.member_id,
-            client_id=one.client_id or client_id_of(one.member_id),
-        )
-        for one in silent
-    )
-    if len(fits) == 1:
-        rebalance.cause = Cause(
-            kind=CauseKind.SESSION_EXPIRED, member_id=fits[0].member_id, client_id=fits[0].client_id, is_inferred=True
-        )
-    elif fits:
+    if len(silent) == 1:
+        rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
+    elif silent:
+        fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
         rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
 
 
@@ -201,9 +196,9 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
 
 def _of_both(one: Cause, other: Cause) -> Cause:
     """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
-    if one.kind is CauseKind.UNKNOWN and not one.candidates:
+    if is_open(one):
         return other
-    if other.kind is CauseKind.UNKNOWN and not other.candidates:
+    if is_open(other):
         return one
     if (one.member_id or one.client_id) == (other.member_id or other.client_id):
         return other if one.kind is CauseKind.UNKNOWN else one

@@ -6,7 +6,6 @@ several explanations fit, all are named. Knows one group's facts and rebalances.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
@@ -146,17 +145,18 @@ def _static_members(group: LoggedGroup) -> Iterator[Finding]:
 
 def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
     """One member that sets off rebalance after rebalance."""
-    doers = Counter(_doer(one) for one in group.rebalances if one.cause.member_id)
-    for doer, times in doers.items():
-        kind, who = doer
-        if times < OFTEN or kind is CauseKind.MEMBER_JOINED:
+    by_doer: dict[tuple[CauseKind, str], list[LoggedRebalance]] = {}
+    for one in group.rebalances:
+        if one.cause.member_id:
+            by_doer.setdefault(_doer(one), []).append(one)
+    for (kind, who), own in by_doer.items():
+        if len(own) < OFTEN or kind is CauseKind.MEMBER_JOINED:
             continue
-        own = [one for one in group.rebalances if _doer(one) == doer]
         gaps = [ms for ms in (_gap_ms(a, b) for a, b in pairwise(own) if _follows(a, b)) if ms is not None]
         every = f", every {duration(min(gaps))} to {duration(max(gaps))}" if gaps else ""
         yield Finding(
             "same_member_again_and_again",
-            f"{who} set off {times} of {count(len(group.rebalances), 'rebalance')} ({_how(own[0])}){every}.",
+            f"{who} set off {len(own)} of {count(len(group.rebalances), 'rebalance')} ({_how(own[0])}){every}.",
             tuple(one.facts[0] for one in own),
         )
 

@@ -11,6 +11,7 @@ from datetime import tzinfo
 
 from app_logs.entries import Entry
 from app_logs.forged_lines import marked
+from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
 from app_logs.reading import fact_of, in_zone, may_matter
 from app_logs.story import groups_in
@@ -27,14 +28,14 @@ class Following:
         """`zone`: of times that are printed without one."""
         self._file = file
         self._zone = zone
-        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[Entry, LoggedFact | None]] = deque(maxlen=KEPT)
         self._is_new = False
         self._known: set[tuple[str, tuple[str, int]]] = set()
 
     def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
         """Takes all lines until there are no more; None stands for a pause, at which the caller may ask for ended()."""
         for entry in entries_in(self._file, _numbered(lines, at_pause), may_matter):
-            self._entries.append(entry)
+            self._kept.append((entry, fact_of(entry)))
             self._is_new = True
         at_pause()
 
@@ -43,14 +44,20 @@ class Following:
         if not self._is_new:
             return
         self._is_new = False
-        facts = [fact for fact in map(fact_of, marked([*self._entries])) if fact is not None and fact.is_certain]
-        for group in groups_in(in_zone(facts, self._zone)):
+        for group in groups_in(in_zone(self._facts(), self._zone)):
             for one in group.rebalances:
                 is_classic = group.group_type == "classic"
                 known = (group.group_id, evidence_of(one.facts)[-1 if is_classic else 0])
                 if (one.outcome or not is_classic) and known not in self._known:
                     self._known.add(known)
                     yield group, one
+
+    def _facts(self) -> list[LoggedFact]:
+        """What the kept lines say, without those that may be forged. A line that stays as it was is not read again."""
+        known = {id(entry): fact for entry, fact in self._kept}
+        entries = marked([entry for entry, _ in self._kept])
+        found = (known[id(entry)] if id(entry) in known else fact_of(entry) for entry in entries)
+        return [fact for fact in found if fact is not None and fact.is_certain]
 
 
 def _numbered(lines: Iterable[str | None], at_pause: Callable[[], None]) -> Iterator[tuple[int, str]]:

@@ -38,7 +38,7 @@ def fields_behind_a_tab(text: str) -> tuple[str, dict[str, Any]] | None:
     return (message.rpartition("\t")[2], fields) if isinstance(fields, dict) else None
 
 
-def named_fields(text: str, keys: str) -> tuple[str, dict[str, str]]:
-    """`message; key: value, key: value`: the message and its fields. Only the given keys, as `a|b`, begin a field."""
-    pieces = re.split(rf"(?:; |, )({keys}): ", text)
+def named_fields(text: str, begins: re.Pattern[str]) -> tuple[str, dict[str, str]]:
+    """`message; key: value, key: value`: the message and its fields. begins: where a field does, its key as a group."""
+    pieces = begins.split(text)
     return pieces[0], dict(zip(pieces[1::2], pieces[2::2], strict=True))

@@ -164,6 +164,11 @@ class LoggedFact(NamedTuple):
     """False: the line can be read in two ways, or a client may have written it."""
 
 
+def printer_of(fact: LoggedFact) -> tuple[str, str, str, str]:
+    """Which client printed a line, as far as it shows: lines of one client have the same."""
+    return fact.dialect, fact.file, fact.source, fact.client_id
+
+
 def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:
     """How long after one line another was printed; None: one of them has no time."""
     return None if first.at_ms is None or last.at_ms is None else last.at_ms - first.at_ms

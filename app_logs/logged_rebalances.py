@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from app_logs.entries import Clock
 from app_logs.logged_facts import LoggedFact
-from schemas.causes import Cause, CauseKind
+from schemas.causes import Cause, CauseCandidate, CauseKind
 
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -29,6 +29,22 @@ def configured_id(client_id: str) -> str:
 def client_id_of(member_id: str) -> str:
     """The client or instance id that a classic member id begins with; empty if it does not end in a UUID."""
     return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
+
+
+def is_open(cause: Cause) -> bool:
+    """Whether nothing is known of a cause, not even what fits."""
+    return cause.kind is CauseKind.UNKNOWN and not cause.candidates
+
+
+def concluded(kind: CauseKind, member_id: str, client_id: str = "") -> Cause:
+    """A cause by one member that only follows from lines. Its client id is known, or begins its member id."""
+    client_id = client_id or client_id_of(member_id)
+    return Cause(kind=kind, member_id=member_id, client_id=client_id, is_inferred=True)
+
+
+def candidate(kind: CauseKind, member_id: str, client_id: str = "") -> CauseCandidate:
+    """One of several causes that fit, by the same rule."""
+    return CauseCandidate(kind=kind, member_id=member_id, client_id=client_id or client_id_of(member_id))
 
 
 class Holder(NamedTuple):

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from app_logs.combined import CLOCKS_MS
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from schemas.causes import CauseKind
 from why.words import duration
@@ -45,18 +45,14 @@ def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[
     Only for clients of which no line names a group.
     """
     removals = _removals_in(facts)
-    named = {_client_of(fact) for fact in facts if fact.group_id}
+    named = {printer_of(fact) for fact in facts if fact.group_id}
     groups: dict[tuple[str, ...], set[str]] = {}
     for fact in facts:
-        if fact.kind is FactKind.MEMBERSHIP_LOST and _client_of(fact) not in named:
+        if fact.kind is FactKind.MEMBERSHIP_LOST and printer_of(fact) not in named:
             removed = [one for one in _shortly_before(removals, fact) if _is_of_the_library(one, fact)]
             if len(removed) == 1:
-                groups.setdefault(_client_of(fact), set()).add(removed[0].group_id)
+                groups.setdefault(printer_of(fact), set()).add(removed[0].group_id)
     return groups
-
-
-def _client_of(fact: LoggedFact) -> tuple[str, ...]:
-    return fact.dialect, fact.file, fact.source, fact.client_id
 
 
 def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from app_logs.client_findings import client_findings
 from app_logs.combined import combined
 from app_logs.consumer_history import epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import apart
 from app_logs.removals import groups_of_removed, removal_findings, returns
@@ -68,13 +68,13 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     groups: dict[tuple[str, ...], set[str]] = groups_of_removed(facts)
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
-            groups.setdefault((fact.dialect, fact.file, fact.source, fact.client_id), set()).add(fact.group_id)
+            groups.setdefault(printer_of(fact), set()).add(fact.group_id)
     of_brokers = _groups_of_client_ids(facts)
     for fact in facts:
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
-        named = groups.get((fact.dialect, fact.file, fact.source, fact.client_id), set())
+        named = groups.get(printer_of(fact), set())
         named = named or of_brokers.get(configured_id(fact.client_id), set())
         if len(named) == 1:
             yield fact._replace(group_id=min(named))

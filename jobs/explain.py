@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ def as_json(reads: Sequence[FileRead], groups: Sequence[LoggedGroup]) -> dict[st
         "files": [
             {
                 "file": read.file,
-                "kinds": list(read.titles or filter(None, [_kind_for_replay(read)])),
+                "kinds": list(read.titles or filter(None, [_kind_for_replay(read.file, read.first_line)])),
                 "lines": read.lines,
                 "lines_about_groups": len(read.facts),
                 "notes": [*read.notes, *_not_understood(read)],
@@ -172,20 +173,21 @@ def _not_understood(read: FileRead) -> list[str]:
         return []
     if not read.lines:
         return ["it is empty"]
-    kind = _kind_for_replay(read)
+    kind = _kind_for_replay(read.file, read.first_line)
     if kind:
         return [f"it is {kind}: `rollcall replay {read.file}` makes a home of it, which `why`, SQL and the page ask"]
     return [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
 
 
-def _kind_for_replay(read: FileRead) -> str:
+@cache
+def _kind_for_replay(file: str, first_line: str) -> str:
     """What a file is that no broker printed as its log; empty: that is not known either."""
-    if REQUEST_LINE in read.first_line:
+    if REQUEST_LINE in first_line:
         return "a broker's request log"
     from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
 
     try:
-        is_topic = read.file != STANDARD_INPUT and is_dump(Path(read.file))
+        is_topic = file != STANDARD_INPUT and is_dump(Path(file))
     except DumpError:
         is_topic = True
     return "a dump of __consumer_offsets" if is_topic else ""
@@ -207,7 +209,7 @@ def _show(reads: Sequence[FileRead], groups: Sequence[LoggedGroup], asked: Asked
 
 
 def _summary(read: FileRead) -> str:
-    kinds = some(read.titles) or _kind_for_replay(read) or "not understood"
+    kinds = some(read.titles) or _kind_for_replay(read.file, read.first_line) or "not understood"
     return f"{kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups"
 
 

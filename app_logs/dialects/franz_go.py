@@ -17,9 +17,9 @@ from app_logs.key_values import named_fields
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
-_KEYS = (
-    "group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|balance_protocol|"
-    "protocol_type|protocol|stage|is848|consecutive_errors|backoff"
+_FIELD = re.compile(
+    "(?:; |, )(group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|"
+    "balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff): "
 )
 _PARTITIONS = re.compile("(?:now_)?assigned|added|lost|revoking")
 _NOBODY = ("", "<nil>", "{}", "null")
@@ -27,7 +27,7 @@ _NOBODY = ("", "<nil>", "{}", "null")
 
 def franz_go_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error or its reason behind it."""
-    message, fields = (entry.message, entry.fields) if entry.message else named_fields(entry.text, _KEYS)
+    message, fields = (entry.message, entry.fields) if entry.message else named_fields(entry.text, _FIELD)
     if "group" not in fields and "why" not in fields:
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}

@@ -89,7 +89,7 @@ def pairs(name: str, whose: str) -> list[tuple[dict[str, Any], LoggedRebalance]]
     return [(true, by_generation[true["generation_id"]]) for true in known if true["generation_id"] in by_generation]
 
 
-def causes_told(one: LoggedRebalance) -> set[str]:
+def causes_found(one: LoggedRebalance) -> set[str]:
     """The cause, or all that are said to fit."""
     return {str(candidate.kind) for candidate in one.cause.candidates} or {str(one.cause.kind)} - {"unknown"}
 
@@ -105,7 +105,7 @@ def test_every_rebalance_is_found_and_none_besides(name: str, whose: str) -> Non
 def test_no_cause_and_no_culprit_is_told_and_wrong(name: str, whose: str) -> None:
     clients: dict[str, str] = {}
     for true, one in pairs(name, whose):
-        assert true["cause"] in causes_told(one) or not causes_told(one), true
+        assert true["cause"] in causes_found(one) or not causes_found(one), true
         who = configured_id(who_of(one.cause))
         if group_of(name, whose).group_type == "consumer" and who == one.cause.member_id:
             assert clients.setdefault(who, true["client_id"]) == true["client_id"]  # An id that names no client.
@@ -115,10 +115,10 @@ def test_no_cause_and_no_culprit_is_told_and_wrong(name: str, whose: str) -> Non
 
 @pytest.mark.parametrize(("name", "whose"), FIGURES)
 def test_as_many_causes_are_known_as_the_lines_allow(name: str, whose: str) -> None:
-    told = [one for _, one in pairs(name, whose)]
-    certain = sum(not one.cause.is_inferred and one.cause.kind is not CauseKind.UNKNOWN for one in told)
-    unknown = sum(not causes_told(one) for one in told)
-    assert Figures(certain, len(told) - certain - unknown, unknown) == FIGURES[name, whose]
+    found = [one for _, one in pairs(name, whose)]
+    certain = sum(not one.cause.is_inferred and one.cause.kind is not CauseKind.UNKNOWN for one in found)
+    unknown = sum(not causes_found(one) for one in found)
+    assert Figures(certain, len(found) - certain - unknown, unknown) == FIGURES[name, whose]
 
 
 @pytest.mark.parametrize("whose", LOGS)
@@ -140,7 +140,7 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     of_conf = [(true, one) for true, one in pairs("late-polls", "members") if true["client_id"] == "orders-conf"]
     assert [one.cause.kind for _, one in of_conf] == ["member_joined", "unknown", "member_joined"]
     assert all(one.cause.client_id == "orders-conf" and one.cause.is_inferred for _, one in of_conf)
-    assert CauseKind.POLL_TIMEOUT in causes_told(of_conf[1][1])
+    assert CauseKind.POLL_TIMEOUT in causes_found(of_conf[1][1])
     assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded), by one of: left, polled too")
     own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
     assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
@@ -154,9 +154,9 @@ def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_told_as_the_one
 
 
 def test_a_coordinator_that_is_lost_and_found_again_and_again_is_told_once() -> None:
-    told = [one for one in group_of("coordinator-crashes", "members").findings if "coordinator_lost" in one.finding]
-    assert len(told) == 5
-    assert told[0].sentence.startswith(
+    found = [one for one in group_of("coordinator-crashes", "members").findings if "coordinator_lost" in one.finding]
+    assert len(found) == 5
+    assert found[0].sentence.startswith(
         "ret-java took its coordinator for unavailable and found the same broker 2 again 26"
     )
 

@@ -24,7 +24,7 @@ from why.holdings import holdings_of
 from why.slack import gaps_of, is_expiry
 
 
-def told(effects: Iterable[Effect]) -> list[Fact]:
+def read_back(effects: Iterable[Effect]) -> list[Fact]:
     return facts_of(as_columns(row_of(effect, seq)) for seq, effect in enumerate(effects))
 
 
@@ -46,7 +46,7 @@ def outlived(facts: list[Fact]) -> list[tuple[str, int, int]]:
 def test_no_member_of_a_recorded_incident_outlives_its_session(name: str) -> None:
     effects = incident(name).effects
     for group_id in dict(effects):
-        assert outlived(told(effect for of, effect in effects if of == group_id)) == [], group_id
+        assert outlived(read_back(effect for of, effect in effects if of == group_id)) == [], group_id
 
 
 def load(play: ConsumerPlay) -> None:
@@ -64,7 +64,7 @@ def test_no_member_outlives_its_session_and_no_partition_has_two_owners(
     play = ConsumerPlay(config).make(before)
     play.now_ms += away_ms
     load(play)
-    facts = told(play.make(after).effects)
+    facts = read_back(play.make(after).effects)
     assert outlived(facts) == []
     held = sorted(holdings_of(effects_in(facts)), key=lambda one: (one.partition, one.from_ms))
     assert not [
