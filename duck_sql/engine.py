@@ -77,7 +77,7 @@ def ask(
     found = Translated(query, ()) if is_duckdbs else statement(query) or spark_sql.translated(query, columns())
     sql = _one_select(found.sql)
     try:
-        connection, first = _begun(home, query, until_ms, [*found.macros, sql])
+        connection, first = _begun(home, names_in(query), until_ms, [*found.macros, sql])
     except (duckdb.Error, TableError, OSError) as error:
         _check_column(error, query)
         raise NotEqual(_reason(error)) from error
@@ -153,15 +153,17 @@ def _one_select(sql: str) -> str:
 
 
 def _begun(
-    home: Path, query: str, until_ms: int | None, statements: Sequence[str]
+    home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str], kind: str = "VIEW"
 ) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
-    """The query under way, and its first rows, in a database with what it names, which reads their files alone."""
-    names = names_in(query)
+    """The last statement under way, and its first rows, in a database with these views, which reads their files alone.
+
+    kind: TEMP TABLE, each view is computed here and now.
+    """
     below = with_foundations(names)
     wanted = [table for table in TABLE_VIEWS if table.name in below]
     connection = open_database()
     files = {table.name: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
-    kind, is_looked_at = "VIEW", False
+    is_looked_at = False
     effects = None
     if files.get("effects") and does_with_recent_commits(names):
         effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)

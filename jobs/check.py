@@ -12,7 +12,7 @@ from typing import Any
 from duck_sql.engine import ask_each
 from duck_sql.known_equal import NotEqual
 from jobs.home import Home, NotReadHere
-from jobs.queries import check_home
+from jobs.queries import QueryError, check_home
 from programs.visible import visible_json
 from views.row_rules import ROW_RULES, RowRule
 from why.words import count
@@ -27,26 +27,31 @@ Broken = tuple[RowRule, list[dict[str, Any]]]
 def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> Iterator[Broken]:
     """The rules that a home breaks, each with its rows, of which no more than COUNTED are counted.
 
-    engine: `duckdb` or `spark` alone; empty: DuckDB, and Spark where the home is not read here. Raises HomeError;
-    NotEqual: DuckDB alone was asked and cannot answer.
+    engine: `duckdb` or `spark` alone; empty: DuckDB, and Spark where DuckDB cannot answer. Raises HomeError;
+    QueryError: DuckDB alone was asked and cannot answer.
     """
     queries = [rule.query for rule in rules]
-    try:
-        if engine == "spark":
-            raise NotEqual("Spark is asked")
-        with home.read_here() as here:
-            check_home(here)
-            answers = ask_each(here.path, queries, COUNTED)
-            found = [_named([one.name for one in answer.columns], answer.rows) for answer in answers]
-    except (NotEqual, NotReadHere):
-        if engine == "duckdb":
-            raise
+    found = None if engine == "spark" else _by_duckdb(home, queries, is_alone=engine == "duckdb")
+    if found is None:
         from jobs.spark.answering import rows_each
 
         found = rows_each(home, queries, COUNTED)
     for rule, rows in zip(rules, found, strict=True):
         if rows:
             yield rule, rows
+
+
+def _by_duckdb(home: Home, queries: Sequence[str], *, is_alone: bool) -> list[list[dict[str, Any]]] | None:
+    """The rows of each query's answer; None: DuckDB cannot answer, and need not."""
+    try:
+        with home.read_here() as here:
+            check_home(here)
+            answers = ask_each(here.path, queries, COUNTED)
+            return [_named([one.name for one in answer.columns], answer.rows) for answer in answers]
+    except (NotEqual, NotReadHere) as reason:
+        if is_alone:
+            raise QueryError(f"ENGINE=duckdb: {str(reason).rstrip('.')}.") from None
+        return None
 
 
 def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:

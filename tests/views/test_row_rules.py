@@ -12,6 +12,7 @@ from duck_sql.engine import ask_each, columns
 from duck_sql.spark_sql import duck_type, translated
 from jobs.check import answer_check, broken_rules
 from jobs.home import Home
+from jobs.queries import QueryError
 from jobs.rollcall.__main__ import main
 from tests.engines.recorded import write_home
 from views.catalog import names_in
@@ -121,6 +122,12 @@ def test_what_is_broken_is_printed_with_its_first_rows(home: Path, capsys: pytes
     assert len(rows) == 3
     assert answer_check(Home(home), "json", rules=[broken]) == 1
     assert json.loads(capsys.readouterr().out)["rule"] == "no_group"
+
+
+def test_an_engine_that_cannot_answer_is_a_sentence(home: Path) -> None:
+    rule = RowRule("unknown", "It asks what DuckDB does not.", "SELECT raise_error('no') AS x FROM groups")
+    with pytest.raises(QueryError, match="ENGINE=duckdb: "):
+        answer_check(Home(home), "text", "duckdb", [rule])
 
 
 def test_queries_asked_together_answer_as_alone(home: Path) -> None:
