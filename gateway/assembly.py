@@ -55,7 +55,7 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
     endpoints = [
         *GroupApis(backend, nodes.own, _access(settings), topic_ids, settings.send_max_bytes, metrics).endpoints(),
         *Cluster(settings.topics, topic_ids, nodes.all).endpoints(),
-        *EmptyLog(settings.topics, topic_ids, settings.end_offset).endpoints(),
+        *EmptyLog(settings.topics, topic_ids).endpoints(),
         *_sasl(settings),
     ]
     return Server(settings, Routing(endpoints), backend, metrics, tls_context(settings), registry)

@@ -53,9 +53,6 @@ class Settings(ListenerSecurity, RequestLimits):
     topics: Mapping[str, int] = setting(
         "topics", means="stand-alone: the topics there are, t1:4,t2:4", default_factory=dict
     )
-    end_offset: int = setting(
-        PREFIX + "end.offset", 0, "stand-alone: the first and next offset of every, empty, partition"
-    )
     upstream: Address | None = setting(
         PREFIX + "upstream",
         None,

@@ -55,6 +55,7 @@ class EffectName(StrEnum):
 LASTING = (
     EffectName.GROUP_CREATED,
     EffectName.GROUP_REMOVED,
+    EffectName.GROUP_FOUND,
     EffectName.GROUP_TYPE_CHANGED,
     EffectName.STATE_CHANGED,
     EffectName.REBALANCE_STARTED,

@@ -37,7 +37,7 @@ FOLDER = "_recent_commits"
 PERIOD_MS = 600_000
 PERIODS = 12
 WHOLE_MS = 60_000
-"""All commits are kept of the period that holds the moment so long before the latest commit, and of what follows."""
+"""All commits are kept of the period that holds the moment this long before the latest commit, and of what follows."""
 _MEMORY_MB = 192
 _COLUMNS = ", ".join(EFFECTS.names)
 _IS_COMMIT = f"effect = '{EffectName.OFFSETS_COMMITTED.value}'"

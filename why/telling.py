@@ -8,6 +8,7 @@ from __future__ import annotations
 from schemas.causes import name_of, row_of
 from why.cost import Cost
 from why.explanation import Explanation
+from why.kinds import GroupKind
 from why.rebalances import Rebalance
 from why.words import clock, count, duration, ended, moment, partitions, some
 
@@ -201,15 +202,15 @@ def following(e: Explanation) -> str | None:
     return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{to}."
 
 
-def in_a_line(rebalance: Rebalance) -> str:
+def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     """A rebalance that is over, in one line; causes by their keys."""
     cause = rebalance.cause
     culprit = cause.client_id or cause.group_instance_id
     by = f" by {culprit}" if culprit else ""
     reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
     fitting = dict.fromkeys(one.kind for one in cause.candidates)
-    kind = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
-    steps = f"generation {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
+    key = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
+    steps = f"{kind.step} {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
     members = f"{rebalance.members_before} -> {rebalance.members_after} members"
     took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
     took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
@@ -217,7 +218,7 @@ def in_a_line(rebalance: Rebalance) -> str:
     waited = ""
     if slowest is not None and slowest.held_others_ms >= SHORTEST_SHOWN_MS and slowest.client_id:
         waited = f", waited {slowest.held_others_ms / 1000:.1f} s for {slowest.client_id}"
-    return f"rebalance {rebalance.outcome}: {kind}{by}{reason}, {steps}, {members}{took}{waited}"
+    return f"rebalance {rebalance.outcome}: {key}{by}{reason}, {steps}, {members}{took}{waited}"
 
 
 def _culprit(e: Explanation) -> str:

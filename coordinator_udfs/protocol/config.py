@@ -128,7 +128,6 @@ class GroupConfig:
     offset_metadata_max_bytes: int = _setting("offset.metadata.max.bytes", 4096)
     offsets_retention_minutes: int = _setting("offsets.retention.minutes", 10_080, least=1)
     offsets_retention_check_interval_ms: int = _setting("offsets.retention.check.interval.ms", 600_000, least=1)
-    offsets_topic_num_partitions: int = _setting("offsets.topic.num.partitions", 50, least=1)
     topics: Mapping[str, int] | None = _setting("topics", None)
     """The topics that exist, with their partition counts; None: every topic and partition exists, but a consumer group
     is assigned none, since nobody knows how many there are.

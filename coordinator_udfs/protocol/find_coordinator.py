@@ -1,29 +1,20 @@
 """FindCoordinator (key 10, v0-6): which broker coordinates a group.
 
-It needs no group. v1 adds the key type, v4 several keys. Source: KafkaApis.handleFindCoordinatorRequest,
-GroupCoordinatorService.partitionFor.
+It needs no group. v1 adds the key type, v4 several keys. Source: KafkaApis.handleFindCoordinatorRequest.
 """
 
 from __future__ import annotations
 
 import re
 
-from coordinator_udfs.protocol.java_strings import hash_code
 from schemas.errors import Error
 from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from schemas.wire_fields import first_version
 
 KEYS_SINCE = first_version(FindCoordinatorRequest, "coordinator_keys")
 SHARE_SINCE = 6
-INT32_MIN = -(1 << 31)
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
-
-
-def partition_of(group_id: str, num_partitions: int) -> int:
-    """A group's partition of the offsets topic: abs(hashCode) mod partitions; abs of the least int is 0."""
-    code = hash_code(group_id)
-    return 0 if code == INT32_MIN else abs(code) % num_partitions
 
 
 def find_coordinator(request: FindCoordinatorRequest, node_id: int, host: str, port: int) -> FindCoordinatorResponse:

@@ -14,7 +14,15 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_effects import GroupConfigsChanged, GroupTypeChanged, MemberSubscribed
 from schemas.effect_names import LASTING, EffectName
 from schemas.effect_rows import effect_in
-from schemas.effects import Effect, MemberJoined, MemberRemoved, MemberUpdated, RebalanceStarted, StateChanged
+from schemas.effects import (
+    Effect,
+    GroupFound,
+    MemberJoined,
+    MemberRemoved,
+    MemberUpdated,
+    RebalanceStarted,
+    StateChanged,
+)
 
 UNKNOWN = "Unknown"
 """Kafka's name for a state that is not known."""
@@ -145,9 +153,9 @@ class KnownGroups:
                 # A consumer group whose members all follow at once stays Stable, in the next epoch.
                 if group.group_type is GroupType.CONSUMER:
                     group.generation_id = effect.from_generation_id + 1
-            case GroupTypeChanged():
+            case GroupFound(group_type=kind) | GroupTypeChanged(to_type=kind):
                 group = self._group(group_id)
-                group.group_type, group.generation_id = GroupType(effect.to_type), effect.generation_id
+                group.group_type, group.generation_id = GroupType(kind), effect.generation_id
                 for member_id, each in group.members.items():
                     group.members[member_id] = each._replace(is_classic=True)
             case MemberJoined():

@@ -1,4 +1,4 @@
-"""ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are the same.
+"""ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are 0.
 
 A Fetch waits as long as the client allows, holding no thread. There are no fetch sessions. Produce is
 answered, with a refusal, because librdkafka fetches nothing from a broker that does not answer Produce and asks again
@@ -21,6 +21,7 @@ from schemas.errors import Error
 
 _LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
 _NONE = -1
+_START = 0
 _NO_SESSION = 0
 _SECOND = datetime.timedelta(seconds=1)
 _LONGEST_WAIT_S = 300.0
@@ -35,12 +36,11 @@ _REFUSED: Values = {
 
 
 class EmptyLog:
-    """Answers what consumers ask about records. offset: the first and next one of every partition."""
+    """Answers what consumers ask about records."""
 
-    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds, offset: int) -> None:
+    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds) -> None:
         self._topics = topics
         self._topic_ids = topic_ids
-        self._offset = offset
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -69,7 +69,7 @@ class EmptyLog:
         if not self._exists(topic, index):
             return {"partition_index": index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
         is_known = partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL)
-        return {"partition_index": index, "offset": self._offset if is_known else _NONE}
+        return {"partition_index": index, "offset": _START if is_known else _NONE}
 
     def _produce(self, ask: Ask) -> Answer:
         """Refuses every record. Raises WireError: acks=0 gets no refusal; as with Kafka, the connection ends."""
@@ -117,5 +117,5 @@ class EmptyLog:
         if not self._exists(name, partition.partition):
             return {**values, "error_code": missing, "high_watermark": _NONE}
         # A consumer that has committed some other offset is at the end as well.
-        end = max(self._offset, partition.fetch_offset)
-        return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": self._offset}
+        end = max(_START, partition.fetch_offset)
+        return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": _START}

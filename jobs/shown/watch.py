@@ -7,6 +7,7 @@ reads what commits add, and what was true before.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
@@ -21,61 +22,30 @@ from rich.text import Text
 from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
 from jobs.shown.terminal import add_row, text_of
 from schemas.effect_names import LASTING, EffectName
-from schemas.effect_rows import effect_in
 from schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
 from schemas.tables import EFFECTS_FOLDER
 from tables.lasting_facts import lasting_facts
 from tables.table_follower import TableFollower
 from tables.unread import left_out, row_named
 from tables.versions import TableError
+from why.kinds import CLASSIC, kind_of
 from why.rebalances import ended
 from why.telling import in_a_line
 from why.words import clock
 
 SHOWN_REBALANCES = 12
 _COLUMNS = ("group_id", "seq", "at_ms", "effect", "detail")
+_WANTED = pa.array([str(name) for name in (*LASTING, EffectName.REBALANCE_ENDED)])
 _STYLES = {"Stable": "green", "Empty": "dim", "PreparingRebalance": "yellow", "CompletingRebalance": "cyan"}
 
 
-class RebalanceLines:
-    """Follows a home from now on: a line for each rebalance that is over."""
-
-    wanted: tuple[EffectName, ...] = (EffectName.REBALANCE_ENDED,)
+class Watch:
+    """Follows a home from now on and knows its groups' state before: lines, and a screen of the groups with news."""
 
     def __init__(self, home: Path) -> None:
         self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
-
-    def look(self) -> Iterator[str]:
-        """Lines about what has happened since the last look, in order of time; a batch holds its rows by groups."""
-        wanted = pa.array([str(name) for name in self.wanted])
-        polled = [table.filter(pc.is_in(table["effect"], wanted)).to_pylist() for table in self._follower.poll()]
-        yield from self.lines(sorted(itertools.chain.from_iterable(polled), key=itemgetter("at_ms")))
-
-    def lines(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        for row in rows:
-            try:
-                line = self.take(str(row["group_id"]), row["effect"], row["detail"])
-            except (ValueError, RecursionError) as error:
-                left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
-                continue
-            if line is not None:
-                yield line
-
-    def take(self, group_id: str, name: str, detail: str | None) -> str | None:
-        """The line about a fact, or None if users need no line about it."""
-        effect = effect_in(name, detail)
-        return _line(group_id, effect) if isinstance(effect, RebalanceEnded) else None
-
-
-class Watch(RebalanceLines):
-    """Follows a home from now on and knows its groups' state before: lines, and a screen of the groups with news."""
-
-    wanted = (*LASTING, EffectName.REBALANCE_ENDED)
-
-    def __init__(self, home: Path) -> None:
-        super().__init__(home)
         self.groups = KnownGroups()
-        self.rebalances: list[str] = []
+        self._rebalances: deque[str] = deque(maxlen=SHOWN_REBALANCES)
         self.with_news: set[str] = set()
         """The groups with new facts since the watch began."""
         try:
@@ -90,7 +60,23 @@ class Watch(RebalanceLines):
         list(self.lines(rows))
         self.with_news.clear()
 
+    def look(self) -> Iterator[str]:
+        """Lines about what has happened since the last look, in order of time; a batch holds its rows by groups."""
+        polled = [table.filter(pc.is_in(table["effect"], _WANTED)).to_pylist() for table in self._follower.poll()]
+        yield from self.lines(sorted(itertools.chain.from_iterable(polled), key=itemgetter("at_ms")))
+
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        for row in rows:
+            try:
+                line = self.take(str(row["group_id"]), row["effect"], row["detail"])
+            except (ValueError, RecursionError) as error:
+                left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
+                continue
+            if line is not None:
+                yield line
+
     def take(self, group_id: str, name: str, detail: str | None) -> str | None:
+        """The line about a fact, or None if users need no line about it."""
         self.with_news.add(group_id)
         match effect := self.groups.apply(group_id, name, detail):
             case MemberJoined():
@@ -98,8 +84,10 @@ class Watch(RebalanceLines):
             case MemberRemoved(client_id=client_id, end_cause=cause):
                 return f"{clock(effect.at_ms)}  {group_id}: {client_id} is a member no longer ({cause})"
             case RebalanceEnded():
-                line = _line(group_id, effect)
-                self.rebalances.append(line)
+                group = self.groups.get(group_id)
+                kind = CLASSIC if group is None else kind_of(group.group_type, group.protocol_type)
+                line = f"{clock(effect.at_ms)}  {group_id}: {in_a_line(ended(effect), kind)}"
+                self._rebalances.append(line)
                 return line
         return None
 
@@ -119,7 +107,7 @@ class Watch(RebalanceLines):
             if group_id in self.with_news:
                 state = text_of(group.state, _STYLES.get(group.state, ""))
                 add_row(table, group_id, state, str(group.generation_id), ", ".join(client_ids(group)))
-        lines = [text_of(line) for line in self.rebalances[-SHOWN_REBALANCES:]]
+        lines = [text_of(line) for line in self._rebalances]
         return Stack(table, Text("rebalances (UTC)", style="italic"), *lines)
 
 
@@ -128,5 +116,9 @@ def client_ids(group: KnownGroup) -> list[str]:
     return sorted(member.client_id for member in group.members.values())
 
 
-def _line(group_id: str, rebalance: RebalanceEnded) -> str:
-    return f"{clock(rebalance.at_ms)}  {group_id}: {in_a_line(ended(rebalance))}"
+class RebalanceLines(Watch):
+    """A line for each rebalance that is over, and for nothing else."""
+
+    def take(self, group_id: str, name: str, detail: str | None) -> str | None:
+        line = super().take(group_id, name, detail)
+        return line if name == EffectName.REBALANCE_ENDED else None

@@ -84,7 +84,6 @@ def test_every_setting_says_what_it_means() -> None:
         ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
         ({"gateway.max.connections": "many"}, "gateway.max.connections=many: is not a whole number"),
         ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
-        ({"gateway.end.offset": "-1"}, "gateway.end.offset=-1: must be at least 0"),
         ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: names none of PLAIN, SCRAM-SHA-256"),
         ({"gateway.allow.anonymous.beyond.loopback": "yes"}, "=yes: is neither true nor false"),

@@ -156,12 +156,12 @@ async def test_behind_a_wildcard_clients_are_sent_where_they_came() -> None:
 
 @pytest.mark.parametrize("version", range(1, 11))
 @asynchronous
-async def test_first_and_next_offset_of_a_partition_are_the_same_and_there_is_no_other(version: int) -> None:
-    async with gateway_and_client({"gateway.end.offset": "42"}) as (_, client):
+async def test_first_and_next_offset_of_a_partition_are_0_and_there_is_no_other(version: int) -> None:
+    async with gateway_and_client() as (_, client):
         partitions = [{"partition_index": 0, "timestamp": timestamp} for timestamp in (-1, -2, 1000)]
         topics = [{"name": "t1", "partitions": [*partitions, {"partition_index": 9, "timestamp": -1}]}]
         (topic,) = (await client.call("ListOffsets", version, topics=topics)).topics
-        assert [p.offset for p in topic.partitions] == [42, 42, -1, -1]
+        assert [p.offset for p in topic.partitions] == [0, 0, -1, -1]
         assert [p.error_code.name for p in topic.partitions][2:] == ["none", "unknown_topic_or_partition"]
 
 
@@ -215,7 +215,7 @@ async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, to
 @asynchronous
 async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
     spoken, topics = codec("Fetch", 11), {"t": 40_000}
-    (fetches,) = [e for e in EmptyLog(topics, TopicIds(topics), 0).endpoints() if e.api == "Fetch"]
+    (fetches,) = [e for e in EmptyLog(topics, TopicIds(topics)).endpoints() if e.api == "Fetch"]
     partitions = [{"partition": number} for number in range(40_000)]
     values = {"max_wait_ms": 2**31 - 1, "topics": [{"topic": "t", "partitions": partitions}]}
     frame = spoken.write_request(1, "c", entity_of(spoken.request_type, values))[4:]
@@ -238,7 +238,7 @@ async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
 @asynchronous
 async def test_a_fetch_that_is_cancelled_when_its_time_is_up_says_nothing() -> None:
     spoken, loop = codec("Fetch", 11), asyncio.get_running_loop()
-    (fetches,) = [e for e in EmptyLog({"t": 1}, TopicIds({"t": 1}), 0).endpoints() if e.api == "Fetch"]
+    (fetches,) = [e for e in EmptyLog({"t": 1}, TopicIds({"t": 1})).endpoints() if e.api == "Fetch"]
     message = entity_of(spoken.request_type, {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]})
     errors: list[object] = []
     loop.set_exception_handler(lambda _, context: errors.append(context))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.find_coordinator import find_coordinator, partition_of
+from coordinator_udfs.protocol.find_coordinator import find_coordinator
 from coordinator_udfs.protocol.list_groups import list_groups
 from schemas.effects import GroupRemoved, OffsetsRemoved
 from schemas.errors import Error
@@ -223,11 +223,3 @@ def test_an_unknown_key_type_has_no_coordinator(v: int, key_type: int) -> None:
 )
 def test_a_share_key_has_three_parts(key: str, error: Error) -> None:
     assert found(6, 2, key).coordinators[0].error_code is error
-
-
-@rule("FindCoordinator: the partition is the absolute hash code modulo the partitions, that of the least integer 0")
-@pytest.mark.parametrize(
-    ("group_id", "partition"), [("", 0), ("a", 47), ("polygenelubricants", 0), ("my-group", 12), ("😀", 49)]
-)
-def test_the_partition_of_a_group(group_id: str, partition: int) -> None:
-    assert partition_of(group_id, 50) == partition

@@ -22,7 +22,6 @@ def test_the_defaults_are_kafkas() -> None:
         "offset.metadata.max.bytes": 4_096,
         "offsets.retention.minutes": 10_080,
         "offsets.retention.check.interval.ms": 600_000,
-        "offsets.topic.num.partitions": 50,
         "topics": None,
     }
 

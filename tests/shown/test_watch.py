@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -108,3 +109,12 @@ def test_lines_of_several_groups_are_in_order_of_time_and_leave_out_what_took_no
     assert clocks == sorted(clocks)
     assert [line for line in lines if "0.0 s" in line] == []
     assert any(line.endswith("4 -> 3 members") for line in lines)
+
+
+@pytest.mark.parametrize("source", ["log", "topic"])
+def test_a_line_of_a_consumer_group_names_epochs(source: str, tmp_path: Path) -> None:
+    watched = RebalanceLines(tmp_path)
+    write_effects(tmp_path, recorded(source, "q-consumer-slow"))
+    lines = [line for line in watched.look() if ": rebalance " in line]
+    assert len(lines) > 5
+    assert [line for line in lines if not re.search(r", epoch -?\d+ -> -?\d+, ", line)] == []

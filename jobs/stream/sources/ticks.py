@@ -22,7 +22,7 @@ from schemas.tables import REQUESTS
 
 FORMAT = "rollcall_ticks"
 BATCHES_UNTIL_REST = 3
-"""After so many batches that read nothing a query is at rest."""
+"""A query is at rest after this many batches that read nothing."""
 REST_MS = 60_000
 """How often a query at rest runs a batch, which says that it is alive."""
 
