@@ -12,15 +12,12 @@ from math import inf
 from coordinator_udfs.protocol.group import Group
 from schemas.effect_rows import EffectRow
 from schemas.messages import (
+    CHANGE_MEMBERS,
     ClientGroupRequest,
-    ConsumerGroupHeartbeatRequest,
     GroupObservedRequest,
     HeartbeatRunRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
     StreamRequest,
-    SyncGroupRequest,
 )
 
 PUT_OFF_BYTES = 4_194_304
@@ -32,7 +29,6 @@ HEARTBEAT_WORK = 30
 _FACT_WORK = 10
 _CHARACTERS_A_UNIT = 200
 _MEMBERS_A_UNIT = 2
-_LOOKS_AT_ALL = (JoinGroupRequest, SyncGroupRequest, LeaveGroupRequest, ConsumerGroupHeartbeatRequest)
 
 
 Waiting = tuple[str, StreamRequest]
@@ -56,7 +52,7 @@ class TurnBudget:
         """Counts a request that was applied and gave these rows."""
         text, request = waiting
         self.left -= _REQUEST_WORK + len(text) // _CHARACTERS_A_UNIT
-        if isinstance(request, _LOOKS_AT_ALL):
+        if isinstance(request, CHANGE_MEMBERS):
             self.left -= len(group.roster.members) // _MEMBERS_A_UNIT
         self.spend_on_facts(rows, group)
 

@@ -16,7 +16,7 @@ Knows no rule of the protocol, no Spark and no clock.
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from schemas.admin_messages import *
@@ -67,6 +67,14 @@ class Operation(StrEnum):
     ALTER_CONFIGS = "ALTER_CONFIGS"
 
 
+class Changes(Enum):
+    """What of its group a request may change."""
+
+    NOTHING = "nothing"
+    DATA = "offsets or configs"
+    MEMBERS = "its state or members"
+
+
 class Api(NamedTuple):
     """One Kafka API: what whoever passes a request on, refuses it or reads its answer must know of it."""
 
@@ -90,6 +98,7 @@ class Api(NamedTuple):
     """Its answer may be withheld for minutes, or be long, so the requests behind it on its connection wait."""
     names_partitions: bool = False
     """Its request names partitions or members, of which there may be many."""
+    changes: Changes = Changes.NOTHING
 
 
 READ, DESCRIBE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation
@@ -101,6 +110,7 @@ APIS: dict[str, Api] = {
         errors=("topics.partitions.error_code",),
         generation="generation_id_or_member_epoch",
         names_partitions=True,
+        changes=Changes.DATA,
     ),
     "OffsetFetch": Api(
         *(9, Versions(1, 10), OffsetFetchRequest, OffsetFetchResponse, DESCRIBE, "groups", "groups"),
@@ -109,14 +119,15 @@ APIS: dict[str, Api] = {
         names_partitions=True,
     ),
     "FindCoordinator": Api(10, Versions(0, 6), FindCoordinatorRequest, FindCoordinatorResponse, DESCRIBE),
-    "JoinGroup": Api(11, Versions(0, 9), JoinGroupRequest, JoinGroupResponse, holds=True),
+    "JoinGroup": Api(11, Versions(0, 9), JoinGroupRequest, JoinGroupResponse, holds=True, changes=Changes.MEMBERS),
     "Heartbeat": Api(12, Versions(0, 4), HeartbeatRequest, HeartbeatResponse, generation="generation_id"),
-    "LeaveGroup": Api(13, Versions(0, 5), LeaveGroupRequest, LeaveGroupResponse),
+    "LeaveGroup": Api(13, Versions(0, 5), LeaveGroupRequest, LeaveGroupResponse, changes=Changes.MEMBERS),
     "SyncGroup": Api(
         *(14, Versions(0, 5), SyncGroupRequest, SyncGroupResponse),
         generation="generation_id",
         holds=True,
         names_partitions=True,
+        changes=Changes.MEMBERS,
     ),
     "DescribeGroups": Api(
         *(15, Versions(0, 6), DescribeGroupsRequest, DescribeGroupsResponse, DESCRIBE, "groups", "groups"),
@@ -129,11 +140,17 @@ APIS: dict[str, Api] = {
         answers_each_mention=False,
         errors=("results.error_code",),
         holds=True,
+        changes=Changes.MEMBERS,
     ),
-    "OffsetDelete": Api(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse, DELETE, names_partitions=True),
+    "OffsetDelete": Api(
+        *(47, Versions(0, 0), OffsetDeleteRequest, OffsetDeleteResponse, DELETE),
+        names_partitions=True,
+        changes=Changes.DATA,
+    ),
     "ConsumerGroupHeartbeat": Api(
         *(68, Versions(0, 1), ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
         names_partitions=True,
+        changes=Changes.MEMBERS,
     ),
     "ConsumerGroupDescribe": Api(
         *(69, Versions(0, 1), ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
@@ -153,6 +170,7 @@ APIS: dict[str, Api] = {
         answers_each_mention=False,
         errors=("responses.error_code",),
         holds=True,
+        changes=Changes.DATA,
     ),
     "IncrementalAlterConfigs": Api(
         *(44, Versions(0, 1), IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
@@ -160,6 +178,7 @@ APIS: dict[str, Api] = {
         answers_each_mention=False,
         errors=("responses.error_code",),
         holds=True,
+        changes=Changes.DATA,
     ),
     "ListConfigResources": Api(
         *(74, Versions(0, 1), ListConfigResourcesRequest, ListConfigResourcesResponse, DESCRIBE_CONFIGS),
@@ -179,3 +198,7 @@ RUN_APIS: dict[str, Api] = {
 
 API_OF: dict[type[Request], Api] = {api.request: api for api in (APIS | REPLAY_APIS | RUN_APIS).values()}
 """The row of each request's API."""
+READERS = tuple(api.request for api in APIS.values() if api.changes is Changes.NOTHING)
+"""The requests that change nothing."""
+CHANGE_MEMBERS = tuple(api.request for api in APIS.values() if api.changes is Changes.MEMBERS)
+"""The requests that may change a group's state or members."""

@@ -4,7 +4,7 @@ A request stays here from its arrival until the commit that answers or drops it 
 gone. Clients can make up ids, so neither a request nor an id in it is kept, only hashes of groups and members. Two with
 the same hash are treated as one.
 
-Knows what each request may change. Must not know a clock, a table or a socket.
+Knows what each request may change, by the rows of the APIs. Must not know a clock, a table or a socket.
 """
 
 from __future__ import annotations
@@ -17,20 +17,7 @@ from coordinator_udfs.protocol.at_rest import offer_of
 from gateway.backend import BackendError, Known
 from gateway.tables.unseen_answers import unseen_answer
 from schemas.fan_out import group_id_of
-from schemas.messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
-    DescribeConfigsRequest,
-    DescribeGroupsRequest,
-    GroupRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetFetchRequest,
-    Response,
-    SyncGroupRequest,
-)
+from schemas.messages import CHANGE_MEMBERS, READERS, ConsumerGroupHeartbeatRequest, GroupRequest, Response
 
 FORGOTTEN_AFTER_MS = 300_000
 """A request that is neither answered nor parked after this time is in quarantine and will not be answered."""
@@ -38,20 +25,6 @@ MOST_UNAWAITED = 100_000
 """Above this number of requests whose clients have their answer or are gone, the oldest is forgotten."""
 LISTED_WITHIN_MS = 5000
 """ListGroups waits no longer: the coordinator may be away, or a request in quarantine."""
-_READERS = (
-    HeartbeatRequest,
-    OffsetFetchRequest,
-    DescribeGroupsRequest,
-    DescribeConfigsRequest,
-    ConsumerGroupDescribeRequest,
-)
-_CHANGING = (
-    JoinGroupRequest,
-    SyncGroupRequest,
-    LeaveGroupRequest,
-    DeleteGroupsRequest,
-    ConsumerGroupHeartbeatRequest,
-)
 
 
 @dataclass(slots=True, eq=False)
@@ -128,7 +101,7 @@ class PendingRequests:
             request.received_at_ms,
             hash(group_id),
             member=_member_in(request),
-            is_change=isinstance(request, _CHANGING),
+            is_change=isinstance(request, CHANGE_MEMBERS),
             offer=offer_of(request),
             unseen=unseen_answer(request),
             answer=answer,
@@ -138,7 +111,7 @@ class PendingRequests:
             self._changes.setdefault(one.group, {})[one.request_id] = one
         if one.member is not None:
             self._members[one.member] = one.request_id
-        if not isinstance(request, _READERS):
+        if not isinstance(request, READERS):
             self._number += 1
             self._may_list[one.request_id] = self._number, one.received_at_ms
         if answer is None:

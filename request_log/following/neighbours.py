@@ -16,17 +16,10 @@ from request_log.following.group_model import GroupModel
 from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import (
-    ConsumerGroupHeartbeatRequest,
-    DescribeGroupsRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    OffsetFetchRequest,
-)
+from schemas.messages import READERS, ConsumerGroupHeartbeatRequest, JoinGroupRequest
 
 MOST_NEIGHBOURS = 3
 MOST_PATHS = 8
-_READERS = (HeartbeatRequest, OffsetFetchRequest, DescribeGroupsRequest)
 
 
 def path_to(
@@ -109,7 +102,7 @@ def _near(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, near_ms: 
     return [
         other
         for other in upcoming.near(entry, near_ms)
-        if not isinstance(other.request, _READERS) and asked.get(_joins_again(other), inf) >= other.began_ms
+        if not isinstance(other.request, READERS) and asked.get(_joins_again(other), inf) >= other.began_ms
     ]
 
 

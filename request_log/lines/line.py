@@ -24,6 +24,7 @@ from schemas.fan_out import group_id_of, groups_named, listed_in, split
 from schemas.messages import (
     API_OF,
     APIS,
+    CHANGE_MEMBERS,
     GROUP_RESOURCE,
     AlterConfigsRequest,
     ConfigsRequest,
@@ -33,7 +34,6 @@ from schemas.messages import (
     HeartbeatRequest,
     IncrementalAlterConfigsRequest,
     JoinGroupRequest,
-    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
@@ -57,8 +57,6 @@ REFUSED = frozenset(
 )
 """Errors that are given before a request reaches its group."""
 
-_OF_MEMBERS = (JoinGroupRequest, SyncGroupRequest, LeaveGroupRequest, ConsumerGroupHeartbeatRequest)
-"""Of these a group gives no UNKNOWN_SERVER_ERROR: the broker failed, and changed nothing."""
 _KEY = b'"requestApiKey":'
 _FORWARDED = b'"isForwarded":true'
 """In the controller's line; the line of the broker that forwarded the request has its outcome."""
@@ -177,7 +175,9 @@ class LineReader:
             until_ms = max(began_ms, float(at_ms))
         parts: list[GroupRequest] = [*split(request)]
         if len(parts) == 1:
-            refused = error in REFUSED or (error is Error.UNKNOWN_SERVER_ERROR and isinstance(request, _OF_MEMBERS))
+            # No group gives such a request an UNKNOWN_SERVER_ERROR: the broker failed, and changed nothing.
+            has_failed = error is Error.UNKNOWN_SERVER_ERROR and isinstance(request, CHANGE_MEMBERS)
+            refused = error in REFUSED or has_failed
             logged = LoggedRequest(
                 group_id_of(request), request, recorded, began_ms, until_ms, connection.broker, refused
             )

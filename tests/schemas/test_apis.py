@@ -12,11 +12,15 @@ from schemas.fan_out import groups_named, join, listed_in, split
 from schemas.messages import (
     API_OF,
     APIS,
+    CHANGE_MEMBERS,
+    READERS,
     AlterConfigsResource,
     Api,
+    Changes,
     ClientRequest,
     GroupRequest,
     OffsetFetchRequestGroup,
+    Operation,
     StreamRequest,
 )
 from schemas.refusals import refusal
@@ -88,6 +92,13 @@ def test_every_field_that_a_row_names_is_there(name: str, api: Api) -> None:
 def test_a_request_that_names_a_generation_says_so_in_its_row(name: str, api: Api) -> None:
     reported = [field for field in api.request.__struct_fields__ if field.startswith("generation_id")]
     assert reported == [api.generation] * bool(api.generation)
+
+
+@pytest.mark.parametrize(("name", "api"), NAMED)
+def test_who_may_only_describe_changes_nothing_and_who_deletes_or_alters_something(name: str, api: Api) -> None:
+    changes = {"Heartbeat": False}.get(name, api.operation not in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS))
+    assert (api.changes is not Changes.NOTHING) is changes
+    assert api.request in (*READERS, *CHANGE_MEMBERS) or api.changes is Changes.DATA
 
 
 def found_at(message: Any, path: list[str]) -> list[Any]:
