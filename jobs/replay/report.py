@@ -20,6 +20,7 @@ from jobs.shown.terminal import add_row, say, text_of
 from programs.typed import as_typed
 from request_log.parity import Difference, Parity
 from request_log.recorded import OF_LAG, Tally
+from why.kinds import kind_of
 from why.words import duration
 
 SHOWN_DIFFERENCES = 5
@@ -27,13 +28,20 @@ SHOWN_REBALANCES = 40
 
 
 _REBALANCES = """
-    select group_id, date_format(known_from, 'yyyy-MM-dd HH:mm:ss.SSS') started_at, from_generation_id,
-           to_generation_id,
+    select rebalances.group_id, group_type, date_format(known_from, 'yyyy-MM-dd HH:mm:ss.SSS') started_at,
+           from_generation_id, to_generation_id,
            concat_ws(': ', cause, case when cause = 'unknown' then nullif(array_join(cause_candidates, ' or '), '') end)
              causes,
            coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
            client_reason, duration_ms, members_before, members_after, outcome
-    from rebalances order by rebalances.known_from, group_id
+    from rebalances left join (
+      select group_id, at, lead(at) over (partition by group_id order by at_ms, seq) until_at,
+             coalesce(get_json_object(detail, '$.to_type'), get_json_object(detail, '$.group_type')) group_type
+      from effects where effect in ('group_type_changed', 'group_found')
+    ) types
+      on types.group_id = rebalances.group_id and at <= coalesce(ended_at, known_from)
+      and (until_at is null or coalesce(ended_at, known_from) < until_at)
+    order by rebalances.known_from, rebalances.group_id
 """
 
 
@@ -140,7 +148,7 @@ def tell_home(console: Console, home: Home) -> None:
         by = f" by {row.culprit}" if row.culprit else ""
         on = f" on {row.cause_client_host.lstrip('/')}" if row.culprit and row.cause_client_host else ""
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
-        generations = f"generation {row.from_generation_id} -> {row.to_generation_id}"
+        generations = f"{kind_of(row.group_type).step} {row.from_generation_id} -> {row.to_generation_id}"
         members = f"{row.members_before} -> {row.members_after} members"
         took = "" if row.duration_ms is None else f", {duration(row.duration_ms)}"
         say(

@@ -101,8 +101,8 @@ class Watch:
     def screen(self) -> Stack:
         """The groups as a table, and the last rebalances below it."""
         table = Table(title="consumer groups", title_justify="left", expand=False)
-        for name in ("group", "state", "generation", "members"):
-            table.add_column(name, justify="right" if name == "generation" else "left")
+        for name in ("group", "state", "generation or epoch", "members"):
+            table.add_column(name, justify="right" if name == "generation or epoch" else "left")
         for group_id, group in sorted(self.groups.by_id.items()):
             if group_id in self.with_news:
                 state = text_of(group.state, _STYLES.get(group.state, ""))

@@ -40,7 +40,7 @@ INCIDENTS = (
     pytest.param(("topic", "q-consumer-slow"), id="topic q-consumer-slow"),
 )
 """Two of classic groups, two of consumer groups; one of either input each, and each input with each commit."""
-OVERVIEW = ("Group", "State", "Generation", "Members")
+OVERVIEW = ("Group", "State", "Generation or epoch", "Members")
 
 Incident = tuple[dict[str, list[EffectRow]], Path, TestClient]
 """Its facts by group, its home, and a client of its page."""

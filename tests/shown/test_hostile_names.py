@@ -133,7 +133,7 @@ def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> N
             "cause_client_host": name,
         },
         **{"client_reason": name, "from_generation_id": 1, "to_generation_id": 2, "members_before": 1},
-        **{"members_after": 1, "duration_ms": 5, "outcome": "completed"},
+        **{"members_after": 1, "duration_ms": 5, "outcome": "completed", "group_type": name},
     }
     columns = tuple(AnswerColumn(column, duckdb.type("VARCHAR")) for column in row)
     monkeypatch.setattr(replay_report, "ask", lambda *_, **__: Rows(columns, iter([tuple(row.values())])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -9,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from jobs.home import Home
+from jobs.replay.report import tell_home
 from jobs.shown.watch import RebalanceLines, Watch, client_ids
 from schemas.effect_names import LASTING, EffectName
 from schemas.effect_rows import EffectRow
@@ -118,3 +122,18 @@ def test_a_line_of_a_consumer_group_names_epochs(source: str, tmp_path: Path) ->
     lines = [line for line in watched.look() if ": rebalance " in line]
     assert len(lines) > 5
     assert [line for line in lines if not re.search(r", epoch -?\d+ -> -?\d+, ", line)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "step"),
+    [("log", "q-consumer-slow", "epoch"), ("topic", "q-consumer-slow", "epoch"), ("log", "d-kill", "generation")],
+)
+def test_a_report_of_a_replay_names_the_steps_of_the_groups_kind(
+    source: str, name: str, step: str, tmp_path: Path
+) -> None:
+    write_effects(tmp_path, recorded(source, name))
+    out = io.StringIO()
+    tell_home(Console(file=out, soft_wrap=True), Home(tmp_path))
+    lines = [line for line in out.getvalue().splitlines() if ": rebalance " in line]
+    assert len(lines) > 5
+    assert [line for line in lines if not re.search(rf", {step} -?\d+ -> -?\d+, ", line)] == []
