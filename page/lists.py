@@ -173,7 +173,7 @@ def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_m
             "group_id": row["group_id"],
             "at_ms": ms_of(row[kind.since]),
             "until_ms": ms_of(row[kind.until]),
-            "told": Named(filled(kind.sentence, row) + "; it goes on" * row["goes_on"], _key_of(row)),
+            "sentence": Named(filled(kind.sentence, row) + "; it goes on" * row["goes_on"], _key_of(row)),
             "link": {column: row[column] for column in kind.link},
         }
         for row in history.all(sql, (), until_ms)

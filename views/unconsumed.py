@@ -6,10 +6,8 @@ from schemas.effects import Assigned
 from views.details import opened
 from views.view import GROUP_ID, Column, Detector, View
 
-NOTICED_MS = 10_000
-
 ALARMING_MS = 60_000
-"""During a rebalance this is so for a moment."""
+"""During a rebalance nobody owns it for a moment."""
 
 UNCONSUMED = View(
     name="unconsumed",
