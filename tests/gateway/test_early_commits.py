@@ -441,7 +441,7 @@ def test_a_static_member_that_is_away_for_a_while_commits_nothing_early() -> Non
 
 
 @pytest.mark.parametrize("kind", [World, ConsumerWorld])
-def test_a_group_grows_by_so_much_before_the_coordinator_looks_whether_there_is_room(kind: type[World]) -> None:
+def test_a_group_grows_by_a_limit_at_most_before_the_coordinator_looks_whether_there_is_room(kind: type[World]) -> None:
     world = settled(1, kind=kind)
     client, taken_bytes = world.clients[0], 0
     metadata, count = "m" * 1000, 30
@@ -499,7 +499,7 @@ def test_a_member_that_might_be_removed_for_not_joining_again_waits() -> None:
     assert is_acknowledged(settled(2, rebalance_ms=10_000))
 
 
-def test_of_one_group_so_many_commits_wait_in_the_table_at_the_most() -> None:
+def test_a_limited_number_of_commits_of_one_group_waits_in_the_table() -> None:
     world = settled(1)
     assert sum(is_acknowledged(world) for _ in range(MOST_UNTAKEN + 5)) == MOST_UNTAKEN
     world.batch()

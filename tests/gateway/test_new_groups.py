@@ -54,7 +54,7 @@ class Made:
         self.groups.forget(group)
 
 
-def test_one_maker_makes_so_many_groups_and_others_are_not_concerned() -> None:
+def test_one_maker_makes_a_limited_number_of_groups_and_others_are_not_concerned() -> None:
     made = Made(room_for=2)
     made.make("g1")
     made.make("g2")
@@ -132,7 +132,7 @@ async def test_through_the_tables_groups_count_while_they_are_there(tmp_path: Pa
 
 
 @asynchronous
-async def test_a_list_longer_than_an_answer_is_told_in_what_fits_the_shortest_ids_first(
+async def test_a_list_longer_than_an_answer_is_cut_to_what_fits_the_shortest_ids_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with gateway_and_client({"gateway.send.max.bytes": "100000"}) as (running, client):

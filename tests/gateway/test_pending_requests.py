@@ -77,7 +77,7 @@ async def test_a_listing_whose_client_is_gone_is_not_answered() -> None:
 
 
 @asynchronous
-async def test_a_request_is_under_way_until_it_is_settled_though_its_client_is_gone() -> None:
+async def test_a_request_is_pending_until_a_commit_answers_it_though_its_client_is_gone() -> None:
     pending, answer = PendingRequests(), asyncio.get_running_loop().create_future()
     pending.add(leave("m", 0, "g", request_id="r1"), answer)
     assert [one.request_id for one in pending.awaited()] == ["r1"]
@@ -119,7 +119,7 @@ def test_requests_that_nobody_awaits_are_kept_up_to_a_number(monkeypatch: pytest
     assert [pending.has_heartbeat_of(request) for request in asked] == [False] * 15 + [True] * 10
 
 
-def test_a_heartbeat_is_with_the_coordinator_until_the_last_of_its_member_is_settled() -> None:
+def test_a_heartbeat_is_pending_until_the_last_of_its_member_is_answered() -> None:
     pending = PendingRequests()
     first, second = (consumer_beat("m", 3, 5, "g", request_id=each) for each in ("r1", "r2"))
     pending.add(first, None)

@@ -42,7 +42,7 @@ def test_kinds_without_end_take_no_room_without_end() -> None:
     assert len(sparing._kinds) <= KINDS_MAX
 
 
-def test_after_a_while_their_number_is_told() -> None:
+def test_after_a_while_their_number_is_logged() -> None:
     clock = Clock()
     sparing = RateLimitedLog(clock)
     for number in range(1000):

@@ -30,6 +30,7 @@ def beside_the_log(name: str) -> list[tuple[str, Step, Step]]:
         theirs = settled(effects)
         assert [step[:2] for step in ours] == [step[:2] for step in theirs], group
         found += [(group, *steps) for steps in zip(ours, theirs, strict=True)]
+    assert found
     return found
 
 
