@@ -9,11 +9,11 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from duck_sql.engine import ask
+from duck_sql.engine import Answer, AnswerColumn, ask
 from jobs.shown.plain_answers import write_answer
 
 ASKED = Path(__file__).parent / "asked"
@@ -40,15 +40,20 @@ def lines(name: str) -> list[str]:
 
 def queries(name: str) -> list[str]:
     """What a file of `asked` asks, each as one whole query."""
+    return [f"select {key}, {what} as r from d {rest}" for key, what, rest in _expressions(name)] or lines(name)
+
+
+def _expressions(name: str) -> list[tuple[str, str, str]]:
+    """Of a file of expressions over the table d: the column beside each, itself, and what follows; else none."""
     match name:
         case "expressions":
             parts = (line.partition(" WHERE ") for line in lines(name))
-            return [f"select b, {what} as r from d where {where or 'true'} order by b" for what, _, where in parts]
+            return [("b", what, f"where {where or 'true'} order by b") for what, _, where in parts]
         case "aggregates":
-            return [f"select f, {line} as r from d group by f order by f" for line in lines(name)]
+            return [("f", line, "group by f order by f") for line in lines(name)]
         case "windows":
-            return [f"select b, {line} as r from d order by b" for line in lines(name)]
-    return lines(name)
+            return [("b", line, "order by b") for line in lines(name)]
+    return []
 
 
 def over_data(query: str) -> str:
@@ -89,8 +94,32 @@ def view_kept(rows: Sequence[str]) -> Kept:
 
 def by_duckdb(home: Path, query: str, until_ms: int | None = None) -> tuple[list[str], list[str]]:
     """The columns' names, and the rows in JSON. Raises NotEqual, NoSuchName."""
+    return _in_json(ask(home, query, until_ms))
+
+
+def each_by_duckdb(home: Path, name: str) -> Iterator[tuple[str, Kept]]:
+    """Each query of a file of `asked` and its answer, as it is kept.
+
+    Expressions that are over the same rows are asked in one query: to begin one takes longer than to answer it.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for key, what, rest in _expressions(name):
+        alike.setdefault((key, rest), []).append(what)
+    for (key, rest), asked in alike.items():
+        each = ", ".join(f"{what} as r{number}" for number, what in enumerate(asked))
+        answer = ask(home, over_data(f"select {key}, {each} from d {rest}"))
+        rows = list(answer.rows)
+        for place, what in enumerate(asked, 1):
+            made = answer.columns[0], AnswerColumn("r", answer.columns[place].type)
+            query = f"select {key}, {what} as r from d {rest}"
+            yield query, kept_of(query, *_in_json(Answer(made, ((row[0], row[place]) for row in rows))))
+    if not alike:
+        for query in queries(name):
+            yield query, kept_of(query, *by_duckdb(home, over_data(query)))
+
+
+def _in_json(answer: Answer) -> tuple[list[str], list[str]]:
     out = io.StringIO()
-    answer = ask(home, query, until_ms)
     write_answer(answer, "json", out)
     return [column.name for column in answer.columns], out.getvalue().splitlines()
 
